@@ -1,0 +1,105 @@
+//! Every fact that can reach the engine.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::effect::Outcome;
+use crate::key::{EffectId, EgressName, ObjectName, Uid};
+use crate::kube::{NodeObject, PodObject, ServiceObject, Slice};
+use crate::time::Time;
+
+/// One fact.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A Service is as given.
+    ServiceApplied(ServiceObject),
+    /// A Service is gone.
+    ServiceDeleted {
+        /// Which incarnation.
+        uid: Uid,
+        /// Its name.
+        name: ObjectName,
+    },
+    /// An EndpointSlice is as given.
+    SliceApplied(Slice),
+    /// An EndpointSlice is gone.
+    SliceDeleted(ObjectName),
+    /// A Node is as given.
+    NodeApplied(NodeObject),
+    /// A Node is gone.
+    NodeDeleted(Arc<str>),
+    /// A pod is as given; without the label when it lost it.
+    PodApplied(PodObject),
+    /// A pod is gone.
+    PodDeleted {
+        /// Which incarnation.
+        uid: Uid,
+    },
+    /// A complete list of one kind has arrived; what is not in it is gone.
+    Relisted {
+        /// The list's resourceVersion; an older one than the newest seen is refused.
+        version: u64,
+        /// All there is.
+        objects: Relist,
+    },
+    /// An outbound service is wanted for its own sake, pods or not (`add_service`, the default outbound).
+    EgressAdded(EgressName),
+    /// The opposite.
+    EgressReleased(EgressName),
+    /// We hold the lease since now: trust nothing, list, then work.
+    LeadershipGained,
+    /// We do not hold the lease any more: emit nothing.
+    LeadershipLost,
+    /// The operator allows, or forbids again, the teardown of many services at once.
+    MassDeletionAllowed(bool),
+    /// An effect has ended.
+    EffectFinished {
+        /// Which.
+        id: EffectId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A running plan waits for something that needs no worker, and gives its slot back.
+    SlotReleased {
+        /// Which plan.
+        id: EffectId,
+        /// What it waits for.
+        wait: Wait,
+    },
+    /// A plan that gave its slot back could go on.
+    SlotWanted(EffectId),
+    /// Time has passed; `now` says how much.
+    Tick,
+}
+
+/// What a plan waits for without needing a worker.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Wait {
+    /// The shared `updateServices` call.
+    SharedCommit,
+    /// The end of a pause that Azure asked for.
+    Throttled {
+        /// When it ends.
+        until: Time,
+    },
+    /// Its share of the call budget.
+    Budget {
+        /// When it may send.
+        until: Time,
+    },
+    /// An operation that takes longer than its kind usually does.
+    SlowOperation,
+}
+
+/// All objects of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Relist {
+    /// Services.
+    Services(Vec<ServiceObject>),
+    /// EndpointSlices.
+    Slices(Vec<Slice>),
+    /// Nodes.
+    Nodes(Vec<NodeObject>),
+    /// Pods with the egress label.
+    Pods(Vec<PodObject>),
+}

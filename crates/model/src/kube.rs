@@ -1,0 +1,248 @@
+//! The objects of Kubernetes, cut down to the few fields that matter.
+//!
+//! The edge fills these in and skips what cannot be read (saying so in `malformed`),
+//! so that inside every address is an address and every identity an identity.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use crate::address::Family;
+use crate::key::{ObjectName, Uid};
+use crate::reason::Reason;
+
+/// The kinds that we watch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Services of every type; the edge says which are ours.
+    Service,
+    /// EndpointSlices.
+    Slice,
+    /// Nodes.
+    Node,
+    /// Pods that carry the egress label.
+    Pod,
+}
+
+impl Kind {
+    /// All four.
+    pub const ALL: [Kind; 4] = [Kind::Service, Kind::Slice, Kind::Node, Kind::Pod];
+}
+
+/// An object by name, fenced by its UID: a same-named successor is another object.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ObjectRef {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// Where to find it.
+    pub name: ObjectName,
+}
+
+/// A Service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServiceObject {
+    /// Its UID; the load balancer is named after it.
+    pub uid: Uid,
+    /// Its namespace and name.
+    pub name: ObjectName,
+    /// Its resourceVersion.
+    pub version: u64,
+    /// Type `LoadBalancer` and of our class.
+    pub selected: bool,
+    /// It has a deletion timestamp.
+    pub deleting: bool,
+    /// It carries our finalizer.
+    pub finalizer: bool,
+    /// What its owner wants.
+    pub spec: ServiceSpec,
+    /// `status.loadBalancer.ingress`, the IPs.
+    pub ingress: Vec<IpAddr>,
+    /// Our two conditions, as far as they are there.
+    pub conditions: Vec<Condition>,
+}
+
+/// The part of a Service's spec and annotations that decides what its load balancer looks like.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServiceSpec {
+    /// The ports.
+    pub ports: Vec<ServicePort>,
+    /// `ipFamilies`; empty means IPv4.
+    pub families: Vec<Family>,
+    /// `sessionAffinity: ClientIP`.
+    pub client_ip_affinity: bool,
+    /// `loadBalancerIP` is set.
+    pub fixed_ip: bool,
+    /// The internal load balancer annotation is `"true"`.
+    pub internal: bool,
+    /// Source ranges or allowed IP ranges or service tags are asked for, by field or annotation.
+    pub source_ranges: bool,
+    /// The idle timeout annotation, as written.
+    pub idle_timeout: Option<Arc<str>>,
+}
+
+/// One port of a Service.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ServicePort {
+    /// Its name; empty when there is only one. EndpointSlices list their ports by this name.
+    pub name: Arc<str>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The port that clients connect to.
+    pub port: u16,
+    /// The port of the pods.
+    pub target: TargetPort,
+}
+
+/// A transport protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP, which Azure's load balancers do not carry.
+    Sctp,
+}
+
+impl Protocol {
+    /// As it stands in rule names.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+            Protocol::Sctp => "sctp",
+        }
+    }
+}
+
+/// Where a port leads to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TargetPort {
+    /// A number.
+    Number(u16),
+    /// A container port's name, resolved through the EndpointSlices.
+    Name(Arc<str>),
+}
+
+/// One of our conditions on a Service.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Condition {
+    /// Which of the two.
+    pub kind: ConditionKind,
+    /// Its status.
+    pub holds: bool,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Our two conditions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ConditionKind {
+    /// `LoadBalancerProvisioning`: work on its Azure resources is going on or waiting.
+    Provisioning,
+    /// `LoadBalancerServing`: it is registered and its addresses are kept in sync.
+    Serving,
+}
+
+/// An EndpointSlice of one address family.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Its namespace and name.
+    pub name: ObjectName,
+    /// Its resourceVersion.
+    pub version: u64,
+    /// Whose endpoints these are.
+    pub owner: SliceOwner,
+    /// The ports, by the Service's port names.
+    pub ports: Vec<SlicePort>,
+    /// The endpoints.
+    pub endpoints: Vec<Endpoint>,
+    /// Addresses that are no IP addresses (FQDN slices, typos); they are skipped with one warning.
+    pub malformed: Vec<Arc<str>>,
+}
+
+/// The Service that a slice belongs to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SliceOwner {
+    /// By owner reference.
+    Uid(Uid),
+    /// By the label `kubernetes.io/service-name`, in the slice's own namespace.
+    Name(Arc<str>),
+    /// By nothing that we know.
+    Nobody,
+}
+
+/// A port of a slice.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SlicePort {
+    /// The Service port's name.
+    pub name: Arc<str>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The pods' port; `None` means "all".
+    pub port: Option<u16>,
+}
+
+/// One endpoint of a slice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+    /// The pod's address.
+    pub address: IpAddr,
+    /// The node it runs on, if known.
+    pub node: Option<Arc<str>>,
+    /// `conditions.ready`, true when absent.
+    pub ready: bool,
+    /// `conditions.serving`, same as ready when absent.
+    pub serving: bool,
+    /// `conditions.terminating`.
+    pub terminating: bool,
+}
+
+/// A Node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeObject {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its resourceVersion.
+    pub version: u64,
+    /// Its InternalIPs, in any order.
+    pub internal_ips: Vec<IpAddr>,
+}
+
+/// A pod that carries, or carried, the egress label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodObject {
+    /// Its UID.
+    pub uid: Uid,
+    /// Its namespace and name.
+    pub name: ObjectName,
+    /// Its resourceVersion.
+    pub version: u64,
+    /// The egress label's value, as written; `None` when the label is gone.
+    pub egress: Option<Arc<str>>,
+    /// The node it is scheduled on.
+    pub node: Option<Arc<str>>,
+    /// Its addresses.
+    pub ips: Vec<IpAddr>,
+    /// `status.hostIPs`; used only while the Node is unknown.
+    pub host_ips: Vec<IpAddr>,
+    /// How far it is.
+    pub phase: Phase,
+    /// It has a deletion timestamp.
+    pub terminating: bool,
+    /// It shares the node's network, so its address is the node's.
+    pub host_network: bool,
+    /// Its creation time in seconds; the newest pod wins an address.
+    pub created: u64,
+}
+
+/// How far a pod is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Not running yet.
+    Pending,
+    /// Running.
+    Running,
+    /// Succeeded or Failed: its containers have ended.
+    Finished,
+}

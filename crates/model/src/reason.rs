@@ -1,0 +1,94 @@
+//! The fixed words for why something is as it is.
+
+use core::fmt;
+
+/// A reason, as it stands in conditions, events, metrics and explanations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reason {
+    /// Its resources are being made.
+    Provisioning,
+    /// All is there.
+    Provisioned,
+    /// Its resources are being changed.
+    Updating,
+    /// Its addresses are being taken off before anything is deleted.
+    Draining,
+    /// Its resources are being deleted.
+    Deleting,
+    /// A named port cannot be resolved, or the endpoints disagree about it.
+    PortUnresolved,
+    /// Azure asked for a pause.
+    Throttled,
+    /// A quota of the subscription is used up.
+    QuotaExceeded,
+    /// Azure refuses our identity, or a lock or policy forbids it.
+    Forbidden,
+    /// The Service or pod asks for what cannot be.
+    InvalidSpec,
+    /// A resource that is not ours stands in the way.
+    Conflict,
+    /// Azure refuses the request and does not say what to mend.
+    Refused,
+    /// Azure does not answer, or answers with errors.
+    AzureUnavailable,
+    /// A bug: an invariant would have been broken, so nothing was done.
+    InternalError,
+    /// Kubernetes refuses our write (a webhook, a missing permission).
+    KubernetesRefused,
+    /// More services would be torn down at once than is plausible.
+    MassDeletionHeld,
+    /// The service gateway is missing or belongs to another cluster.
+    GatewayUnavailable,
+}
+
+impl Reason {
+    /// Every reason, for tables and tests.
+    pub const ALL: [Reason; 17] = [
+        Reason::Provisioning,
+        Reason::Provisioned,
+        Reason::Updating,
+        Reason::Draining,
+        Reason::Deleting,
+        Reason::PortUnresolved,
+        Reason::Throttled,
+        Reason::QuotaExceeded,
+        Reason::Forbidden,
+        Reason::InvalidSpec,
+        Reason::Conflict,
+        Reason::Refused,
+        Reason::AzureUnavailable,
+        Reason::InternalError,
+        Reason::KubernetesRefused,
+        Reason::MassDeletionHeld,
+        Reason::GatewayUnavailable,
+    ];
+
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reason::Provisioning => "Provisioning",
+            Reason::Provisioned => "Provisioned",
+            Reason::Updating => "Updating",
+            Reason::Draining => "Draining",
+            Reason::Deleting => "Deleting",
+            Reason::PortUnresolved => "PortUnresolved",
+            Reason::Throttled => "Throttled",
+            Reason::QuotaExceeded => "QuotaExceeded",
+            Reason::Forbidden => "Forbidden",
+            Reason::InvalidSpec => "InvalidSpec",
+            Reason::Conflict => "Conflict",
+            Reason::Refused => "Refused",
+            Reason::AzureUnavailable => "AzureUnavailable",
+            Reason::InternalError => "InternalError",
+            Reason::KubernetesRefused => "KubernetesRefused",
+            Reason::MassDeletionHeld => "MassDeletionHeld",
+            Reason::GatewayUnavailable => "GatewayUnavailable",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

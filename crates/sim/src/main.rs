@@ -1,0 +1,2 @@
+#![allow(clippy::print_stdout)]
+fn main() {}
