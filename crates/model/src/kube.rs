@@ -57,6 +57,8 @@ pub struct ServiceObject {
     pub spec: ServiceSpec,
     /// `status.loadBalancer.ingress`, the IPs.
     pub ingress: Vec<IpAddr>,
+    /// The IP that our own condition says we published, so that a restart knows which entry is ours to retract.
+    pub published: Option<IpAddr>,
     /// Our two conditions, as far as they are there.
     pub conditions: Vec<Condition>,
 }
