@@ -1,1 +1,164 @@
-fn main() {}
+//! The one task runner: `cargo xtask` alone lists what it can do.
+//!
+//! A task is a row of [`TASKS`]; the stages of `check` and `test` are rows of
+//! [`stages::STAGES`]. Both tables are the documentation too, so a new row is all that a
+//! new check needs. There is no shell script behind it and no dependency.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
+
+mod coverage;
+mod glossary;
+mod manifest;
+mod markdown;
+mod nearest;
+mod outputs;
+mod purity;
+mod stage;
+mod stages;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use stage::Tier;
+use tree::Tree;
+
+/// One task of the command line.
+struct Task {
+    name: &'static str,
+    group: &'static str,
+    does: &'static str,
+    run: fn(&[String]) -> ExitCode,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "check",
+        group: "every day",
+        does: "format, lints, tidy, unit tests, docs: the quick half, and the first of CI",
+        run: |_| stage::run_all(Tier::Check),
+    },
+    Task {
+        name: "test",
+        group: "every day",
+        does: "everything: check, all tests optimised, purity, the simulator, the benchmark's ratios",
+        run: |_| stage::run_all(Tier::Test),
+    },
+    Task {
+        name: "bless",
+        group: "every day",
+        does: "accept the new snapshots of all tests; then read the diff",
+        run: |_| bless(),
+    },
+    Task {
+        name: "tidy",
+        group: "one check alone",
+        does: "files that nobody reaches, arrows that point outward, dead links, forgotten words",
+        run: |_| report("tidy", tidy::run(&Tree::read_repository())),
+    },
+    Task {
+        name: "coverage-check",
+        group: "one check alone",
+        does: "docs/design-coverage.md has a row for every item of the design; --strict refuses pending ones",
+        run: coverage_check,
+    },
+    Task {
+        name: "purity",
+        group: "one check alone",
+        does: "the pure crates depend on nothing but no_std containers",
+        run: |_| report("purity", purity::run(&Tree::read_repository())),
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(name) = arguments.first() else {
+        list();
+        return ExitCode::SUCCESS;
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        list();
+        return ExitCode::SUCCESS;
+    }
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        let names: Vec<&str> = TASKS.iter().map(|task| task.name).collect();
+        eprintln!("there is no task {name:?}; did you mean `cargo xtask {}`?", nearest::of(name, &names));
+        eprintln!("`cargo xtask` lists them all");
+        return ExitCode::from(2);
+    };
+    let rest = &arguments[1..];
+    if let Some(odd) = rest.iter().find(|word| !(task.name == "coverage-check" && *word == "--strict")) {
+        eprintln!("`cargo xtask {name}` does not take {odd:?}");
+        return ExitCode::from(2);
+    }
+    (task.run)(rest)
+}
+
+fn list() {
+    println!("cargo xtask TASK");
+    let mut group = "";
+    for task in TASKS {
+        if task.group != group {
+            group = task.group;
+            println!("\n{group}:");
+        }
+        println!("  {:<16}{}", task.name, task.does);
+    }
+}
+
+fn report(name: &str, outcome: Result<String, Vec<String>>) -> ExitCode {
+    match outcome {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            for problem in &problems {
+                eprintln!("{problem}");
+            }
+            eprintln!("{name}: {} to mend", count(problems.len(), "problem"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn coverage_check(arguments: &[String]) -> ExitCode {
+    let tree = Tree::read_repository();
+    let strict = arguments.iter().any(|word| word == "--strict");
+    report("coverage-check", if strict { coverage::run_strict(&tree) } else { coverage::run(&tree) })
+}
+
+fn bless() -> ExitCode {
+    let done = stage::cargo(&["test", "--workspace"], &[("UPDATE_EXPECT", "1")], |_| Ok(()));
+    match done {
+        Ok(_) => {
+            println!("\nsnapshots are as the code has them now; read them before you commit: git diff");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{}", why.join("\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `1 problem`, `2 problems`.
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_one_group_stand_together_and_have_one_line() {
+        let mut seen = Vec::new();
+        for task in TASKS {
+            if seen.last() != Some(&task.group) {
+                assert!(!seen.contains(&task.group), "{} is listed twice", task.group);
+                seen.push(task.group);
+            }
+            assert!(!task.does.is_empty() && !task.does.contains('\n'), "{}", task.name);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Reads Markdown as far as the checks need it: fences, headings, links, tables.
+
+use std::collections::BTreeMap;
+
+/// A line outside of code blocks, with its number from 1.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fence: Option<&str> = None;
+    text.lines().enumerate().filter_map(move |(at, line)| {
+        let start = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) => return Some((at + 1, line)),
+            _ => {}
+        }
+        None
+    })
+}
+
+/// The lines of all code blocks of one language.
+pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let mut inside: Option<bool> = None;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), inside) {
+            (Some(word), None) => inside = Some(word.trim() == language),
+            (Some(_), Some(_)) => inside = None,
+            (None, Some(true)) => found.push(line),
+            (None, _) => {}
+        }
+    }
+    found
+}
+
+/// The anchors that links can lead to, as GitHub makes them from headings.
+pub(crate) fn anchors(text: &str) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (_, line) in prose(text) {
+        if let Some(heading) = line.strip_prefix('#') {
+            let slug = slug(heading.trim_start_matches('#').trim());
+            let times = seen.entry(slug.clone()).or_insert(0);
+            found.push(if *times == 0 { slug } else { format!("{slug}-{times}") });
+            *times += 1;
+        }
+        if let Some((_, rest)) = line.split_once("<a id=\"")
+            && let Some((id, _)) = rest.split_once('"')
+        {
+            found.push(id.to_string());
+        }
+    }
+    found
+}
+
+fn slug(heading: &str) -> String {
+    // Of a link only its text counts; the brackets around it fall to the filter below.
+    let mut text = String::new();
+    let mut rest = heading;
+    while let Some((before, after)) = rest.split_once("](") {
+        text.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    text.push_str(rest);
+    text.to_lowercase()
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'))
+        .map(|letter| if letter == ' ' { '-' } else { letter })
+        .collect()
+}
+
+/// The target of every link, with its line.
+pub(crate) fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in prose(text) {
+        let line = without_code(line);
+        let mut rest = line.as_str();
+        while let Some((_, after)) = rest.split_once("](") {
+            let (target, after) = after.split_once(')').unwrap_or((after, ""));
+            found.push((number, target.split_whitespace().next().unwrap_or("").to_string()));
+            rest = after;
+        }
+        if let Some((_, target)) = line.strip_prefix('[').and_then(|line| line.split_once("]: ")) {
+            found.push((number, target.trim().to_string()));
+        }
+    }
+    found
+}
+
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+}
+
+/// The cells of every table row, without headings' separators, with its line.
+pub(crate) fn rows(text: &str) -> Vec<(usize, Vec<&str>)> {
+    prose(text)
+        .filter_map(|(number, line)| {
+            let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+            let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
+            let separator = cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':')));
+            (!separator).then_some((number, cells))
+        })
+        .collect()
+}
+
+/// Everything between backticks.
+pub(crate) fn code_spans(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "# One `code` & more\n\n## Same\n## Same\n\
+        See [here](a.md#x \"title\") and `[not](this.md)`.\n\n\
+        ```sh\ncargo xtask test\n[nor](that.md)\n```\n\n| a | `b` |\n|---|---|\n| 1 | 2 |\n\n[ref]: c.md\n";
+
+    #[test]
+    fn headings_become_the_anchors_that_github_makes() {
+        assert_eq!(anchors(PAGE), ["one-code--more", "same", "same-1"]);
+        assert_eq!(slug("See [the page](x.md)!"), "see-the-page");
+    }
+
+    #[test]
+    fn links_in_code_are_no_links() {
+        let targets: Vec<String> = links(PAGE).into_iter().map(|(_, target)| target).collect();
+        assert_eq!(targets, ["a.md#x", "c.md"]);
+    }
+
+    #[test]
+    fn blocks_and_tables_are_found() {
+        assert_eq!(blocks(PAGE, "sh"), ["cargo xtask test", "[nor](that.md)"]);
+        let cells: Vec<Vec<&str>> = rows(PAGE).into_iter().map(|(_, cells)| cells).collect();
+        assert_eq!(cells, [vec!["a", "`b`"], vec!["1", "2"]]);
+        assert_eq!(code_spans("x `a` y `b::c`"), ["a", "b::c"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! What the output of a program must show before its exit status is believed.
+//!
+//! A program that does nothing exits with 0 as well; a stage whose subject is not there yet
+//! must fail, not pass.
+
+use crate::stage::cargo_quietly;
+use crate::tidy::readme;
+use crate::tree::Tree;
+
+/// The exit status says it all.
+pub(crate) fn anything(_: &str) -> Result<(), String> {
+    Ok(())
+}
+
+/// The simulator's report names everything that it promises to count.
+pub(crate) fn simulation(output: &str) -> Result<(), String> {
+    mentions(output, &["seeds", "steps", "invariants", "crash points", "faults"])
+}
+
+/// All seeded bugs are caught, and there are enough of them.
+pub(crate) fn bugs(output: &str) -> Result<(), String> {
+    const BUGS_MIN: usize = 25;
+    let line = output
+        .lines()
+        .rev()
+        .find_map(|line| line.trim().split_once("caught ").map(|(_, rest)| rest))
+        .ok_or("no line says `caught N/N`")?;
+    let (caught, all) = line.split_once('/').ok_or("the last `caught` is not of the form N/N")?;
+    let number = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<usize>().map_err(|_| format!("{text:?} is not a number"))
+    };
+    let (caught, all) = (number(caught)?, number(all)?);
+    if caught != all {
+        return Err(format!("{} of {all} seeded bugs got away", all.saturating_sub(caught)));
+    }
+    if caught < BUGS_MIN {
+        return Err(format!("only {caught} seeded bugs; at least {BUGS_MIN} are promised"));
+    }
+    Ok(())
+}
+
+/// The benchmark printed its table, with the ratio that is the target.
+pub(crate) fn benchmark(output: &str) -> Result<(), String> {
+    let packed: String = output.chars().filter(|letter| !letter.is_whitespace()).collect();
+    if packed.to_lowercase().contains("1m/10k") {
+        Ok(())
+    } else {
+        Err("no table with the ratio 1M/10k was printed".to_string())
+    }
+}
+
+fn mentions(output: &str, words: &[&str]) -> Result<(), String> {
+    let text = output.to_lowercase();
+    let missing: Vec<&str> = words.iter().copied().filter(|word| !text.contains(word)).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the report does not mention {}", missing.join(", ")))
+    }
+}
+
+/// The same seed twice prints the same bytes.
+pub(crate) fn replay(_: &Tree) -> Result<String, Vec<String>> {
+    const SEED: &str = "8841";
+    let run = || cargo_quietly(&["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seed", SEED]);
+    let (first, second) = (run()?, run()?);
+    if first.trim().is_empty() {
+        return Err(vec![format!("the simulator prints no trace for --seed {SEED}")]);
+    }
+    match first.lines().zip(second.lines()).position(|(a, b)| a != b) {
+        Some(at) => Err(vec![format!("two runs of seed {SEED} differ from line {} on", at + 1)]),
+        None if first.len() != second.len() => Err(vec![format!("two runs of seed {SEED} differ in length")]),
+        None => Ok(format!("seed {SEED}: two runs, {} equal lines", first.lines().count())),
+    }
+}
+
+/// Runs what the README tells people to run, exactly as printed there.
+pub(crate) fn readme_commands(tree: &Tree) -> Result<String, Vec<String>> {
+    let mut done = Vec::new();
+    for command in readme::commands(tree) {
+        // Being in this stage at all is the run of that one.
+        if command == "cargo xtask test" {
+            continue;
+        }
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let Some((&"cargo", arguments)) = words.split_first() else {
+            return Err(vec![format!("README.md: `{command}` is not run by any test")]);
+        };
+        let output = cargo_quietly(arguments)?;
+        if output.trim().is_empty() {
+            return Err(vec![format!("README.md: `{command}` prints nothing")]);
+        }
+        done.push(command);
+    }
+    if done.is_empty() {
+        return Err(vec!["README.md has no command to try".to_string()]);
+    }
+    Ok(done.iter().map(|command| format!("ran: {command}")).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bugs_that_get_away_or_are_too_few_fail_the_stage() {
+        assert_eq!(bugs("x\ncaught 38/38\n"), Ok(()));
+        assert_eq!(bugs("caught 25/25 seeded bugs"), Ok(()));
+        assert!(bugs("caught 37/38").unwrap_err().contains("1 of 38"));
+        assert!(bugs("caught 3/3").unwrap_err().contains("at least 25"));
+        assert!(bugs("").is_err());
+    }
+
+    #[test]
+    fn a_program_that_prints_nothing_has_not_simulated_anything() {
+        assert!(simulation("").unwrap_err().contains("crash points"));
+        assert!(simulation("2000 seeds, 7 steps, invariants 14, crash points 3, faults 9").is_ok());
+    }
+
+    #[test]
+    fn a_benchmark_without_its_ratio_has_not_run() {
+        assert!(benchmark("running 0 tests").is_err());
+        assert!(benchmark("workload | 10k | 1M | 1M / 10k").is_ok());
+    }
+}

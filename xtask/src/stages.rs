@@ -1,0 +1,113 @@
+//! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
+
+use crate::stage::{Stage, Tier, Work};
+use crate::{coverage, outputs, purity, tidy};
+
+const fn cargo(
+    name: &'static str,
+    tier: Tier,
+    needs: Option<&'static str>,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+    shows: fn(&str) -> Result<(), String>,
+) -> Stage {
+    Stage { name, tier, needs, work: Work::Cargo { arguments, environment, shows } }
+}
+
+const fn own(
+    name: &'static str,
+    tier: Tier,
+    check: fn(&crate::tree::Tree) -> Result<String, Vec<String>>,
+) -> Stage {
+    Stage { name, tier, needs: None, work: Work::Own(check) }
+}
+
+/// All of them.
+pub(crate) const STAGES: &[Stage] = &[
+    cargo("format", Tier::Check, Some("rustfmt"), &["fmt", "--all", "--check"], &[], outputs::anything),
+    cargo(
+        "lints",
+        Tier::Check,
+        Some("clippy"),
+        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        &[],
+        outputs::anything,
+    ),
+    // The simulator switches the seeded bugs on for the whole workspace; this is the code that ships.
+    cargo(
+        "lints without the seeded bugs",
+        Tier::Check,
+        Some("clippy"),
+        &[
+            "clippy",
+            "--quiet",
+            "-p",
+            "sluice-model",
+            "-p",
+            "sluice-engine",
+            "-p",
+            "sluice-updater",
+            "-p",
+            "sluice-cloud",
+            "--lib",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[],
+        outputs::anything,
+    ),
+    own("tidy", Tier::Check, tidy::run),
+    cargo(
+        "unit tests",
+        Tier::Check,
+        None,
+        &["test", "--quiet", "--workspace", "--lib", "--bins"],
+        &[],
+        outputs::anything,
+    ),
+    cargo(
+        "docs",
+        Tier::Check,
+        None,
+        &["doc", "--quiet", "--workspace", "--no-deps"],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+        outputs::anything,
+    ),
+    cargo(
+        "all tests, optimised",
+        Tier::Test,
+        None,
+        &["test", "--quiet", "--release", "--workspace"],
+        &[("PROPTEST_CASES", "1024")],
+        outputs::anything,
+    ),
+    own("purity of the pure crates", Tier::Test, purity::run),
+    own("the design's items are covered", Tier::Test, coverage::run_strict),
+    cargo(
+        "simulator: 2000 seeds",
+        Tier::Test,
+        None,
+        &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
+        &[],
+        outputs::simulation,
+    ),
+    cargo(
+        "simulator: seeded bugs",
+        Tier::Test,
+        None,
+        &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--bugs"],
+        &[],
+        outputs::bugs,
+    ),
+    own("simulator: a seed replays to the byte", Tier::Test, outputs::replay),
+    own("the README's commands", Tier::Test, outputs::readme_commands),
+    cargo(
+        "engine benchmark: ratios and bytes",
+        Tier::Test,
+        None,
+        &["bench", "--quiet", "-p", "sluice-engine"],
+        &[],
+        outputs::benchmark,
+    ),
+];

@@ -1,0 +1,146 @@
+//! Which crate may name which: the rings of the architecture, from the manifests.
+
+use crate::manifest;
+use crate::purity::{CONTAINERS, PURE};
+use crate::tree::Tree;
+
+/// A crate and the crates of ours that it may name. Only `sim`, `controller` and `cli` name `engine`.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("engine", &["model"]),
+    ("updater", &["model"]),
+    ("cloud", &["model"]),
+    ("arm-wire", &["model"]),
+    ("arm", &["arm-wire", "model"]),
+    ("k8s", &["model"]),
+    ("view", &["model"]),
+    ("controller", &["engine", "updater", "arm", "k8s", "view", "model"]),
+    ("emulator", &["cloud", "arm-wire", "model"]),
+    ("sim", &["engine", "updater", "cloud", "model"]),
+    (
+        "cli",
+        &[
+            "model",
+            "engine",
+            "updater",
+            "cloud",
+            "arm-wire",
+            "arm",
+            "k8s",
+            "view",
+            "controller",
+            "emulator",
+            "sim",
+        ],
+    ),
+];
+
+/// Names every dependency that points outward; tests obey the same arrows.
+pub(super) fn check(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in tree.ending("/Cargo.toml") {
+        let Some(name) = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next()) else {
+            continue;
+        };
+        let Some((_, may_name)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+            problems.push(format!(
+                "{path}: the crate {name} has no row in the table of arrows (xtask/src/tidy/arrows.rs)"
+            ));
+            continue;
+        };
+        for dependency in manifest::dependencies(text) {
+            match dependency.name.strip_prefix("sluice-") {
+                Some(other) if !may_name.contains(&other) => {
+                    let allowed =
+                        if may_name.is_empty() { "nothing".to_string() } else { may_name.join(", ") };
+                    problems.push(format!(
+                        "{path}: {name} must not name {other}; it may name {allowed}. Meet in `model` instead"
+                    ));
+                }
+                None if PURE.contains(&name)
+                    && !dependency.dev
+                    && !CONTAINERS.contains(&dependency.name.as_str()) =>
+                {
+                    problems.push(format!(
+                        "{path}: {name} is pure and may not use {}; only {}",
+                        dependency.name,
+                        CONTAINERS.join(" and ")
+                    ));
+                }
+                _ => {}
+            }
+        }
+    }
+    problems
+}
+
+/// Names every pure crate that could reach std.
+pub(super) fn check_no_std(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for name in PURE {
+        let path = format!("crates/{name}/src/lib.rs");
+        let first_code = tree
+            .text(&path)
+            .unwrap_or("")
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty() && !line.starts_with("//"));
+        if first_code != Some("#![no_std]") {
+            problems.push(format!("{path}: `#![no_std]` must stand at the top, before any other code"));
+        }
+        for (path, text) in tree.below(&format!("crates/{name}/src/")) {
+            let mut before = "";
+            for line in text.lines().map(str::trim) {
+                if line == "extern crate std;" && before != "#[cfg(test)]" {
+                    problems.push(format!("{path}: `extern crate std` is for tests only"));
+                }
+                before = line;
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_that_points_outward_is_named() {
+        let tree = Tree::of(&[
+            ("crates/model/Cargo.toml", "[dependencies]\n"),
+            ("crates/cloud/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\n"),
+            ("crates/sim/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\ntokio = \"1\"\n"),
+            ("crates/new/Cargo.toml", ""),
+        ]);
+        let found = check(&tree);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("cloud must not name engine"));
+        assert!(found[1].contains("no row"));
+    }
+
+    #[test]
+    fn a_pure_crate_uses_containers_and_nothing_else() {
+        let tree = Tree::of(&[(
+            "crates/engine/Cargo.toml",
+            "[dependencies]\nhashbrown = \"0\"\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"\n",
+        )]);
+        let found = check(&tree);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("serde"));
+    }
+
+    #[test]
+    fn no_std_stands_at_the_top_and_is_not_undone() {
+        let good = "//! Docs.\n#![no_std]\n#[cfg(test)]\nextern crate std;\n";
+        let tree = Tree::of(&[
+            ("crates/model/src/lib.rs", good),
+            ("crates/engine/src/lib.rs", good),
+            ("crates/updater/src/lib.rs", "#![no_std]\nextern crate std;\n"),
+            ("crates/cloud/src/lib.rs", "use std::time::Instant;\n#![no_std]\n"),
+        ]);
+        let found = check_no_std(&tree);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("crates/updater") && found[1].contains("crates/cloud"));
+    }
+}
