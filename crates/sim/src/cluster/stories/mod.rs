@@ -1,0 +1,12 @@
+//! What people do, as data: one closed enum of actions, named stories, and a dice player.
+//!
+//! An action names objects by their names and is played on whatever is there at that moment, so a
+//! story can be shortened or reordered and still makes sense. Each prints as one readable line.
+
+mod action;
+mod named;
+mod random;
+
+pub use action::{Oddity, OwnerBy, SliceDraft, UserAction, apply};
+pub use named::{Story, named};
+pub use random::random_action;

@@ -1,0 +1,26 @@
+//! The named stories: short plays about one hazard each.
+//!
+//! Every step waits so many milliseconds after the one before. The names are claims about what
+//! happens, in plain words; they are also the arguments with which a story is chosen.
+
+mod inbound;
+mod outbound;
+mod words;
+
+use super::action::UserAction;
+
+/// A short play.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Story {
+    /// What happens.
+    pub name: &'static str,
+    /// The steps, each with its wait after the step before, in milliseconds.
+    pub steps: Vec<(u64, UserAction)>,
+}
+
+/// All named stories.
+pub fn named() -> Vec<Story> {
+    let mut stories = inbound::stories();
+    stories.extend(outbound::stories());
+    stories
+}
