@@ -3,7 +3,7 @@
 //! A check takes the tree and returns what is wrong, as sentences that name the file and the
 //! way out. Lengths are only shown: a long file is a question, not a mistake.
 
-mod architecture;
+pub(crate) mod architecture;
 pub(crate) mod arrows;
 mod links;
 mod modules;
