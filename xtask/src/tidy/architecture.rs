@@ -80,13 +80,14 @@ fn rooms(tree: &Tree) -> String {
     for ((_, name), modules) in crates {
         let source = |file: &str| tree.text(&format!("crates/{name}/src/{file}.rs"));
         let job = source("lib").or_else(|| source("main")).map(first_sentence).unwrap_or_default();
-        text.push_str(&format!("crates/{name}/\n  {job}\n"));
+        let room = format!("crates/{name}/");
+        text.push_str(&format!("{room:<17} {job}\n"));
         for (module, inside) in modules {
             let own = source(module).or_else(|| source(&format!("{module}/mod")));
             let job = own.map(first_sentence).unwrap_or_default();
-            text.push_str(&format!("    {module:<15} {job}\n"));
+            text.push_str(&format!("  {module:<15} {job}\n"));
             if !inside.is_empty() {
-                text.push_str(&format!("    {:<15} inside: {}\n", "", inside.join(", ")));
+                text.push_str(&format!("  {:<15} inside: {}\n", "", inside.join(", ")));
             }
         }
     }
@@ -117,8 +118,8 @@ mod tests {
         ("crates/model/src/key/uid.rs", "//! Sixteen bytes.\n"),
         ("crates/model/src/tests/mod.rs", "//! Tells stories.\n"),
     ];
-    const ROOMS: &str = "```text\ncrates/model/\n  Nouns.\n    key             Who is who.\n\
-        \x20                   inside: uid\n    tests           Tells stories.\ncrates/b/\n  Runs it.\n```\n";
+    const ROOMS: &str = "```text\ncrates/model/     Nouns.\n  key             Who is who.\n\
+        \x20                 inside: uid\n  tests           Tells stories.\ncrates/b/         Runs it.\n```\n";
 
     fn tree_with(page: &str) -> Tree {
         let mut files = SOURCES.to_vec();
