@@ -1,1 +1,59 @@
+//! A model of Azure: the resource manager and the network resource provider, as far as Sluice meets them.
+//!
+//! [`Cloud::handle`] takes one request at a given time and answers as Azure would: it checks references,
+//! refuses with Azure's codes, starts operations that take a while, counts calls and pages lists. It reads
+//! no clock and draws its latencies from a seed, so the simulator replays it exactly; the emulator puts the
+//! same thing behind HTTP. It was written from the wire contract and from recorded traffic, not from what
+//! our own engine does, so that the two cannot agree on a mistake.
+//!
+//! When things happen:
+//!
+//! - PUT: checked when it arrives, visible at once with `Updating`; the end of the operation turns that into
+//!   `Succeeded` (a new public IP has its address only then) or, when the operation fails, into `Failed`.
+//!   A PUT that changes nothing answers `Succeeded` at once, with an operation that is already over.
+//! - DELETE: checked when it arrives, the resource stays as `Deleting` until the operation ends, and is
+//!   checked again then. What is not there answers 204.
+//! - The two gateway POSTs: checked as a whole when they arrive, carried out as a whole when the operation
+//!   ends, and checked again then; what no longer holds makes the operation `Failed` and changes nothing.
+//!   With [`Config::synchronous_posts`] all of it happens at once.
+//! - A second write of a resource whose operation still runs is refused. The two POSTs of a gateway are
+//!   apart from each other, but not from a PUT or DELETE of the gateway itself.
+//!
+//! What nothing recorded shows, and what we therefore decided:
+//!
+//! - Unregistering a service that is not registered succeeds; so does a POST with nothing in it.
+//! - A gateway is deleted only when no subnet, NAT gateway or registration refers to it.
+//! - A NAT gateway is registered only with the gateway that it names, and cannot leave it while registered.
+//! - A pool or NAT gateway must be in state `Succeeded` to be registered.
+//! - An address may be bound at several locations. One without services is gone, and so is a location
+//!   without addresses.
+//!
+//! Missing on purpose: JSON, HTTP, tokens and principals (one caller pays for all), regions, and lists of
+//! gateways, networks and subnets, for which the model has no payload yet.
 #![no_std]
+
+extern crate alloc;
+
+mod cloud;
+mod config;
+mod containers;
+mod delete;
+mod fault;
+mod issue;
+mod lag;
+mod list;
+mod locations;
+mod operation;
+mod place;
+mod put;
+mod refusal;
+mod services;
+mod state;
+mod tamper;
+mod throttle;
+
+pub use cloud::Cloud;
+pub use config::{Buckets, Config, Latencies, Quota, Rate, Span, Window};
+pub use fault::Fault;
+pub use state::{Contents, State};
+pub use tamper::{LockLevel, Tamper};

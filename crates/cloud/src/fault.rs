@@ -1,0 +1,198 @@
+//! What can go wrong with one request.
+
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use sluice_model::Time;
+use sluice_model::azure::{Meta, Provisioning};
+use sluice_model::call::{Answer, ArmError, Method, OperationState, Payload, Reply, Request};
+
+use crate::cloud::Cloud;
+use crate::list::Cut;
+use crate::operation::{Ending, Work};
+use crate::refusal::Refusal;
+
+/// How long a read can lag at most.
+const LAG_MAX: Duration = Duration::from_secs(10);
+
+/// One thing that goes wrong with one request.
+///
+/// A fault that does not fit its request (a short page of a PUT, a failing operation where none begins)
+/// does nothing, and the request is handled as usual.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Azure refuses it and does nothing.
+    Refuse {
+        /// The HTTP status.
+        status: u16,
+        /// The code.
+        code: Arc<str>,
+        /// The text.
+        message: Arc<str>,
+        /// `Retry-After`.
+        retry_after: Option<Duration>,
+    },
+    /// It never leaves: no connection, no token.
+    NotSent,
+    /// It gets lost on its way and nobody can know.
+    LostUnapplied,
+    /// It is carried out, but the answer gets lost.
+    AppliedButLost,
+    /// It is answered as if it had been carried out, but it has not. Its operation succeeds in due time.
+    AnsweredButNotApplied,
+    /// Its operation never ends, and keeps the resource all the while.
+    OperationNeverEnds,
+    /// Its operation fails: nothing is done, and the resource is `Failed`.
+    OperationFails {
+        /// The code.
+        code: Arc<str>,
+    },
+    /// Its operation is cancelled, likewise.
+    OperationCanceled,
+    /// Its operation says that it succeeded, but the resource is `Failed`.
+    ProvisioningFails,
+    /// Reads show the state before it for so long after it took effect, at most 10 s.
+    LaggingReads {
+        /// How long.
+        duration: Duration,
+    },
+    /// A page ends early, after so many items, and still has a successor.
+    ShortPage {
+        /// How many.
+        items: usize,
+    },
+    /// A page fails.
+    FailPage,
+    /// Its operation takes so many times as long.
+    SlowBy(u32),
+    /// The answer has words in it that nobody knows.
+    UnknownEnum,
+    /// It answers 200 with an ARM error in the body, and nothing is done.
+    ErrorIn200,
+    /// A gateway POST is carried out at once and answers 200, whatever the API version.
+    AnsweredAtOnce,
+}
+
+/// How a request is bent on its way through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Twist {
+    pub(crate) never_ends: bool,
+    pub(crate) at_once: bool,
+    pub(crate) ending: Ending,
+    pub(crate) lag: Option<Duration>,
+    pub(crate) page: Cut,
+    pub(crate) slowness: u32,
+}
+
+impl Default for Twist {
+    fn default() -> Twist {
+        Twist {
+            never_ends: false,
+            at_once: false,
+            ending: Ending::default(),
+            lag: None,
+            page: Cut::default(),
+            slowness: 1,
+        }
+    }
+}
+
+impl Cloud {
+    /// One request arrives now, and one thing goes wrong with it.
+    pub fn handle_faulty(&mut self, now: Time, request: &Request, fault: &Fault) -> Reply {
+        let answered = |answer| Reply::Answered(answer);
+        let error = |code: &str, message: &str| ArmError { code: code.into(), message: message.into() };
+        let twist = match fault {
+            Fault::NotSent => {
+                self.advance(now);
+                return Reply::NotSent;
+            }
+            Fault::LostUnapplied => {
+                self.advance(now);
+                return Reply::Lost;
+            }
+            Fault::AppliedButLost => {
+                self.handle(now, request);
+                return Reply::Lost;
+            }
+            Fault::Refuse { status, code, message, retry_after } => {
+                let refusal = Refusal::new(*status, code, message);
+                let answer = self.refuse(now, request, refusal);
+                return answered(Answer { retry_after: *retry_after, ..answer });
+            }
+            Fault::FailPage if request.method == Method::List => {
+                let refusal = Refusal::new(500, "InternalServerError", "The page could not be read.");
+                return answered(self.refuse(now, request, refusal));
+            }
+            Fault::ErrorIn200 => {
+                let refusal = Refusal::new(200, "InternalServerError", "An error occurred.");
+                return answered(self.refuse(now, request, refusal));
+            }
+            Fault::AnsweredButNotApplied => return answered(self.pretend(now, request)),
+            Fault::UnknownEnum => return answered(unknown_words(self.handle(now, request))),
+            Fault::FailPage => Twist::default(),
+            Fault::OperationNeverEnds => Twist { never_ends: true, ..Twist::default() },
+            Fault::OperationFails { code } => {
+                let ending = Ending::Fail(error(code, "The operation failed."));
+                Twist { ending, ..Twist::default() }
+            }
+            Fault::OperationCanceled => {
+                let ending = Ending::Cancel(error("Canceled", "The operation was canceled."));
+                Twist { ending, ..Twist::default() }
+            }
+            Fault::ProvisioningFails => Twist { ending: Ending::SucceedInNameOnly, ..Twist::default() },
+            Fault::LaggingReads { duration } => {
+                Twist { lag: Some((*duration).min(LAG_MAX)), ..Twist::default() }
+            }
+            Fault::ShortPage { items } => Twist { page: Cut::Short(*items), ..Twist::default() },
+            Fault::SlowBy(factor) => Twist { slowness: *factor, ..Twist::default() },
+            Fault::AnsweredAtOnce => Twist { at_once: true, ..Twist::default() },
+        };
+        answered(self.serve(now, request, &twist))
+    }
+
+    /// A refusal still costs the call, if there is anything left to pay with.
+    fn refuse(&mut self, now: Time, request: &Request, refusal: Refusal) -> Answer {
+        self.advance(now);
+        let remaining = self.pay(request).unwrap_or(Some(0));
+        Answer { remaining, ..refusal.answer() }
+    }
+
+    /// Answers as if, from a copy that is thrown away.
+    fn pretend(&mut self, now: Time, request: &Request) -> Answer {
+        self.advance(now);
+        let mut copy = self.clone();
+        let answer = copy.handle(now, request);
+        self.throttle = copy.throttle;
+        self.counter = copy.counter;
+        if let Some(operation) = answer.operation.as_ref().and_then(|id| copy.operations.get(id)) {
+            let mut empty = operation.clone();
+            empty.work = Work::Nothing;
+            self.operations.begin(empty);
+        }
+        answer
+    }
+}
+
+/// The same answer from a newer Azure.
+fn unknown_words(mut answer: Answer) -> Answer {
+    let unknown = |meta: &mut Meta| meta.provisioning = Provisioning::Unknown;
+    match &mut answer.payload {
+        Payload::PublicIp(it) => unknown(&mut it.meta),
+        Payload::LoadBalancer(it) => unknown(&mut it.meta),
+        Payload::NatGateway(it) => unknown(&mut it.meta),
+        Payload::Gateway(it) => unknown(&mut it.meta),
+        Payload::PublicIps(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
+        Payload::LoadBalancers(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
+        Payload::NatGateways(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
+        Payload::Operation(state) => *state = OperationState::Running,
+        Payload::Error(error) => error.code = (error.code.to_string() + "V2").into(),
+        Payload::None
+        | Payload::Subnet(_)
+        | Payload::Container(_)
+        | Payload::Registrations(_)
+        | Payload::Locations(_) => {}
+    }
+    answer
+}

@@ -1,0 +1,212 @@
+//! Operations that take a while.
+//!
+//! Each has an end that is fixed when it begins, and one piece of work that is done there. A resource has
+//! at most one at a time; a gateway's two POSTs have lanes of their own.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use sluice_model::Time;
+use sluice_model::azure::{ArmId, LocationUpdate, ServiceRequest};
+use sluice_model::call::{ArmError, OperationState};
+
+use crate::issue::guid;
+
+/// How long one can ask for an operation that is over.
+const KEPT: Duration = Duration::from_secs(3_600);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Lane {
+    /// PUT, PATCH and DELETE.
+    Resource,
+    /// `updateServices`.
+    Services,
+    /// `updateAddressLocations`.
+    Locations,
+}
+
+/// What is done at the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// A written resource becomes usable.
+    Provision,
+    /// A resource goes.
+    Delete,
+    /// A group goes, with all that is in it.
+    DeleteGroup,
+    /// Services are registered and unregistered.
+    Services(Vec<ServiceRequest>),
+    /// Addresses are bound and unbound.
+    Locations(Vec<LocationUpdate>),
+    /// Nothing; it only looks as if.
+    Nothing,
+}
+
+/// How it ends.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Ending {
+    /// With the work done.
+    #[default]
+    Succeed,
+    /// It says that it succeeded, but the resource is `Failed`.
+    SucceedInNameOnly,
+    /// With an error and nothing done.
+    Fail(ArmError),
+    /// Called off, and nothing done.
+    Cancel(ArmError),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Operation {
+    pub(crate) id: ArmId,
+    pub(crate) target: ArmId,
+    pub(crate) lane: Lane,
+    pub(crate) work: Work,
+    pub(crate) ending: Ending,
+    /// When it ends.
+    pub(crate) ends: Time,
+    /// How long it would have taken had nobody slowed it down.
+    pub(crate) usual: Duration,
+    /// How long reads lag behind its work.
+    pub(crate) lag: Option<Duration>,
+    pub(crate) state: OperationState,
+}
+
+/// All operations that run, and those that ended not long ago.
+#[derive(Clone, Debug)]
+pub(crate) struct Operations {
+    seed: u64,
+    begun: u64,
+    all: BTreeMap<u64, Operation>,
+    due: BTreeSet<(Time, u64)>,
+    busy: BTreeMap<(ArmId, Lane), u64>,
+    ended: VecDeque<(Time, u64)>,
+}
+
+impl Operations {
+    pub(crate) fn new(seed: u64) -> Operations {
+        Operations {
+            seed,
+            begun: 0,
+            all: BTreeMap::new(),
+            due: BTreeSet::new(),
+            busy: BTreeMap::new(),
+            ended: VecDeque::new(),
+        }
+    }
+
+    /// The id that the next operation in this subscription will have.
+    pub(crate) fn next_id(&self, subscription: &str) -> ArmId {
+        let guid = guid(self.seed, self.begun.wrapping_add(1));
+        ArmId::new(format!(
+            "/subscriptions/{subscription}/providers/Microsoft.Network/locations/eastus/operations/{guid}"
+        ))
+    }
+
+    /// Takes up an operation; one that does nothing keeps nobody waiting.
+    pub(crate) fn begin(&mut self, operation: Operation) {
+        self.begun = self.begun.wrapping_add(1);
+        let number = self.begun;
+        if operation.state == OperationState::Running {
+            self.due.insert((operation.ends, number));
+            if operation.work != Work::Nothing {
+                self.busy.insert((operation.target.clone(), operation.lane), number);
+            }
+        } else {
+            self.ended.push_back((operation.ends, number));
+        }
+        self.all.insert(number, operation);
+    }
+
+    pub(crate) fn get(&self, id: &ArmId) -> Option<&Operation> {
+        self.all.get(&number_of(id)?).filter(|operation| operation.id == *id)
+    }
+
+    /// The operation that keeps a lane of a resource.
+    pub(crate) fn running(&self, target: &ArmId, lane: Lane) -> Option<&Operation> {
+        self.all.get(self.busy.get(&(target.clone(), lane))?)
+    }
+
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.due.first().map(|&(ends, _)| ends).filter(|&ends| ends != Time::NEVER)
+    }
+
+    pub(crate) fn running_count(&self) -> usize {
+        self.due.len()
+    }
+
+    /// The next operation that is due, no longer in anybody's way.
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Operation> {
+        let &(ends, number) = self.due.first().filter(|&&(ends, _)| ends <= now && ends != Time::NEVER)?;
+        self.due.remove(&(ends, number));
+        self.ended.push_back((ends, number));
+        let operation = self.all.get(&number)?.clone();
+        self.set_free(&operation, number);
+        Some(operation)
+    }
+
+    fn set_free(&mut self, operation: &Operation, number: u64) {
+        let key = (operation.target.clone(), operation.lane);
+        if self.busy.get(&key) == Some(&number) {
+            self.busy.remove(&key);
+        }
+    }
+
+    /// Writes down how an operation ended.
+    pub(crate) fn set_state(&mut self, id: &ArmId, state: OperationState) {
+        if let Some(operation) = number_of(id).and_then(|number| self.all.get_mut(&number)) {
+            operation.state = state;
+        }
+    }
+
+    pub(crate) fn forget_old(&mut self, now: Time) {
+        while let Some(&(ended, number)) = self.ended.front() {
+            if now < ended + KEPT {
+                break;
+            }
+            self.ended.pop_front();
+            self.all.remove(&number);
+        }
+    }
+
+    /// Calls off whatever runs on a resource that is no more.
+    pub(crate) fn cancel(&mut self, now: Time, target: &ArmId) {
+        for lane in [Lane::Resource, Lane::Services, Lane::Locations] {
+            let Some(number) = self.busy.remove(&(target.clone(), lane)) else { continue };
+            if let Some(operation) = self.all.get_mut(&number) {
+                self.due.remove(&(operation.ends, number));
+                self.ended.push_back((now, number));
+                let message = format!("{target} was deleted by somebody else.");
+                operation.state =
+                    OperationState::Canceled(ArmError { code: "Canceled".into(), message: message.into() });
+            }
+        }
+    }
+
+    /// Lets nothing run longer from now on than it would have taken from the start.
+    pub(crate) fn hurry(&mut self, now: Time) {
+        for (ends, number) in core::mem::take(&mut self.due) {
+            let Some(operation) = self.all.get_mut(&number) else { continue };
+            operation.ends = ends.min(now + operation.usual);
+            self.due.insert((operation.ends, number));
+        }
+    }
+
+    /// Lets one operation end now.
+    pub(crate) fn end_now(&mut self, now: Time, id: &ArmId) {
+        let Some(number) = number_of(id) else { return };
+        if let Some(operation) = self.all.get_mut(&number)
+            && self.due.remove(&(operation.ends, number))
+        {
+            operation.ends = now;
+            self.due.insert((now, number));
+        }
+    }
+}
+
+/// The number that ends an operation's id.
+fn number_of(id: &ArmId) -> Option<u64> {
+    u64::from_str_radix(id.name().rsplit('-').next()?, 16).ok()
+}

@@ -1,0 +1,242 @@
+//! Writing public IPs, load balancers and NAT gateways.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sluice_model::address::Family;
+use sluice_model::azure::{
+    ArmId, LoadBalancer, LoadBalancerBody, NatGateway, NatGatewayBody, Provisioning, PublicIp, PublicIpBody,
+    Rule,
+};
+use sluice_model::call::{Answer, Body, Payload, Request};
+use sluice_model::kube::Protocol;
+
+use crate::cloud::Cloud;
+use crate::config::Span;
+use crate::fault::Twist;
+use crate::operation::{Lane, Work};
+use crate::place::{Kind, Place, place};
+use crate::refusal::Refusal;
+
+impl Cloud {
+    /// Writes whatever the body says, if it fits the target.
+    pub(crate) fn put(&mut self, request: &Request, place: &Place, twist: &Twist) -> Result<Answer, Refusal> {
+        let id = &request.target;
+        match (place, &request.body) {
+            (Place::Group, Body::Container) => Ok(self.put_group(id)),
+            (Place::Resource(Kind::VirtualNetwork), Body::Container) => Ok(self.put_network(id, twist)),
+            (Place::Subnet { network }, Body::Subnet(body)) => self.put_subnet(id, network, body, twist),
+            (Place::Resource(Kind::Gateway), Body::Gateway(body)) => self.put_gateway(id, body, twist),
+            (Place::Resource(Kind::PublicIp), Body::PublicIp(body)) => self.put_public_ip(id, body, twist),
+            (Place::Resource(Kind::LoadBalancer), Body::LoadBalancer(body)) => {
+                self.put_load_balancer(id, body, twist)
+            }
+            (Place::Resource(Kind::NatGateway), Body::NatGateway(body)) => {
+                self.put_nat_gateway(id, body, twist)
+            }
+            _ => Err(Refusal::bad_request("The body does not fit the resource type.")),
+        }
+    }
+
+    /// The answer to a PUT, with the operation that it began.
+    pub(crate) fn put_answer(
+        &mut self,
+        id: &ArmId,
+        is_new: bool,
+        settled: bool,
+        span: Span,
+        twist: &Twist,
+    ) -> Answer {
+        let operation = self.begin(id, Lane::Resource, Work::Provision, span, settled, twist);
+        let payload = self.payload(id).unwrap_or_else(|| Payload::Container(id.clone()));
+        let status = if is_new { 201 } else { 200 };
+        Answer { operation: Some(operation), ..Answer::new(status, payload) }
+    }
+
+    fn put_public_ip(&mut self, id: &ArmId, body: &PublicIpBody, twist: &Twist) -> Result<Answer, Refusal> {
+        let old = self.state.public_ips.get(id).cloned();
+        match &old {
+            Some(old) if old.family != body.family => return Err(Refusal::family_fixed(id)),
+            None if self.state.public_ips.len() >= self.config.quota.public_ips => {
+                return Err(Refusal::too_many_public_ips(self.config.quota.public_ips));
+            }
+            _ => {}
+        }
+        let settled = old.as_ref().is_some_and(|old| {
+            old.meta.provisioning == Provisioning::Succeeded && old.meta.tags == body.tags
+        });
+        let new = PublicIp {
+            meta: self.meta(id, old.as_ref().map(|old| &old.meta), &body.tags, settled),
+            family: body.family,
+            address: old.as_ref().and_then(|old| old.address),
+            used_by: old.as_ref().and_then(|old| old.used_by.clone()),
+        };
+        self.lag_now(id, Lane::Resource, twist);
+        self.state.public_ips.insert(id.clone(), new);
+        Ok(self.put_answer(id, old.is_none(), settled, self.config.latency.public_ip, twist))
+    }
+
+    fn put_load_balancer(
+        &mut self,
+        id: &ArmId,
+        body: &LoadBalancerBody,
+        twist: &Twist,
+    ) -> Result<Answer, Refusal> {
+        let old = self.state.load_balancers.get(id).cloned();
+        if old.is_none() && self.state.load_balancers.len() >= self.config.quota.load_balancers {
+            return Err(Refusal::over_quota("load balancers", self.config.quota.load_balancers));
+        }
+        check_rules(id, &body.rules)?;
+        let frontend = id.child("frontendIPConfigurations", "frontend");
+        self.check_public_ip(&body.public_ip, id, &frontend, None)?;
+        let settled = old.as_ref().is_some_and(|old| {
+            old.meta.provisioning == Provisioning::Succeeded
+                && old.meta.tags == body.tags
+                && old.public_ip.as_ref() == Some(&body.public_ip)
+                && sorted(&old.rules) == sorted(&body.rules)
+        });
+        let new = LoadBalancer {
+            meta: self.meta(id, old.as_ref().map(|old| &old.meta), &body.tags, settled),
+            public_ip: Some(body.public_ip.clone()),
+            pools: vec![id.name().into()],
+            rules: body.rules.clone(),
+        };
+        self.lag_now(id, Lane::Resource, twist);
+        if let Some(former) = old.as_ref().and_then(|old| old.public_ip.as_ref()) {
+            self.state.set_user(former, None);
+        }
+        self.state.set_user(&body.public_ip, Some(frontend));
+        self.state.load_balancers.insert(id.clone(), new);
+        Ok(self.put_answer(id, old.is_none(), settled, self.config.latency.load_balancer, twist))
+    }
+
+    fn put_nat_gateway(
+        &mut self,
+        id: &ArmId,
+        body: &NatGatewayBody,
+        twist: &Twist,
+    ) -> Result<Answer, Refusal> {
+        let old = self.state.nat_gateways.get(id).cloned();
+        let quota = self.config.quota;
+        if old.is_none() && self.state.nat_gateways.len() >= quota.nat_gateways {
+            return Err(Refusal::over_quota("NAT gateways", quota.nat_gateways));
+        }
+        if let Some(gateway) = &body.gateway {
+            self.check_gateway(gateway, id)?;
+        }
+        let moves = old.as_ref().is_some_and(|old| old.gateway != body.gateway);
+        if moves && self.state.is_registered(id) {
+            return Err(Refusal::nat_gateway_registered(id));
+        }
+        let lists = [(&body.public_ips, Family::V4), (&body.public_ips_v6, Family::V6)];
+        for (list, family) in lists {
+            if list.len() > quota.public_ips_per_nat_gateway {
+                return Err(Refusal::too_many_on_nat_gateway(id, quota.public_ips_per_nat_gateway));
+            }
+            for (at, public_ip) in list.iter().enumerate() {
+                if list.iter().take(at).any(|earlier| earlier == public_ip) {
+                    return Err(Refusal::twin_names(id, public_ip.name()));
+                }
+                self.check_public_ip(public_ip, id, id, Some(family))?;
+            }
+        }
+        let settled = old.as_ref().is_some_and(|old| {
+            old.meta.provisioning == Provisioning::Succeeded
+                && old.meta.tags == body.tags
+                && old.gateway == body.gateway
+                && sorted(&old.public_ips) == sorted(&body.public_ips)
+                && sorted(&old.public_ips_v6) == sorted(&body.public_ips_v6)
+        });
+        let new = NatGateway {
+            meta: self.meta(id, old.as_ref().map(|old| &old.meta), &body.tags, settled),
+            gateway: body.gateway.clone(),
+            public_ips: body.public_ips.clone(),
+            public_ips_v6: body.public_ips_v6.clone(),
+        };
+        self.lag_now(id, Lane::Resource, twist);
+        for former in old.iter().flat_map(|old| old.public_ips.iter().chain(&old.public_ips_v6)) {
+            self.state.set_user(former, None);
+        }
+        for public_ip in body.public_ips.iter().chain(&body.public_ips_v6) {
+            self.state.set_user(public_ip, Some(id.clone()));
+        }
+        self.state.nat_gateways.insert(id.clone(), new);
+        Ok(self.put_answer(id, old.is_none(), settled, self.config.latency.nat_gateway, twist))
+    }
+
+    /// A public IP that `by` wants as `user`: it is there, usable, free, and of the right family.
+    fn check_public_ip(
+        &self,
+        public_ip: &ArmId,
+        by: &ArmId,
+        user: &ArmId,
+        family: Option<Family>,
+    ) -> Result<(), Refusal> {
+        if place(public_ip) != Some(Place::Resource(Kind::PublicIp)) {
+            return Err(Refusal::bad_request("A public IP address is referenced by an id of another kind."));
+        }
+        let Some(found) = self.state.public_ips.get(public_ip) else {
+            return Err(Refusal::missing_reference(public_ip, by));
+        };
+        if let Some(expected) = family.filter(|expected| *expected != found.family) {
+            return Err(Refusal::wrong_family(public_ip, by, expected));
+        }
+        match &found.used_by {
+            Some(owner) if owner != user => return Err(Refusal::public_ip_taken(public_ip, by, owner)),
+            _ => {}
+        }
+        usable(public_ip, by, found.meta.provisioning)
+    }
+}
+
+/// Only what is `Succeeded` can be referred to.
+pub(crate) fn usable(target: &ArmId, by: &ArmId, state: Provisioning) -> Result<(), Refusal> {
+    if state == Provisioning::Succeeded {
+        return Ok(());
+    }
+    Err(Refusal::unprovisioned_reference(target, by, state))
+}
+
+fn check_rules(id: &ArmId, rules: &[Rule]) -> Result<(), Refusal> {
+    for (at, rule) in rules.iter().enumerate() {
+        let bad = |what: &str, value: u16, allowed: &str| {
+            Err(Refusal::bad_value(what, &value.to_string(), allowed))
+        };
+        if rule.protocol == Protocol::Sctp {
+            return Err(Refusal::bad_value("protocol", "Sctp", "Tcp or Udp"));
+        }
+        if !(1..=65_534).contains(&rule.frontend_port) {
+            return bad("frontendPort", rule.frontend_port, "1 to 65534");
+        }
+        if rule.backend_port == 0 {
+            return bad("backendPort", rule.backend_port, "1 to 65535");
+        }
+        if !(4..=30).contains(&rule.idle_timeout_minutes) {
+            return bad("idleTimeoutInMinutes", rule.idle_timeout_minutes.into(), "4 to 30");
+        }
+        for other in rules.iter().take(at) {
+            if other.protocol != rule.protocol {
+                continue;
+            }
+            if other.frontend_port == rule.frontend_port {
+                return Err(Refusal::twin_names(id, &name(rule)));
+            }
+            if other.backend_port == rule.backend_port {
+                return Err(Refusal::same_backend(id, &name(other), &name(rule)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn name(rule: &Rule) -> String {
+    format!("rule-{}-{}", rule.protocol.word(), rule.frontend_port)
+}
+
+fn sorted<T: Ord>(list: &[T]) -> Vec<&T> {
+    let mut sorted: Vec<&T> = list.iter().collect();
+    sorted.sort();
+    sorted
+}

@@ -1,0 +1,221 @@
+//! Somebody else at work in the same subscription.
+//!
+//! Nobody counts their calls and their work is done at once. A deletion by them is what is left after they
+//! have taken everything apart in the right order: references to what they delete are gone as well.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use sluice_model::Time;
+use sluice_model::azure::{AddressUpdate, ArmId, LocationUpdate, Registration, Rule, ServiceRequest, Tags};
+use sluice_model::call::{Answer, Body, Method, Payload, Request};
+
+use crate::cloud::{Cloud, not_found};
+use crate::fault::Twist;
+use crate::place::{Kind, Place, place};
+use crate::refusal::Refusal;
+
+/// What a lock forbids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockLevel {
+    /// Deleting.
+    CanNotDelete,
+    /// Writing and deleting.
+    ReadOnly,
+}
+
+/// What somebody else does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tamper {
+    /// Writes any resource, by Azure's rules; for foreign resources and to set a scene.
+    Put {
+        /// Which.
+        id: ArmId,
+        /// How it should be.
+        body: Body,
+    },
+    /// Deletes a public IP; whoever used it has none.
+    DeletePublicIp(ArmId),
+    /// Deletes a load balancer; registrations that named its pool are cleared.
+    DeleteLoadBalancer(ArmId),
+    /// Changes the rules of a load balancer.
+    EditLoadBalancer {
+        /// Which.
+        id: ArmId,
+        /// The rules it has then.
+        rules: Vec<Rule>,
+    },
+    /// Changes the tags of a resource.
+    EditTags {
+        /// Which.
+        id: ArmId,
+        /// The tags it has then.
+        tags: Tags,
+    },
+    /// Deletes a NAT gateway; registrations that named it are cleared.
+    DeleteNatGateway(ArmId),
+    /// Deletes a service gateway with all that it knows; NAT gateways and subnets are detached.
+    DeleteGateway(ArmId),
+    /// Takes the gateway off a subnet.
+    DetachSubnet(ArmId),
+    /// Registers a service, by Azure's rules.
+    PutRegistration {
+        /// With which gateway.
+        gateway: ArmId,
+        /// What.
+        registration: Registration,
+    },
+    /// Unregisters a service; addresses lose it.
+    DeleteRegistration {
+        /// From which gateway.
+        gateway: ArmId,
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Binds an address, by Azure's rules.
+    AddAddress {
+        /// At which gateway.
+        gateway: ArmId,
+        /// On which node.
+        location: IpAddr,
+        /// Which.
+        address: IpAddr,
+        /// To what.
+        services: Vec<Arc<str>>,
+    },
+    /// Unbinds an address.
+    DeleteAddress {
+        /// At which gateway.
+        gateway: ArmId,
+        /// On which node.
+        location: IpAddr,
+        /// Which.
+        address: IpAddr,
+    },
+    /// Locks a resource, a group or a subscription.
+    Lock {
+        /// What.
+        scope: ArmId,
+        /// Against what.
+        level: LockLevel,
+    },
+    /// Takes a lock away.
+    Unlock(ArmId),
+    /// Forbids by policy to write anything at or below a scope.
+    PolicyDeny(ArmId),
+    /// Takes a policy away.
+    PolicyAllow(ArmId),
+}
+
+impl Cloud {
+    /// Somebody else does something now. The answer is the one that they get.
+    pub fn tamper(&mut self, now: Time, change: Tamper) -> Answer {
+        self.advance(now);
+        self.meddle(change).unwrap_or_else(Refusal::answer)
+    }
+
+    fn meddle(&mut self, change: Tamper) -> Result<Answer, Refusal> {
+        match change {
+            Tamper::Put { id, body } => {
+                let answer = self.dispatch(&Request::with(Method::Put, id, body), &Twist::default())?;
+                if let Some(operation) = &answer.operation {
+                    self.operations.end_now(self.now, operation);
+                    self.advance(self.now);
+                }
+                return Ok(answer);
+            }
+            Tamper::EditTags { id, tags } => {
+                let etag = self.counter.etag();
+                let meta = self.state.meta_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
+                (meta.tags, meta.etag) = (tags, etag);
+            }
+            Tamper::EditLoadBalancer { id, rules } => {
+                let etag = self.counter.etag();
+                let load_balancer = self.state.load_balancers.get_mut(&id);
+                let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
+                (load_balancer.rules, load_balancer.meta.etag) = (rules, etag);
+            }
+            Tamper::DetachSubnet(id) => {
+                let etag = self.counter.etag();
+                let subnet = self.state.subnets.get_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
+                (subnet.gateway, subnet.etag) = (None, etag);
+            }
+            Tamper::DeletePublicIp(id) => self.take_away(&id, Kind::PublicIp)?,
+            Tamper::DeleteLoadBalancer(id) => self.take_away(&id, Kind::LoadBalancer)?,
+            Tamper::DeleteNatGateway(id) => self.take_away(&id, Kind::NatGateway)?,
+            Tamper::DeleteGateway(id) => self.take_away(&id, Kind::Gateway)?,
+            Tamper::PutRegistration { gateway, registration } => {
+                self.require(&gateway, &Place::Resource(Kind::Gateway))?;
+                let requests = [ServiceRequest { is_delete: false, service: registration }];
+                self.check_services(&gateway, &requests)?;
+                self.apply_services(&gateway, &requests);
+            }
+            Tamper::DeleteRegistration { gateway, name } => {
+                let contents = self.state.contents.get_mut(&gateway);
+                let contents =
+                    contents.ok_or_else(|| not_found(&gateway, &Place::Resource(Kind::Gateway)))?;
+                contents.unmap(&name);
+                contents.register(&name, None);
+            }
+            Tamper::AddAddress { gateway, location, address, services } => {
+                self.rebind(&gateway, location, address, services)?;
+            }
+            Tamper::DeleteAddress { gateway, location, address } => {
+                self.rebind(&gateway, location, address, Vec::new())?;
+            }
+            Tamper::Lock { scope, level } => drop(self.locks.insert(scope, level)),
+            Tamper::Unlock(scope) => drop(self.locks.remove(&scope)),
+            Tamper::PolicyDeny(scope) => drop(self.denied.insert(scope)),
+            Tamper::PolicyAllow(scope) => drop(self.denied.remove(&scope)),
+        }
+        Ok(Answer::new(200, Payload::None))
+    }
+
+    fn rebind(
+        &mut self,
+        gateway: &ArmId,
+        location: IpAddr,
+        address: IpAddr,
+        services: Vec<Arc<str>>,
+    ) -> Result<(), Refusal> {
+        self.require(gateway, &Place::Resource(Kind::Gateway))?;
+        let entry = AddressUpdate { address, services };
+        let updates = [LocationUpdate { location, full: false, addresses: vec![entry] }];
+        self.check_locations(gateway, &updates)?;
+        self.apply_locations(gateway, &updates);
+        Ok(())
+    }
+
+    /// Deletes a resource whoever refers to it, and the references too.
+    fn take_away(&mut self, id: &ArmId, kind: Kind) -> Result<(), Refusal> {
+        if place(id) != Some(Place::Resource(kind)) {
+            return Err(Refusal::no_place(id));
+        }
+        self.require(id, &Place::Resource(kind))?;
+        let state = &mut self.state;
+        match kind {
+            Kind::PublicIp => {
+                for load_balancer in state.load_balancers.values_mut() {
+                    load_balancer.public_ip.take_if(|public_ip| public_ip == id);
+                }
+                for nat_gateway in state.nat_gateways.values_mut() {
+                    nat_gateway.public_ips.retain(|public_ip| public_ip != id);
+                    nat_gateway.public_ips_v6.retain(|public_ip| public_ip != id);
+                }
+            }
+            Kind::LoadBalancer | Kind::NatGateway => {
+                state.contents.values_mut().for_each(|contents| contents.forget_carrier(id));
+            }
+            Kind::Gateway => {
+                state.nat_gateways.values_mut().for_each(|it| drop(it.gateway.take_if(|it| it == id)));
+                state.subnets.values_mut().for_each(|it| drop(it.gateway.take_if(|it| it == id)));
+            }
+            Kind::VirtualNetwork => {}
+        }
+        self.operations.cancel(self.now, id);
+        self.remove(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Claims about the model of Azure, one test each.
+
+mod resources;
+mod support;
