@@ -11,6 +11,10 @@ fn markers() -> Vec<(String, &'static str)> {
         (["FIX", "ME"].concat(), "mend it, or open an issue"),
         (["XX", "X"].concat(), "say what is meant"),
         (["<!-- ", "fill:"].concat(), "put the real output there"),
+        (
+            ["#[ig", "nore"].concat(),
+            "a test that does not run claims nothing; make it quick, or a stage of its own",
+        ),
     ]
 }
 
@@ -52,7 +56,7 @@ fn has_word(line: &str, marker: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + marker.len()..].chars().next();
         let is_letter = |letter: Option<char>| letter.is_some_and(|l| l.is_alphanumeric() || l == '_');
-        !is_letter(before) && (!is_letter(after) || marker.ends_with('('))
+        !is_letter(before) && (!is_letter(after) || marker.ends_with('(') || marker.starts_with('#'))
     })
 }
 
