@@ -1,0 +1,266 @@
+//! Reads all of one kind from Azure, page by page, and never hands out half of it.
+//!
+//! A *walk* goes from page to page until there is no next one. It runs for an effect of the
+//! engine, or for all who want to know about registrations at the moment: those share one.
+//! A page that fails for the moment is repeated a few times; then the whole walk fails.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use sluice_model::azure::{ArmId, Gateway, Registration};
+use sluice_model::call::{Method, Page, PageToken, Payload, Request};
+use sluice_model::effect::{Listable, Listing};
+use sluice_model::names::Scope;
+use sluice_model::seeded::{Bug, Seeded};
+use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome, Time};
+
+use crate::Reports;
+use crate::answer::unexpected;
+use crate::commit::Ticket;
+use crate::config::Config;
+use crate::wire::{Owner, Wire};
+
+/// Whose walk it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum WalkId {
+    /// The engine's.
+    Effect(EffectId),
+    /// Everybody's who waits for the registrations.
+    Shared,
+}
+
+/// Somebody who wants to know about one registration.
+pub(crate) enum Asker {
+    /// A step that reads it.
+    Step(EffectId, Arc<str>),
+    /// A commit whose outcome is unknown.
+    Ticket(Ticket),
+}
+
+impl Asker {
+    fn effect(&self) -> EffectId {
+        match self {
+            Asker::Step(effect, _) => *effect,
+            Asker::Ticket(ticket) => ticket.effect,
+        }
+    }
+}
+
+/// All who asked, and what there is to see.
+pub(crate) type Seen = (Vec<Asker>, Result<Vec<Registration>, Failure>);
+
+pub(crate) struct Lister {
+    walks: BTreeMap<WalkId, Walk>,
+    /// Those whom the shared walk under way will answer.
+    served: Vec<Asker>,
+    /// Those who came after it began: what it has read may be older than their question.
+    waiting: Vec<Asker>,
+    page_retries_max: u32,
+    retry_wait_first: Duration,
+    retry_wait_max: Duration,
+    pages_max: u32,
+    seeded: Seeded,
+}
+
+struct Walk {
+    effect: EffectId,
+    found: Listing,
+    /// The gateway has been read, or found missing.
+    gateway_read: bool,
+    began: Option<Time>,
+    page: Option<PageToken>,
+    pages: u32,
+    retries: u32,
+}
+
+/// What comes after a page.
+enum After {
+    More,
+    Complete,
+}
+
+impl Lister {
+    pub(crate) fn new(config: &Config, seeded: Seeded) -> Lister {
+        Lister {
+            walks: BTreeMap::new(),
+            served: Vec::new(),
+            waiting: Vec::new(),
+            page_retries_max: config.page_retries_max,
+            retry_wait_first: config.reread_wait_first,
+            retry_wait_max: config.reread_wait_max,
+            pages_max: config.pages_max,
+            seeded,
+        }
+    }
+
+    /// Lists all of a kind for the engine.
+    pub(crate) fn start(&mut self, effect: EffectId, what: Listable, scope: &Scope, wire: &mut Wire) {
+        self.walk(WalkId::Effect(effect), effect, what, scope, wire);
+    }
+
+    /// Answers with the next walk over the registrations that begins.
+    pub(crate) fn ask(&mut self, asker: Asker, scope: &Scope, wire: &mut Wire) {
+        self.waiting.push(asker);
+        self.share(scope, wire);
+    }
+
+    fn share(&mut self, scope: &Scope, wire: &mut Wire) {
+        if self.walks.contains_key(&WalkId::Shared) {
+            return;
+        }
+        let Some(oldest) = self.waiting.iter().map(Asker::effect).min() else { return };
+        self.served = core::mem::take(&mut self.waiting);
+        self.walk(WalkId::Shared, oldest, Listable::Registrations, scope, wire);
+    }
+
+    fn walk(&mut self, id: WalkId, effect: EffectId, what: Listable, scope: &Scope, wire: &mut Wire) {
+        if self.walks.contains_key(&id) {
+            return;
+        }
+        let walk = Walk {
+            effect,
+            found: match what {
+                Listable::Foundation => Listing::Foundation { gateway: None, subnet: None },
+                Listable::Registrations => Listing::Registrations(Vec::new()),
+                Listable::Locations => Listing::Locations(Vec::new()),
+                Listable::LoadBalancers => Listing::LoadBalancers(Vec::new()),
+                Listable::NatGateways => Listing::NatGateways(Vec::new()),
+                Listable::PublicIps => Listing::PublicIps(Vec::new()),
+            },
+            gateway_read: false,
+            began: None,
+            page: None,
+            pages: 0,
+            retries: 0,
+        };
+        wire.begin(Owner::Walk(id), effect, walk.request(scope), Duration::ZERO);
+        self.walks.insert(id, walk);
+    }
+
+    /// A page has come, or not. Returns the answer to all who shared the walk, if it ended.
+    pub(crate) fn page_ended(
+        &mut self,
+        id: WalkId,
+        result: Result<Payload, Failure>,
+        sent_at: Time,
+        scope: &Scope,
+        wire: &mut Wire,
+        reports: &mut Reports,
+    ) -> Option<Seen> {
+        let walk = self.walks.get_mut(&id)?;
+        if walk.page.is_none() && !walk.gateway_read {
+            walk.began = Some(sent_at);
+        }
+        let after = match walk.take(result, self.seeded) {
+            Ok(After::More) if walk.pages >= self.pages_max => Err(Failure::of(
+                FailureClass::Transient,
+                "EndlessList",
+                "the list has more pages than is plausible",
+            )),
+            after => after,
+        };
+        let result = match after {
+            Ok(After::More) => {
+                walk.retries = 0;
+                wire.begin(Owner::Walk(id), walk.effect, walk.request(scope), Duration::ZERO);
+                return None;
+            }
+            Err(failure)
+                if failure.class == FailureClass::Transient && walk.retries < self.page_retries_max =>
+            {
+                let doubled = self.retry_wait_first.saturating_mul(1 << walk.retries.min(16));
+                walk.retries += 1;
+                let wait = doubled.min(self.retry_wait_max).max(failure.retry_after.unwrap_or_default());
+                wire.begin(Owner::Walk(id), walk.effect, walk.request(scope), wait);
+                return None;
+            }
+            Ok(After::Complete) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        let walk = self.walks.remove(&id)?;
+        let result = result.map(|()| walk.found);
+        match id {
+            WalkId::Effect(effect) => {
+                let began = walk.began.unwrap_or(sent_at);
+                let outcome = Outcome::Listed { began, result };
+                reports.push_back(Event::EffectFinished { id: effect, outcome });
+                None
+            }
+            WalkId::Shared => {
+                let askers = core::mem::take(&mut self.served);
+                self.share(scope, wire);
+                let result = result.and_then(|found| match found {
+                    Listing::Registrations(all) => Ok(all),
+                    _ => Err(unexpected()),
+                });
+                Some((askers, result))
+            }
+        }
+    }
+}
+
+impl Walk {
+    fn request(&self, scope: &Scope) -> Request {
+        let gateway = scope.gateway_id();
+        let target = match &self.found {
+            Listing::Foundation { .. } if self.gateway_read => {
+                return Request::bare(Method::Get, scope.subnet_id());
+            }
+            Listing::Foundation { .. } => return Request::bare(Method::Get, gateway),
+            Listing::Registrations(_) => ArmId::new(format!("{gateway}/services")),
+            Listing::Locations(_) => ArmId::new(format!("{gateway}/addressLocations")),
+            Listing::LoadBalancers(_) => scope.collection("loadBalancers"),
+            Listing::NatGateways(_) => scope.collection("natGateways"),
+            Listing::PublicIps(_) => scope.collection("publicIPAddresses"),
+        };
+        Request { page: self.page.clone(), ..Request::bare(Method::List, target) }
+    }
+
+    fn take(&mut self, result: Result<Payload, Failure>, seeded: Seeded) -> Result<After, Failure> {
+        if let Listing::Foundation { gateway, subnet } = &mut self.found {
+            let missing = matches!(&result, Err(failure) if failure.class == FailureClass::NotFound);
+            if !self.gateway_read {
+                *gateway = if missing { None } else { Some(gateway_in(result?)?) };
+                self.gateway_read = true;
+                return Ok(After::More);
+            }
+            *subnet = match result {
+                _ if missing => None,
+                Ok(Payload::Subnet(subnet)) => Some(subnet),
+                Ok(_) => return Err(unexpected()),
+                Err(failure) => return Err(failure),
+            };
+            return Ok(After::Complete);
+        }
+        let next = match (&mut self.found, result?) {
+            (Listing::Registrations(all), Payload::Registrations(page)) => append(all, page, seeded),
+            (Listing::Locations(all), Payload::Locations(page)) => append(all, page, seeded),
+            (Listing::LoadBalancers(all), Payload::LoadBalancers(page)) => append(all, page, seeded),
+            (Listing::NatGateways(all), Payload::NatGateways(page)) => append(all, page, seeded),
+            (Listing::PublicIps(all), Payload::PublicIps(page)) => append(all, page, seeded),
+            _ => return Err(unexpected()),
+        };
+        self.pages = self.pages.saturating_add(1);
+        self.page = next;
+        Ok(if self.page.is_some() { After::More } else { After::Complete })
+    }
+}
+
+fn gateway_in(payload: Payload) -> Result<Gateway, Failure> {
+    match payload {
+        Payload::Gateway(gateway) => Ok(gateway),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A page may be empty and still have a successor.
+fn append<T>(all: &mut Vec<T>, page: Page<T>, seeded: Seeded) -> Option<PageToken> {
+    if page.items.is_empty() && seeded.has(Bug::EmptyPageEndsList) {
+        return None;
+    }
+    all.extend(page.items);
+    page.next
+}

@@ -1,0 +1,374 @@
+//! The service updater: runs plans step by step and reports once how far each got.
+//!
+//! A plan holds a worker's slot while it makes calls. It gives the slot back while it waits
+//! for something that needs no worker (the shared commit, a pause that Azure asked for, the
+//! budget, a slow operation) and asks for one when it could go on:
+//!
+//! ```text
+//! Held ──SlotReleased──▶ Given ──SlotWanted──▶ Asked ──ResumePlan──▶ Held
+//! ```
+//!
+//! An operation that is under way goes on being polled without a slot; only a new step, or a
+//! call that fell asleep at its gate, needs one. Nothing is retried here but reads that lag:
+//! whether and when to try a plan again is the engine's decision.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use sluice_model::azure::{ArmId, Provisioning, PublicIp, Registration, SubnetBody};
+use sluice_model::call::{Body, Method, Payload, Request};
+use sluice_model::event::Wait;
+use sluice_model::names::Scope;
+use sluice_model::plan::{Plan, PlanReport, Step, StepResult};
+use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome};
+
+use crate::Reports;
+use crate::answer::{not_provisioned, unexpected};
+use crate::commit::{Commit, Ticket, Wish};
+use crate::config::Config;
+use crate::lister::{Asker, Lister};
+use crate::wire::{ErrandId, Owner, Wire};
+
+/// What plans act through.
+pub(crate) struct Means<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) wire: &'a mut Wire,
+    pub(crate) commit: &'a mut Commit,
+    pub(crate) lister: &'a mut Lister,
+    pub(crate) reports: &'a mut Reports,
+}
+
+pub(crate) struct Plans {
+    running: BTreeMap<EffectId, PlanRun>,
+    readback_retries_max: u32,
+    reread_wait_first: Duration,
+    reread_wait_max: Duration,
+}
+
+struct PlanRun {
+    steps: Vec<Step>,
+    done: Vec<StepResult>,
+    slot: Slot,
+    doing: Doing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Held,
+    Given,
+    Asked,
+}
+
+/// What the current step waits for.
+enum Doing {
+    /// A slot to begin with.
+    Nothing,
+    /// Its one call.
+    Calling(ErrandId),
+    /// A read of the public IP that was just written.
+    ReadingBack { errand: ErrandId, retries: u32, address: Option<IpAddr> },
+    /// A read of the subnet that is to be attached.
+    ReadingSubnet(ErrandId),
+    /// The shared commit, or the list that decides an unknown one.
+    Committing,
+    /// The shared list of registrations.
+    Listing,
+}
+
+impl Plans {
+    pub(crate) fn new(config: &Config) -> Plans {
+        Plans {
+            running: BTreeMap::new(),
+            readback_retries_max: config.readback_retries_max,
+            reread_wait_first: config.reread_wait_first,
+            reread_wait_max: config.reread_wait_max,
+        }
+    }
+
+    /// Runs a plan that was just given a slot. A number that runs already is ignored.
+    pub(crate) fn start(&mut self, id: EffectId, plan: &Plan, means: &mut Means<'_>) {
+        if self.running.contains_key(&id) {
+            return;
+        }
+        let run =
+            PlanRun { steps: plan.steps.clone(), done: Vec::new(), slot: Slot::Held, doing: Doing::Nothing };
+        self.running.insert(id, run);
+        self.begin_step(id, means);
+    }
+
+    /// The engine has a slot for it.
+    pub(crate) fn resume(&mut self, id: EffectId, means: &mut Means<'_>) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        if run.slot == Slot::Held {
+            return;
+        }
+        run.slot = Slot::Held;
+        match run.doing {
+            Doing::Nothing => self.begin_step(id, means),
+            Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingSubnet(errand) => {
+                means.wire.wake(errand)
+            }
+            Doing::Committing | Doing::Listing => {}
+        }
+    }
+
+    /// It waits for something that needs no slot.
+    pub(crate) fn release(&mut self, id: EffectId, wait: Wait, means: &mut Means<'_>) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        if run.slot == Slot::Held {
+            run.slot = Slot::Given;
+            means.wire.numbers.slots_released += 1;
+            means.reports.push_back(Event::SlotReleased { id, wait });
+        }
+    }
+
+    /// The gate at which its call sleeps is open.
+    pub(crate) fn gate_opened(&mut self, id: EffectId, means: &mut Means<'_>) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        match (run.slot, &run.doing) {
+            (Slot::Given, _) => {
+                run.slot = Slot::Asked;
+                means.reports.push_back(Event::SlotWanted(id));
+            }
+            (Slot::Asked, _) => {}
+            (
+                Slot::Held,
+                Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingSubnet(errand),
+            ) => means.wire.wake(*errand),
+            (Slot::Held, Doing::Nothing | Doing::Committing | Doing::Listing) => {}
+        }
+    }
+
+    fn begin_step(&mut self, id: EffectId, means: &mut Means<'_>) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        let Some(step) = run.steps.get(run.done.len()) else { return self.report(id, None, means) };
+        match Way::of(step) {
+            Way::Call(request) => {
+                let errand = means.wire.begin(Owner::Plan(id), id, request, Duration::ZERO);
+                run.doing = match step {
+                    Step::AttachSubnet { .. } => Doing::ReadingSubnet(errand),
+                    _ => Doing::Calling(errand),
+                };
+            }
+            Way::Commit(wish) => {
+                run.doing = Doing::Committing;
+                self.release(id, Wait::SharedCommit, means);
+                means.commit.join(Ticket { effect: id, wish }, means.scope, means.wire);
+            }
+            Way::List(name) => {
+                run.doing = Doing::Listing;
+                means.lister.ask(Asker::Step(id, name), means.scope, means.wire);
+            }
+        }
+    }
+
+    /// A call of the current step is over.
+    pub(crate) fn call_ended(
+        &mut self,
+        id: EffectId,
+        result: Result<Payload, Failure>,
+        means: &mut Means<'_>,
+    ) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        let Some(step) = run.steps.get(run.done.len()) else { return };
+        let begin =
+            |means: &mut Means<'_>, request, wait| means.wire.begin(Owner::Plan(id), id, request, wait);
+        let ended = match (step, &run.doing, result) {
+            (Step::PutPublicIp { id: target, .. }, Doing::Calling(_), Ok(payload)) => match payload {
+                // Finished at once, with its address: there is nothing to read back.
+                Payload::PublicIp(ip) if is_ready(&ip) => Ok(StepResult::PublicIp(ip)),
+                payload => {
+                    let address = if let Payload::PublicIp(ip) = payload { ip.address } else { None };
+                    let errand = begin(means, Request::bare(Method::Get, target.clone()), Duration::ZERO);
+                    run.doing = Doing::ReadingBack { errand, retries: 0, address };
+                    return;
+                }
+            },
+            (Step::PutPublicIp { id: target, .. }, &Doing::ReadingBack { retries, address, .. }, result) => {
+                match read_back(result, address) {
+                    Err(_) if retries < self.readback_retries_max => {
+                        let doubled = self.reread_wait_first.saturating_mul(1 << retries.min(16));
+                        let wait = doubled.min(self.reread_wait_max);
+                        let errand = begin(means, Request::bare(Method::Get, target.clone()), wait);
+                        run.doing = Doing::ReadingBack { errand, retries: retries + 1, address };
+                        return;
+                    }
+                    Err(Reread::Lags) => Err(Failure::of(
+                        FailureClass::Transient,
+                        "ReadLagsBehind",
+                        "the public IP was written, but reading it does not show its address yet",
+                    )),
+                    Err(Reread::Failed(failure)) => Err(failure),
+                    Ok(ip) => Ok(StepResult::PublicIp(ip)),
+                }
+            }
+            (Step::AttachSubnet { subnet, gateway }, Doing::ReadingSubnet(_), Ok(payload)) => {
+                match attach(subnet, gateway, payload) {
+                    Ok(None) => Ok(StepResult::Done),
+                    Ok(Some(request)) => {
+                        run.doing = Doing::Calling(begin(means, request, Duration::ZERO));
+                        return;
+                    }
+                    Err(failure) => Err(failure),
+                }
+            }
+            (step, _, result) => finish(step, result),
+        };
+        self.step_ended(id, ended, means);
+    }
+
+    /// The shared list has been read.
+    pub(crate) fn registrations_seen(
+        &mut self,
+        id: EffectId,
+        name: &str,
+        seen: &Result<Vec<Registration>, Failure>,
+        means: &mut Means<'_>,
+    ) {
+        let result = match seen {
+            Ok(all) => Ok(all
+                .iter()
+                .find(|registration| registration.name.eq_ignore_ascii_case(name))
+                .map_or(StepResult::Absent, |found| StepResult::Registration(found.clone()))),
+            Err(failure) => Err(failure.clone()),
+        };
+        self.step_ended(id, result, means);
+    }
+
+    /// The current step is over.
+    pub(crate) fn step_ended(
+        &mut self,
+        id: EffectId,
+        result: Result<StepResult, Failure>,
+        means: &mut Means<'_>,
+    ) {
+        let Some(run) = self.running.get_mut(&id) else { return };
+        run.doing = Doing::Nothing;
+        match result {
+            Err(failure) => return self.report(id, Some(failure), means),
+            Ok(result) => run.done.push(result),
+        }
+        if run.done.len() >= run.steps.len() {
+            return self.report(id, None, means);
+        }
+        match run.slot {
+            Slot::Held => self.begin_step(id, means),
+            Slot::Given => {
+                run.slot = Slot::Asked;
+                means.reports.push_back(Event::SlotWanted(id));
+            }
+            Slot::Asked => {}
+        }
+    }
+
+    fn report(&mut self, id: EffectId, failure: Option<Failure>, means: &mut Means<'_>) {
+        let Some(run) = self.running.remove(&id) else { return };
+        let outcome = Outcome::Plan(PlanReport { done: run.done, failure });
+        means.reports.push_back(Event::EffectFinished { id, outcome });
+    }
+}
+
+/// How a step begins.
+enum Way {
+    /// With a call of its own.
+    Call(Request),
+    /// With the shared commit.
+    Commit(Wish),
+    /// With the shared list.
+    List(Arc<str>),
+}
+
+impl Way {
+    fn of(step: &Step) -> Way {
+        let put = |id: &ArmId, body| Way::Call(Request::with(Method::Put, id.clone(), body));
+        match step {
+            Step::PutPublicIp { id, body } => put(id, Body::PublicIp(body.clone())),
+            Step::PutLoadBalancer { id, body } => put(id, Body::LoadBalancer(body.clone())),
+            Step::PutNatGateway { id, body } => put(id, Body::NatGateway(body.clone())),
+            Step::PutGateway { id, body } => put(id, Body::Gateway(body.clone())),
+            Step::ReleasePublicIp { id, tags } => {
+                Way::Call(Request::with(Method::PatchTags, id.clone(), Body::Tags(tags.clone())))
+            }
+            Step::DeleteLoadBalancer(id) | Step::DeleteNatGateway(id) | Step::DeletePublicIp(id) => {
+                Way::Call(Request::bare(Method::Delete, id.clone()))
+            }
+            Step::ReadPublicIp(id) | Step::ReadLoadBalancer(id) | Step::ReadNatGateway(id) => {
+                Way::Call(Request::bare(Method::Get, id.clone()))
+            }
+            Step::AttachSubnet { subnet, .. } => Way::Call(Request::bare(Method::Get, subnet.clone())),
+            Step::Register(registration) => Way::Commit(Wish::Register(registration.clone())),
+            Step::Clear(registration) => Way::Commit(Wish::Clear(registration.clone())),
+            Step::Unregister(name) => Way::Commit(Wish::Unregister(Arc::clone(name))),
+            Step::ReadRegistration(name) => Way::List(Arc::clone(name)),
+        }
+    }
+}
+
+/// What a step that needed one call has to tell.
+fn finish(step: &Step, result: Result<Payload, Failure>) -> Result<StepResult, Failure> {
+    let payload = match result {
+        Ok(payload) => payload,
+        Err(failure) if failure.class == FailureClass::NotFound => {
+            return match step {
+                // Nothing is left to release.
+                Step::ReleasePublicIp { .. } => Ok(StepResult::Done),
+                step if step.is_read() => Ok(StepResult::Absent),
+                _ => Err(failure),
+            };
+        }
+        Err(failure) => return Err(failure),
+    };
+    match (step, payload) {
+        (Step::ReadPublicIp(_), Payload::PublicIp(ip)) => Ok(StepResult::PublicIp(ip)),
+        (Step::ReadLoadBalancer(_), Payload::LoadBalancer(it)) => Ok(StepResult::LoadBalancer(it)),
+        (Step::ReadNatGateway(_), Payload::NatGateway(it)) => Ok(StepResult::NatGateway(it)),
+        (step, _) if step.is_read() => Err(unexpected()),
+        _ => Ok(StepResult::Done),
+    }
+}
+
+fn is_ready(ip: &PublicIp) -> bool {
+    ip.address.is_some() && ip.meta.provisioning == Provisioning::Succeeded
+}
+
+/// Why a public IP must be read again.
+enum Reread {
+    /// The read shows a time before the write.
+    Lags,
+    Failed(Failure),
+}
+
+/// The public IP after its write; `written` is the address that the write itself answered with.
+fn read_back(result: Result<Payload, Failure>, written: Option<IpAddr>) -> Result<PublicIp, Reread> {
+    match result {
+        Ok(Payload::PublicIp(ip)) if ip.meta.provisioning == Provisioning::Failed => {
+            Err(Reread::Failed(not_provisioned()))
+        }
+        Ok(Payload::PublicIp(ip)) if is_ready(&ip) && (written.is_none() || written == ip.address) => Ok(ip),
+        Ok(Payload::PublicIp(_)) => Err(Reread::Lags),
+        Ok(_) => Err(Reread::Failed(unexpected())),
+        Err(failure) if failure.class == FailureClass::NotFound => Err(Reread::Lags),
+        Err(failure) => Err(Reread::Failed(failure)),
+    }
+}
+
+/// The write that attaches a subnet, or nothing if it is attached.
+fn attach(subnet: &ArmId, gateway: &ArmId, payload: Payload) -> Result<Option<Request>, Failure> {
+    let Payload::Subnet(found) = payload else { return Err(unexpected()) };
+    match &found.gateway {
+        Some(attached) if attached == gateway => return Ok(None),
+        Some(_) => {
+            return Err(Failure::of(
+                FailureClass::Refused,
+                "SubnetAttachedElsewhere",
+                "the subnet is attached to another service gateway, which is not ours to change",
+            ));
+        }
+        None => {}
+    }
+    let body = Body::Subnet(SubnetBody { gateway: Some(gateway.clone()), rest: found.rest });
+    Ok(Some(Request { if_match: Some(found.etag), ..Request::with(Method::Put, subnet.clone(), body) }))
+}
