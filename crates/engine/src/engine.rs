@@ -1,0 +1,430 @@
+//! The one entrance: a fact comes in, every consequence goes out.
+//!
+//! [`Engine::handle`] overwrites what is wanted or what is known, settles the services that the
+//! fact touched, and hands out slots. It reads no clock, opens no socket and spawns no task:
+//! the same events at the same times give the same effects, which is what lets the simulator
+//! replay a bug from a seed.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use sluice_model::effect::{About, Cause, Listable, Notice};
+use sluice_model::kube::Kind;
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Seeded;
+use sluice_model::{Action, Effect, EffectId, EgressName, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
+
+use crate::addresses::{Addresses, ServiceIndex};
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::dispatch::Dispatch;
+use crate::explain::{Refusal, Refusals};
+use crate::foundation::Foundation;
+use crate::hold::Jitter;
+use crate::service::Service;
+use crate::survey::Survey;
+
+/// The engine.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) seeded: Seeded,
+    pub(crate) now: Time,
+    pub(crate) leadership: Leadership,
+    pub(crate) jitter: Jitter,
+
+    pub(crate) addresses: Addresses,
+    pub(crate) services: Vec<Option<Box<Service>>>,
+    pub(crate) by_key: HashMap<ServiceKey, ServiceIndex, FixedState>,
+    pub(crate) outbounds: BTreeSet<ServiceIndex>,
+    /// The Services of our type and class, and those with our finalizer, by name.
+    pub(crate) names: HashMap<ObjectName, Uid, FixedState>,
+    /// Services that exist and are not ours.
+    pub(crate) bystanders: HashSet<Uid, FixedState>,
+    pub(crate) ipv6_nodes: BTreeSet<Arc<str>>,
+    /// Pods that people have been warned about, with the label that was wrong.
+    pub(crate) warned_pods: HashMap<Uid, Arc<str>, FixedState>,
+    pub(crate) newest: [u64; 4],
+    pub(crate) kinds_listed: [bool; 4],
+
+    pub(crate) survey: Survey,
+    pub(crate) foundation: Foundation,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) in_flight: BTreeMap<EffectId, Errand>,
+    /// When the location sync in flight began.
+    pub(crate) sync: Option<Time>,
+    pub(crate) sync_not_before: Time,
+    pub(crate) touched: BTreeSet<ServiceIndex>,
+    pub(crate) timers: BTreeSet<(Time, ServiceIndex)>,
+    next_effect: u64,
+    out: Vec<Effect>,
+    pub(crate) counters: Counters,
+    refusals: Refusals,
+}
+
+/// Whether we may act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leadership {
+    /// Watches, and keeps what is wanted.
+    Standby,
+    /// Acts.
+    Leading,
+    /// Has led and lost the lease; never acts again. The process ends.
+    Retired,
+}
+
+/// What an effect in flight was for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Errand {
+    Plan(ServiceIndex),
+    Foundation,
+    Sync,
+    List(Listable),
+    Kube(ServiceIndex, KubeWrite),
+    Confirm(ServiceIndex),
+}
+
+/// What a write to Kubernetes was to change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum KubeWrite {
+    Finalizer(bool),
+    Status {
+        ingress: Option<core::net::IpAddr>,
+        retract: Option<core::net::IpAddr>,
+        conditions: Vec<sluice_model::kube::Condition>,
+    },
+}
+
+impl Engine {
+    /// An engine on standby. The seed decides nothing but jitter.
+    pub fn new(config: Config, seed: u64, seeded: Seeded) -> Engine {
+        Engine {
+            addresses: Addresses::new(config.locations.clone(), seed, seeded),
+            dispatch: Dispatch::new(config.slots_max),
+            survey: Survey::default(),
+            foundation: Foundation::default(),
+            config,
+            seeded,
+            now: Time::ZERO,
+            leadership: Leadership::Standby,
+            jitter: Jitter::new(seed),
+            services: Vec::new(),
+            by_key: HashMap::default(),
+            outbounds: BTreeSet::new(),
+            names: HashMap::default(),
+            bystanders: HashSet::default(),
+            ipv6_nodes: BTreeSet::new(),
+            warned_pods: HashMap::default(),
+            newest: [0; 4],
+            kinds_listed: [false; 4],
+            in_flight: BTreeMap::new(),
+            sync: None,
+            sync_not_before: Time::ZERO,
+            touched: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            next_effect: 1,
+            out: Vec::new(),
+            counters: Counters::default(),
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Takes one fact and returns every consequence.
+    pub fn handle(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        self.counters.events = self.counters.events.saturating_add(1);
+        self.take_in(event);
+        if self.is_leading() {
+            self.wake_the_due();
+            self.work();
+        } else {
+            self.touched.clear();
+            self.addresses.take_touched();
+        }
+        mem::take(&mut self.out)
+    }
+
+    /// When to call [`Engine::handle`] with [`Event::Tick`] if nothing else happens before.
+    pub fn next_deadline(&self) -> Option<Time> {
+        if !self.is_leading() {
+            return None;
+        }
+        let services = self.timers.first().map(|(at, _)| *at);
+        let locations = match self.sync {
+            Some(_) => None,
+            None => self.addresses.wake_at().map(|at| at.max(self.sync_not_before)),
+        };
+        let survey = self.survey.next_deadline();
+        let foundation = self.foundation.next_deadline();
+        [services, locations, survey, foundation].into_iter().flatten().min().filter(|at| *at != Time::NEVER)
+    }
+
+    /// Inputs that were not acted on, oldest first; bounded.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        self.refusals.entries()
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What has been counted about addresses.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    pub(crate) fn is_leading(&self) -> bool {
+        self.leadership == Leadership::Leading
+    }
+
+    fn take_in(&mut self, event: Event) {
+        match event {
+            Event::ServiceApplied(object) => {
+                self.saw(Kind::Service, object.version);
+                self.service_applied(object);
+            }
+            Event::ServiceDeleted { uid, name } => self.service_deleted(uid, &name),
+            Event::SliceApplied(slice) => {
+                self.saw(Kind::Slice, slice.version);
+                self.addresses.apply_slice(&slice);
+            }
+            Event::SliceDeleted(name) => self.addresses.remove_slice(&name),
+            Event::NodeApplied(node) => {
+                self.saw(Kind::Node, node.version);
+                self.node_applied(&node);
+            }
+            Event::NodeDeleted(name) => self.node_deleted(&name),
+            Event::PodApplied(pod) => {
+                self.saw(Kind::Pod, pod.version);
+                self.pod_applied(&pod);
+            }
+            Event::PodDeleted { uid } => self.pod_deleted(uid),
+            Event::Relisted { version, objects } => self.relisted(version, objects),
+            Event::EgressAdded(name) => self.egress_requested(name, true),
+            Event::EgressReleased(name) => self.egress_requested(name, false),
+            Event::LeadershipGained => self.leadership_gained(),
+            Event::LeadershipLost => {
+                if self.leadership == Leadership::Leading {
+                    self.leadership = Leadership::Retired;
+                }
+            }
+            Event::MassDeletionAllowed(allowed) => {
+                self.config.allow_mass_deletion = allowed;
+                self.touch_discovered();
+            }
+            Event::EffectFinished { id, outcome } => self.effect_finished(id, outcome),
+            Event::SlotReleased { id, .. } => self.dispatch.release(id),
+            Event::SlotWanted(id) => {
+                if matches!(self.in_flight.get(&id), Some(Errand::Plan(_))) {
+                    self.dispatch.ask(id);
+                }
+            }
+            Event::Tick => {}
+        }
+    }
+
+    fn saw(&mut self, kind: Kind, version: u64) {
+        let newest = &mut self.newest[kind as usize];
+        *newest = (*newest).max(version);
+    }
+
+    fn leadership_gained(&mut self) {
+        if self.leadership != Leadership::Standby {
+            self.refuse("leadership".into(), "an engine leads once; make a new one".into());
+            return;
+        }
+        self.leadership = Leadership::Leading;
+        self.survey.start(self.now);
+        self.touch_all();
+    }
+
+    fn effect_finished(&mut self, id: EffectId, outcome: Outcome) {
+        let Some(errand) = self.in_flight.remove(&id) else {
+            self.refuse(format!("{id}"), "no such effect is in flight".into());
+            return;
+        };
+        match (errand, outcome) {
+            (Errand::Plan(service), Outcome::Plan(report)) => self.plan_finished(service, id, report),
+            (Errand::Foundation, Outcome::Plan(report)) => self.foundation_finished(report),
+            (Errand::Sync, Outcome::Locations { failure, next_at }) => self.sync_finished(failure, next_at),
+            (Errand::List(kind), Outcome::Listed { began, result }) => self.listed(kind, began, result),
+            (Errand::Kube(service, write), Outcome::Kube(outcome)) => {
+                self.kube_finished(service, write, outcome)
+            }
+            (Errand::Confirm(service), Outcome::Existence(existence)) => self.existence(service, existence),
+            (errand, _) => {
+                self.refuse(format!("{id}"), "its outcome is of another kind; still waiting".into());
+                self.in_flight.insert(id, errand);
+            }
+        }
+    }
+
+    /// Settles what was touched, then hands out slots and sends addresses.
+    fn work(&mut self) {
+        loop {
+            self.take_address_news();
+            let Some(service) = self.touched.pop_first() else { break };
+            self.settle(service);
+        }
+        self.work_on_survey();
+        self.work_on_foundation();
+        self.hand_out_slots();
+        self.sync_locations();
+    }
+
+    fn wake_the_due(&mut self) {
+        while let Some(&(at, service)) = self.timers.first() {
+            if at > self.now {
+                break;
+            }
+            self.timers.pop_first();
+            if let Some(record) = self.record_mut(service) {
+                record.wake = None;
+                self.retry_due(service);
+                self.touch(service);
+            }
+        }
+    }
+
+    pub(crate) fn record(&self, service: ServiceIndex) -> Option<&Service> {
+        self.services.get(service.as_usize())?.as_deref()
+    }
+
+    pub(crate) fn record_mut(&mut self, service: ServiceIndex) -> Option<&mut Service> {
+        self.services.get_mut(service.as_usize())?.as_deref_mut()
+    }
+
+    /// The record of a key, made if there is none.
+    pub(crate) fn open(&mut self, key: &ServiceKey) -> ServiceIndex {
+        if let Some(&service) = self.by_key.get(key) {
+            return service;
+        }
+        let service = self.addresses.open(&key.identity());
+        let at = service.as_usize();
+        if self.services.len() <= at {
+            self.services.resize_with(at + 1, || None);
+        }
+        let mut record = Service::new(key.clone(), service, self.now);
+        if self.survey.is_complete() {
+            // All of Azure has been listed, and nothing of this service was in it.
+            self.survey.fill(key, &mut record.actual);
+        }
+        self.services[at] = Some(Box::new(record));
+        self.by_key.insert(key.clone(), service);
+        if !key.is_inbound() {
+            self.outbounds.insert(service);
+        }
+        self.touch(service);
+        service
+    }
+
+    /// Drops a record for good.
+    pub(crate) fn forget(&mut self, service: ServiceIndex) {
+        let Some(record) = self.services.get_mut(service.as_usize()).and_then(Option::take) else { return };
+        if let Some(at) = record.wake {
+            self.timers.remove(&(at, service));
+        }
+        self.dispatch.dequeue(service);
+        self.by_key.remove(&record.key);
+        self.survey.forget(&record.key);
+        if let (ServiceKey::Inbound(uid), Some(object)) = (&record.key, &record.object) {
+            // The object lives on without us.
+            self.unbind(*uid, &object.name);
+            self.bystanders.insert(*uid);
+        }
+        self.addresses.close(service);
+        self.survey.discovered.remove(&service);
+        self.leave_initial_sync(service);
+        if !record.key.is_inbound() {
+            self.outbounds.remove(&service);
+            // One egress fewer may be the one that another was waiting for.
+            let waiting: Vec<ServiceIndex> = self.outbounds.iter().copied().collect();
+            for other in waiting {
+                self.recompare(other);
+            }
+        }
+    }
+
+    pub(crate) fn touch(&mut self, service: ServiceIndex) {
+        self.touched.insert(service);
+    }
+
+    pub(crate) fn touch_all(&mut self) {
+        let all: Vec<ServiceIndex> = self.services.iter().flatten().map(|record| record.index).collect();
+        self.touched.extend(all);
+    }
+
+    /// What is wanted or known of a service has changed.
+    pub(crate) fn recompare(&mut self, service: ServiceIndex) {
+        if let Some(record) = self.record_mut(service) {
+            record.compared = None;
+            self.touch(service);
+        }
+    }
+
+    pub(crate) fn emit(&mut self, action: Action, cause: Cause) -> EffectId {
+        let id = EffectId(self.next_effect);
+        self.next_effect += 1;
+        self.counters.effects = self.counters.effects.saturating_add(1);
+        self.out.push(Effect { id, action, cause });
+        id
+    }
+
+    /// Emits an action whose end will be reported.
+    pub(crate) fn send(&mut self, action: Action, cause: Cause, errand: Errand) -> EffectId {
+        let id = self.emit(action, cause);
+        self.in_flight.insert(id, errand);
+        id
+    }
+
+    pub(crate) fn notify(&mut self, about: About, warning: bool, reason: Reason, text: String) {
+        if self.is_leading() {
+            self.emit(Action::Notify(Notice { about, warning, reason, text }), Cause::Notice);
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, what: String, why: String) {
+        self.counters.refusals = self.counters.refusals.saturating_add(1);
+        self.refusals.push(self.now, what, why);
+    }
+}
+
+/// The operations of the design documents, for callers that have plain values. Each is one event.
+impl Engine {
+    /// An egress is wanted for its own sake. A name that cannot be is refused, and the refusal kept.
+    pub fn add_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
+        match self.parse_egress(egress) {
+            Some(name) => self.handle(now, Event::EgressAdded(name)),
+            None => Vec::new(),
+        }
+    }
+
+    /// An egress is not wanted for its own sake any more.
+    pub fn delete_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
+        match self.parse_egress(egress) {
+            Some(name) => self.handle(now, Event::EgressReleased(name)),
+            None => Vec::new(),
+        }
+    }
+
+    fn parse_egress(&mut self, egress: &str) -> Option<EgressName> {
+        if egress.eq_ignore_ascii_case(EgressName::DEFAULT) {
+            return Some(EgressName::default_outbound());
+        }
+        match EgressName::parse(egress) {
+            Ok(name) => Some(name),
+            Err(bad) => {
+                self.refuse(format!("egress {egress:?}"), format!("{bad}"));
+                None
+            }
+        }
+    }
+}

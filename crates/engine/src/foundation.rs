@@ -1,0 +1,187 @@
+//! What all services stand on: the gateway and its subnet.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_model::azure::{Gateway, GatewayBody, Provisioning, Subnet};
+use sluice_model::effect::{About, Cause, Listable};
+use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::plan::{Intent, PlanReport, Subject};
+use sluice_model::reason::Reason;
+use sluice_model::{Action, EffectId, Plan, Step, Time};
+
+use crate::config::{Config, GatewayMode};
+use crate::engine::{Engine, Errand};
+use crate::hold::{Attempts, Hold};
+
+/// How the gateway stands.
+#[derive(Debug, Default)]
+pub(crate) struct Foundation {
+    standing: Standing,
+    in_flight: Option<EffectId>,
+    hold: Option<Hold>,
+    attempts: Attempts,
+    /// A listing showed less than we knew; the next one decides.
+    suspected: bool,
+    told: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+enum Standing {
+    /// Nobody has looked.
+    #[default]
+    Unlisted,
+    /// All is there.
+    Ready,
+    /// This is to be done first.
+    Incomplete(Vec<Step>),
+    /// We must not, or cannot, use it; why, and what to do.
+    Unusable(String),
+}
+
+impl Foundation {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.standing == Standing::Ready
+    }
+
+    /// Another cluster's gateway, or none that we may make: nothing in it is ours to compare with.
+    pub(crate) fn is_unusable(&self) -> bool {
+        matches!(self.standing, Standing::Unusable(_) | Standing::Unlisted)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.hold.as_ref().filter(|_| self.in_flight.is_none()).map(|hold| hold.until)
+    }
+}
+
+impl Engine {
+    /// Takes in a listing of the gateway and its subnet.
+    pub(crate) fn foundation_listed(&mut self, gateway: Option<&Gateway>, subnet: Option<&Subnet>) {
+        let standing = standing(&self.config, gateway, subnet);
+        let was_ready = self.foundation.is_ready();
+        if was_ready && standing != Standing::Ready && !self.foundation.suspected {
+            self.foundation.suspected = true;
+            self.survey.second_look(Listable::Foundation, self.now, self.config.second_look);
+            return;
+        }
+        self.foundation.suspected = false;
+        if self.foundation.in_flight.is_some() {
+            return;
+        }
+        if was_ready && standing != Standing::Ready {
+            self.counters.drift_found = self.counters.drift_found.saturating_add(1);
+        }
+        self.foundation.standing = standing;
+        match &self.foundation.standing {
+            Standing::Unusable(why) if self.foundation.told.as_ref() != Some(why) => {
+                let why = why.clone();
+                self.foundation.told = Some(why.clone());
+                self.notify(About::Cluster, true, Reason::GatewayUnavailable, why);
+            }
+            Standing::Ready => self.foundation_became_ready(was_ready),
+            _ => {}
+        }
+    }
+
+    fn foundation_became_ready(&mut self, was_ready: bool) {
+        self.foundation.told = None;
+        if !was_ready {
+            self.touch_all();
+        }
+    }
+
+    pub(crate) fn work_on_foundation(&mut self) {
+        if self.foundation.in_flight.is_some() {
+            return;
+        }
+        if let Some(hold) = &self.foundation.hold {
+            if hold.until > self.now {
+                return;
+            }
+            self.foundation.hold = None;
+        }
+        let Standing::Incomplete(steps) = &self.foundation.standing else { return };
+        let plan = Plan { subject: Subject::Foundation, intent: Intent::Provision, steps: steps.clone() };
+        let id = self.send(Action::RunPlan(plan), Cause::StartUp, Errand::Foundation);
+        self.foundation.in_flight = Some(id);
+    }
+
+    pub(crate) fn foundation_finished(&mut self, report: PlanReport) {
+        self.foundation.in_flight = None;
+        match report.failure {
+            None => {
+                self.foundation.attempts = Attempts::default();
+                self.foundation.standing = Standing::Ready;
+                // A new gateway has nothing in it, and an old one may have anything.
+                self.survey.trust_next_of_gateway(self.now);
+                self.foundation_became_ready(false);
+            }
+            Some(failure) => {
+                let mut jitter = self.jitter.clone();
+                let retry = &self.config.retry;
+                let hold = self.foundation.attempts.hold(self.now, retry, &mut jitter, &failure, self.seeded);
+                self.jitter = jitter;
+                let until = hold.until;
+                if hold.parked && self.foundation.told.is_none() {
+                    let (reason, text) = (hold.reason, hold.text.clone());
+                    self.foundation.told = Some(text.clone());
+                    self.notify(About::Cluster, true, reason, format!("the gateway cannot be made: {text}"));
+                }
+                self.foundation.hold = Some(hold);
+                // What failed halfway is looked at before it is tried again.
+                self.survey.look_soon(Listable::Foundation, until);
+            }
+        }
+    }
+}
+
+fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>) -> Standing {
+    let scope = &config.scope;
+    let id = scope.gateway_id();
+    let ensure = config.gateway_mode == GatewayMode::Ensure;
+    let Some(subnet) = subnet else {
+        return Standing::Unusable(format!("the subnet {} does not exist", scope.subnet_id()));
+    };
+    if let Some(other) = subnet.gateway.as_ref().filter(|other| **other != id) {
+        return Standing::Unusable(format!(
+            "the subnet is attached to {other}; detach it or configure that gateway"
+        ));
+    }
+    let mut steps = Vec::new();
+    match gateway {
+        None if !ensure => return Standing::Unusable(format!("the gateway {id} does not exist")),
+        None => steps.push(Step::PutGateway { id: id.clone(), body: body(config, scope, None) }),
+        Some(gateway) => match gateway.meta.tags.get(CLUSTER_TAG) {
+            Some(cluster) if **cluster != *scope.cluster_id => {
+                return Standing::Unusable(format!("the gateway {id} belongs to the cluster {cluster}"));
+            }
+            None if !ensure => {
+                return Standing::Unusable(format!("the gateway {id} is not claimed; run `sluice adopt`"));
+            }
+            claim => {
+                if claim.is_none() || gateway.meta.provisioning == Provisioning::Failed {
+                    steps.push(Step::PutGateway { id: id.clone(), body: body(config, scope, Some(gateway)) });
+                }
+            }
+        },
+    }
+    if subnet.gateway.is_none() {
+        if !ensure {
+            return Standing::Unusable(format!("the subnet {} is not attached to the gateway", subnet.id));
+        }
+        steps.push(Step::AttachSubnet { subnet: subnet.id.clone(), gateway: id });
+    }
+    if steps.is_empty() { Standing::Ready } else { Standing::Incomplete(steps) }
+}
+
+fn body(config: &Config, scope: &Scope, there: Option<&Gateway>) -> GatewayBody {
+    let mut tags = there.map(|gateway| gateway.meta.tags.clone()).unwrap_or_default();
+    tags.extend(scope.gateway_tags());
+    GatewayBody {
+        virtual_network: there.map_or_else(|| scope.virtual_network_id(), |it| it.virtual_network.clone()),
+        route_target_subnet: there.map_or_else(|| scope.subnet_id(), |it| it.route_target_subnet.clone()),
+        route_target_address: there.map_or(config.route_target_address, |it| it.route_target_address),
+        tags,
+    }
+}

@@ -1,0 +1,123 @@
+//! When what failed is tried again: waits, parks, and what ends them.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use sluice_model::reason::Reason;
+use sluice_model::seeded::{Bug, Seeded};
+use sluice_model::{Failure, FailureClass, Time};
+
+use crate::config::Retry;
+
+/// A service's next attempt waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hold {
+    /// When it is tried again.
+    pub until: Time,
+    /// A park is long and told to people; a wait is short.
+    pub parked: bool,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in a sentence.
+    pub text: String,
+}
+
+/// How often it has failed, since it last succeeded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Attempts {
+    /// In this burst.
+    pub(crate) burst: u32,
+    /// In all.
+    pub(crate) total: u32,
+    /// Parks in a row.
+    pub(crate) parks: u32,
+    /// Refusals in a row.
+    pub(crate) refusals: u32,
+}
+
+impl Attempts {
+    /// Counts a failure and says how long to wait.
+    pub(crate) fn hold(
+        &mut self,
+        now: Time,
+        retry: &Retry,
+        jitter: &mut Jitter,
+        failure: &Failure,
+        seeded: Seeded,
+    ) -> Hold {
+        use alloc::string::ToString;
+        self.total = self.total.saturating_add(1);
+        let text = failure.to_string();
+        let parked = |until, reason| Hold { until, parked: true, reason, text: text.clone() };
+        if seeded.has(Bug::GiveUpAfterThree) && self.total >= 3 {
+            return parked(Time::NEVER, Reason::AzureUnavailable);
+        }
+        let mut park = |attempts: &mut Attempts, (first, longest): (Duration, Duration), reason| {
+            let span = doubled(first, attempts.parks).min(longest);
+            attempts.parks = attempts.parks.saturating_add(1);
+            attempts.burst = 0;
+            let until = if seeded.has(Bug::ParkForever) { Time::NEVER } else { now + jitter.around(span) };
+            parked(until, reason)
+        };
+        match failure.class {
+            FailureClass::Quota => park(self, retry.quota_park, Reason::QuotaExceeded),
+            FailureClass::Forbidden => park(self, retry.forbidden_park, Reason::Forbidden),
+            FailureClass::Refused => {
+                self.refusals = self.refusals.saturating_add(1);
+                if self.refusals > 1 {
+                    return park(self, retry.quota_park, Reason::Refused);
+                }
+                let until = now + jitter.around(retry.backoff_min);
+                Hold { until, parked: false, reason: Reason::Refused, text }
+            }
+            FailureClass::Throttled => {
+                // Nobody's fault, so it does not count as an attempt.
+                self.total = self.total.saturating_sub(1);
+                let until = now + failure.retry_after.unwrap_or(retry.backoff_min).max(retry.backoff_min);
+                Hold { until, parked: false, reason: Reason::Throttled, text }
+            }
+            _ => {
+                self.burst = self.burst.saturating_add(1);
+                if self.burst >= retry.attempts_max {
+                    return park(self, (retry.burst_park, retry.burst_park), Reason::AzureUnavailable);
+                }
+                let span = doubled(retry.backoff_min, self.burst - 1).min(retry.backoff_max);
+                Hold {
+                    until: now + jitter.around(span),
+                    parked: false,
+                    reason: Reason::AzureUnavailable,
+                    text,
+                }
+            }
+        }
+    }
+}
+
+fn doubled(span: Duration, times: u32) -> Duration {
+    span.saturating_mul(1u32 << times.min(20))
+}
+
+/// A small seeded generator, so that many services do not retry in step and a run can be replayed.
+#[derive(Clone, Debug)]
+pub(crate) struct Jitter(u64);
+
+impl Jitter {
+    pub(crate) fn new(seed: u64) -> Jitter {
+        Jitter(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The span, up to a fifth shorter or longer.
+    pub(crate) fn around(&mut self, span: Duration) -> Duration {
+        let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
+        let fifth = ms / 5;
+        Duration::from_millis(ms - fifth + self.next() % (2 * fifth + 1))
+    }
+}

@@ -1,0 +1,337 @@
+//! What Kubernetes tells us: objects in, levels overwritten.
+//!
+//! Nothing here decides about Azure. Every fact of an object is fenced by its UID, and an
+//! object that is missing from a list is only *vanished* until the API server confirms it.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use sluice_model::effect::{About, Cause, Existence};
+use sluice_model::event::Relist;
+use sluice_model::kube::{Kind, NodeObject, ObjectRef, Phase, PodObject, ServiceObject};
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
+use sluice_model::{Action, EgressName, Family, ObjectName, ServiceKey, Uid};
+
+use crate::addresses::{OwnerKey, ServiceIndex};
+use crate::engine::{Engine, Errand};
+use crate::service::Vanished;
+use crate::state::Trigger;
+
+impl Engine {
+    pub(crate) fn service_applied(&mut self, object: ServiceObject) {
+        let key = ServiceKey::Inbound(object.uid);
+        let known = self.by_key.get(&key).copied();
+        let ours = object.finalizer || (object.selected && !object.deleting);
+        if known.is_none() && !ours {
+            self.bystanders.insert(object.uid);
+            return;
+        }
+        self.bystanders.remove(&object.uid);
+        let service = match known {
+            Some(service) => service,
+            None => self.open(&key),
+        };
+        self.take_name(object.uid, &object.name, service);
+        self.addresses.bind(OwnerKey::Uid(object.uid), Some(service));
+        let Some(record) = self.record_mut(service) else { return };
+        record.vanished = None;
+        if let Some(before) = &record.object {
+            if object.version < before.version {
+                let (uid, version) = (object.uid, object.version);
+                self.refuse(format!("service {uid} at version {version}"), "a newer version is known".into());
+                return;
+            }
+            if before.spec == object.spec
+                && before.selected == object.selected
+                && before.deleting == object.deleting
+            {
+                record.object = Some(Box::new(object));
+                self.touch(service);
+                return;
+            }
+        }
+        let deleting = object.deleting;
+        record.object = Some(Box::new(object));
+        // A change of spec, or its deletion, ends any park at once.
+        record.hold = None;
+        record.attempts = Default::default();
+        record.compared = None;
+        if deleting {
+            record.discovered = false;
+            self.survey.discovered.remove(&service);
+        }
+        self.fire(service, Trigger::SpecChanged);
+        self.touch(service);
+    }
+
+    pub(crate) fn service_deleted(&mut self, uid: Uid, name: &ObjectName) {
+        self.bystanders.remove(&uid);
+        let mut service = self.by_key.get(&ServiceKey::Inbound(uid)).copied();
+        if self.seeded.has(Bug::ForgetUidCheck)
+            && let Some(current) = self.names.get(name)
+        {
+            service = self.by_key.get(&ServiceKey::Inbound(*current)).copied();
+            if let Some(service) = service {
+                self.object_gone(service);
+                return;
+            }
+        }
+        if let Some(service) = service {
+            self.object_vanished(service);
+        }
+    }
+
+    /// The object is not in the lists any more. If that could cost something, the API server is asked.
+    fn object_vanished(&mut self, service: ServiceIndex) {
+        let skip = self.seeded.has(Bug::SkipConfirmGone);
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(object) = &record.object else { return };
+        let idle = record.operation.is_none() && record.actual.is_nothing();
+        if object.deleting || idle || skip {
+            self.object_gone(service);
+        } else if record.vanished.is_none() {
+            record.vanished = Some(Vanished::default());
+        }
+        self.touch(service);
+    }
+
+    fn object_gone(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record_mut(service) else { return };
+        record.vanished = None;
+        record.compared = None;
+        record.kube = Default::default();
+        let (Some(object), ServiceKey::Inbound(uid)) = (record.object.take(), record.key.clone()) else {
+            return;
+        };
+        record.hold = None;
+        record.attempts = Default::default();
+        self.unbind(uid, &object.name);
+        self.touch(service);
+    }
+
+    /// Asks the API server about an object that has vanished.
+    pub(crate) fn ask_for_the_vanished(&mut self, service: ServiceIndex) {
+        let now = self.now;
+        let Some(record) = self.record_mut(service) else { return };
+        let ServiceKey::Inbound(uid) = record.key else { return };
+        let name = match &record.object {
+            Some(object) => Some(object.name.clone()),
+            None => record.actual.owner_name(),
+        };
+        let Some(vanished) = &mut record.vanished else { return };
+        if vanished.asking.is_some() || vanished.ask_at > now {
+            return;
+        }
+        let Some(name) = name else {
+            // Nothing says what it was called; two complete lists without it have to do.
+            record.vanished = None;
+            self.touch(service);
+            return;
+        };
+        let object = ObjectRef { uid, name };
+        let id = self.send(Action::ConfirmGone(object), Cause::ServiceUnwanted, Errand::Confirm(service));
+        if let Some(vanished) = self.record_mut(service).and_then(|record| record.vanished.as_mut()) {
+            vanished.asking = Some(id);
+        }
+    }
+
+    pub(crate) fn existence(&mut self, service: ServiceIndex, existence: Existence) {
+        let retry = self.config.retry.clone();
+        let now = self.now;
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(vanished) = &mut record.vanished else { return };
+        vanished.asking = None;
+        match existence {
+            Existence::Gone if record.object.is_some() => self.object_gone(service),
+            Existence::Gone => record.vanished = None,
+            Existence::Exists => {
+                // It is there, so the watch has lost it: list again, and leave it alone meanwhile.
+                vanished.ask_at = now + retry.backoff_max;
+                self.emit(Action::Relist(Kind::Service), Cause::DriftFound);
+            }
+            Existence::Unclear => {
+                vanished.failures = vanished.failures.saturating_add(1);
+                let span = retry.backoff_min.saturating_mul(vanished.failures.min(30));
+                vanished.ask_at = now + span.min(retry.backoff_max);
+            }
+        }
+        self.touch(service);
+    }
+
+    /// A name leads to one object at a time: whoever had it before has vanished.
+    fn take_name(&mut self, uid: Uid, name: &ObjectName, service: ServiceIndex) {
+        if let Some(before) = self.names.insert(name.clone(), uid)
+            && before != uid
+            && let Some(&other) = self.by_key.get(&ServiceKey::Inbound(before))
+        {
+            self.object_vanished(other);
+        }
+        self.addresses.bind(OwnerKey::Name(name.clone()), Some(service));
+    }
+
+    pub(crate) fn unbind(&mut self, uid: Uid, name: &ObjectName) {
+        self.addresses.bind(OwnerKey::Uid(uid), None);
+        if self.names.get(name) == Some(&uid) {
+            self.names.remove(name);
+            self.addresses.bind(OwnerKey::Name(name.clone()), None);
+        }
+    }
+
+    pub(crate) fn node_applied(&mut self, node: &NodeObject) {
+        let before = self.ipv6_nodes.is_empty();
+        if node.internal_ips.iter().any(|ip| Family::of(*ip) == Family::V6) {
+            self.ipv6_nodes.insert(node.name.clone());
+        } else {
+            self.ipv6_nodes.remove(&node.name);
+        }
+        self.addresses.apply_node(node);
+        self.compare_egresses_if(before != self.ipv6_nodes.is_empty());
+    }
+
+    pub(crate) fn node_deleted(&mut self, name: &str) {
+        let before = self.ipv6_nodes.is_empty();
+        self.ipv6_nodes.remove(name);
+        self.addresses.remove_node(name);
+        self.compare_egresses_if(before != self.ipv6_nodes.is_empty());
+    }
+
+    fn compare_egresses_if(&mut self, changed: bool) {
+        if changed {
+            let all: Vec<ServiceIndex> = self.outbounds.iter().copied().collect();
+            for service in all {
+                self.recompare(service);
+            }
+        }
+    }
+
+    pub(crate) fn pod_applied(&mut self, pod: &PodObject) {
+        let egress = self.egress_of(pod).map(|name| self.open(&ServiceKey::Outbound(name)));
+        self.addresses.apply_pod(pod, egress);
+    }
+
+    pub(crate) fn pod_deleted(&mut self, uid: Uid) {
+        self.warned_pods.remove(&uid);
+        self.addresses.remove_pod(uid);
+    }
+
+    /// The egress that a pod may use; a pod that asks for what cannot be is warned about once.
+    fn egress_of(&mut self, pod: &PodObject) -> Option<EgressName> {
+        let Some(label) = &pod.egress else {
+            self.warned_pods.remove(&pod.uid);
+            return None;
+        };
+        let forbidden = self
+            .config
+            .egress_namespaces
+            .as_ref()
+            .is_some_and(|allowed| !allowed.contains(&pod.name.namespace));
+        let why = if forbidden {
+            format!("namespace {} may not use egress gateways; ask the operator", pod.name.namespace)
+        } else if pod.host_network {
+            "it uses the node's network, so its traffic leaves by the node's address".to_string()
+        } else {
+            match EgressName::parse(label) {
+                Ok(name) => {
+                    self.warned_pods.remove(&pod.uid);
+                    return Some(name);
+                }
+                Err(bad) => bad.to_string(),
+            }
+        };
+        if pod.phase != Phase::Finished && self.warned_pods.get(&pod.uid) != Some(label) {
+            self.warned_pods.insert(pod.uid, label.clone());
+            let about = About::Pod(ObjectRef { uid: pod.uid, name: pod.name.clone() });
+            self.refuse(format!("pod {}", pod.name), why.clone());
+            self.notify(
+                about,
+                true,
+                Reason::InvalidSpec,
+                format!("the egress label {label:?} has no effect: {why}"),
+            );
+        }
+        None
+    }
+
+    pub(crate) fn egress_requested(&mut self, name: EgressName, requested: bool) {
+        let key = ServiceKey::Outbound(name);
+        if !requested && !self.by_key.contains_key(&key) {
+            return;
+        }
+        let service = self.open(&key);
+        if let Some(record) = self.record_mut(service) {
+            record.requested = requested;
+        }
+        self.touch(service);
+    }
+
+    pub(crate) fn relisted(&mut self, version: u64, objects: Relist) {
+        let kind = match &objects {
+            Relist::Services(_) => Kind::Service,
+            Relist::Slices(_) => Kind::Slice,
+            Relist::Nodes(_) => Kind::Node,
+            Relist::Pods(_) => Kind::Pod,
+        };
+        if version < self.newest[kind as usize] && !self.seeded.has(Bug::TrustStaleList) {
+            self.refuse(
+                format!("list of {kind:?} at version {version}"),
+                "a newer version has been seen".into(),
+            );
+            self.emit(Action::Relist(kind), Cause::DriftFound);
+            return;
+        }
+        self.newest[kind as usize] = self.newest[kind as usize].max(version);
+        match objects {
+            Relist::Services(all) => self.services_relisted(all),
+            Relist::Slices(all) => {
+                let keep: HashSet<ObjectName, FixedState> =
+                    all.iter().map(|slice| slice.name.clone()).collect();
+                self.addresses.retain_slices(|name| keep.contains(name));
+                for slice in &all {
+                    self.addresses.apply_slice(slice);
+                }
+            }
+            Relist::Nodes(all) => {
+                let keep: HashSet<&str, FixedState> = all.iter().map(|node| &*node.name).collect();
+                let before = self.ipv6_nodes.is_empty();
+                self.ipv6_nodes.retain(|name| keep.contains(&**name));
+                self.addresses.retain_nodes(|name| keep.contains(name));
+                for node in &all {
+                    self.node_applied(node);
+                }
+                self.compare_egresses_if(before != self.ipv6_nodes.is_empty());
+            }
+            Relist::Pods(all) => {
+                let keep: HashSet<Uid, FixedState> = all.iter().map(|pod| pod.uid).collect();
+                self.addresses.retain_pods(|uid| keep.contains(&uid));
+                self.warned_pods.retain(|uid, _| keep.contains(uid));
+                for pod in &all {
+                    self.pod_applied(pod);
+                }
+            }
+        }
+        self.kinds_listed[kind as usize] = true;
+    }
+
+    fn services_relisted(&mut self, all: Vec<ServiceObject>) {
+        let keep: HashSet<Uid, FixedState> = all.iter().map(|object| object.uid).collect();
+        self.bystanders.retain(|uid| keep.contains(uid));
+        for object in all {
+            self.service_applied(object);
+        }
+        let missing: Vec<ServiceIndex> = self
+            .services
+            .iter()
+            .flatten()
+            .filter(|record| record.object.as_ref().is_some_and(|object| !keep.contains(&object.uid)))
+            .map(|record| record.index)
+            .collect();
+        for service in missing {
+            self.object_vanished(service);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What we write into a Service: our finalizer and its status, as levels.
+//!
+//! At most one write per Service is in flight. A write that fails is repeated with a growing
+//! wait; what the watch shows meanwhile is always the truth that the next write is made from.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use sluice_model::effect::{About, Cause, KubeOutcome};
+use sluice_model::kube::{Condition, ConditionKind, ObjectRef, ServiceObject};
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
+use sluice_model::{Action, ServiceKey};
+
+use crate::addresses::ServiceIndex;
+use crate::engine::{Engine, Errand, KubeWrite};
+use crate::explain::Moment;
+use crate::service::{Compared, Service};
+use crate::state::State;
+
+impl Engine {
+    /// Writes what differs, the finalizer first when it must go on, last when it must go off.
+    pub(crate) fn tend_object(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service) else { return };
+        let Some(object) = &record.object else { return };
+        if record.kube.in_flight.is_some()
+            || record.kube.retry_at.is_some_and(|at| at > self.now)
+            || record.vanished.is_some()
+        {
+            return;
+        }
+        let wanted = self.is_wanted(service);
+        let reference = ObjectRef { uid: object.uid, name: object.name.clone() };
+        if wanted && !object.finalizer {
+            let write = KubeWrite::Finalizer(true);
+            self.write(service, Action::AddFinalizer(reference), Cause::ServiceApplied, write);
+            return;
+        }
+        let status = self.status_write(record, object, wanted);
+        if let Some(KubeWrite::Status { ingress, retract, conditions }) = status {
+            let action =
+                Action::WriteStatus { object: reference, ingress, retract, conditions: conditions.clone() };
+            let write = KubeWrite::Status { ingress, retract, conditions };
+            self.write(service, action, Cause::OperationEnded, write);
+            return;
+        }
+        let early = self.seeded.has(Bug::FinalizerBeforeGone) && record.state == State::DeletionInProgress;
+        if object.finalizer && !wanted && (self.is_torn_down(service) || early) {
+            let write = KubeWrite::Finalizer(false);
+            self.write(service, Action::RemoveFinalizer(reference), Cause::OperationEnded, write);
+        }
+    }
+
+    /// Whether nothing of ours is left on the object, so that the record may go.
+    pub(crate) fn is_released(&self, service: ServiceIndex) -> bool {
+        let Some(record) = self.record(service) else { return true };
+        let Some(object) = &record.object else { return true };
+        let released = !object.finalizer && record.kube.in_flight.is_none();
+        released && (object.deleting || self.status_write(record, object, false).is_none())
+    }
+
+    fn write(&mut self, service: ServiceIndex, action: Action, cause: Cause, write: KubeWrite) {
+        let id = self.send(action, cause, Errand::Kube(service, write));
+        if let Some(record) = self.record_mut(service) {
+            record.kube.in_flight = Some(id);
+        }
+    }
+
+    /// The status write that is needed, if any.
+    fn status_write(&self, record: &Service, object: &ServiceObject, wanted: bool) -> Option<KubeWrite> {
+        if !self.survey.is_complete() || record.kube.given_up_status {
+            return None;
+        }
+        if object.deleting && !object.finalizer {
+            return None;
+        }
+        let address = record.public_address();
+        let ingress = if !wanted {
+            None
+        } else if record.actual.is_live() || self.seeded.has(Bug::PublishBeforeRegistered) {
+            address.or(object.published)
+        } else {
+            // What has been published stays published while its public IP may be there.
+            object.published.filter(|ip| address.is_none() || address == Some(*ip))
+        };
+        let retract = object.published.or(address.filter(|_| !wanted)).filter(|ip| Some(*ip) != ingress);
+        let conditions = self.conditions(record, wanted);
+        let is_published =
+            ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
+        let is_retracted = retract.is_none_or(|ip| !object.ingress.contains(&ip));
+        if is_published && is_retracted && same_conditions(&object.conditions, &conditions) {
+            return None;
+        }
+        Some(KubeWrite::Status { ingress, retract, conditions })
+    }
+
+    fn conditions(&self, record: &Service, wanted: bool) -> Vec<Condition> {
+        let condition = |kind, holds, reason| Condition { kind, holds, reason };
+        if !wanted {
+            if self.is_torn_down(record.index) {
+                return Vec::new();
+            }
+            let reason = match record.state {
+                State::DeletionInProgress => Reason::Deleting,
+                _ => Reason::Draining,
+            };
+            let reason = record.hold.as_ref().filter(|hold| hold.parked).map_or(reason, |hold| hold.reason);
+            return vec![
+                condition(ConditionKind::Provisioning, true, reason),
+                condition(ConditionKind::Serving, false, reason),
+            ];
+        }
+        let live = record.actual.is_live();
+        let held = record.hold.as_ref().filter(|hold| hold.parked).map(|hold| hold.reason);
+        let invalid = match &record.compared {
+            Some(Compared::Invalid(reason, _)) => Some(*reason),
+            _ => None,
+        };
+        let (busy, reason) = match (invalid.or(held), record.state) {
+            (Some(reason), _) => (true, reason),
+            (None, State::Created) => (false, Reason::Provisioned),
+            (None, State::UpdateInProgress) => (true, Reason::Updating),
+            (None, _) => (true, Reason::Provisioning),
+        };
+        let serving = if live { Reason::Provisioned } else { reason };
+        vec![
+            condition(ConditionKind::Provisioning, busy, reason),
+            condition(ConditionKind::Serving, live, serving),
+        ]
+    }
+
+    pub(crate) fn kube_finished(&mut self, service: ServiceIndex, write: KubeWrite, outcome: KubeOutcome) {
+        let now = self.now;
+        let retry = self.config.retry.clone();
+        let forget_status = self.seeded.has(Bug::ForgetStatus);
+        let Some(record) = self.record_mut(service) else { return };
+        record.kube.in_flight = None;
+        let mut refused = None;
+        match outcome {
+            KubeOutcome::Done => {
+                record.kube.failures = 0;
+                record.kube.retry_at = None;
+                if let Some(object) = &mut record.object {
+                    let published = apply_locally(object, &write);
+                    if let Some(moment) = published {
+                        record.timeline.push(now, moment);
+                    }
+                }
+            }
+            // This incarnation is gone; the watch will say so, and until then nothing can be written.
+            KubeOutcome::Gone => record.kube.retry_at = Some(now + retry.backoff_max),
+            KubeOutcome::Conflict | KubeOutcome::Unavailable | KubeOutcome::Refused(_) => {
+                record.kube.failures = record.kube.failures.saturating_add(1);
+                let doublings = record.kube.failures.saturating_sub(1).min(8);
+                let span = retry.backoff_min.saturating_mul(1 << doublings).min(retry.backoff_max);
+                record.kube.retry_at = Some(now + span.max(Duration::from_millis(200)));
+                if forget_status && matches!(write, KubeWrite::Status { .. }) {
+                    record.kube.given_up_status = true;
+                }
+                if let KubeOutcome::Refused(why) = outcome
+                    && record.kube.failures == 1
+                {
+                    refused = record.object.as_ref().map(|object| {
+                        (About::Service(ObjectRef { uid: object.uid, name: object.name.clone() }), why)
+                    });
+                }
+            }
+        }
+        if let Some((about, why)) = refused {
+            let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
+            self.notify(about, true, Reason::KubernetesRefused, text);
+        }
+        self.touch(service);
+    }
+
+    pub(crate) fn about(&self, service: ServiceIndex) -> About {
+        match self.record(service) {
+            Some(Service { object: Some(object), .. }) => {
+                About::Service(ObjectRef { uid: object.uid, name: object.name.clone() })
+            }
+            Some(record) => About::Key(record.key.clone()),
+            None => About::Cluster,
+        }
+    }
+}
+
+/// What the watch will show once it has caught up with our own write.
+fn apply_locally(object: &mut Box<ServiceObject>, write: &KubeWrite) -> Option<Moment> {
+    match write {
+        KubeWrite::Finalizer(on) => {
+            object.finalizer = *on;
+            None
+        }
+        KubeWrite::Status { ingress, retract, conditions } => {
+            let before = object.published;
+            object.ingress.retain(|ip| Some(*ip) != *retract);
+            if let Some(ip) = ingress
+                && !object.ingress.contains(ip)
+            {
+                object.ingress.push(*ip);
+            }
+            object.published = *ingress;
+            object.conditions.clone_from(conditions);
+            (before != *ingress).then_some(Moment::Published(*ingress))
+        }
+    }
+}
+
+fn same_conditions(a: &[Condition], b: &[Condition]) -> bool {
+    a.len() == b.len() && a.iter().all(|condition| b.contains(condition))
+}
+
+/// The IP that a Service should show, for views.
+pub(crate) fn shown_ip(record: &Service) -> Option<IpAddr> {
+    match &record.key {
+        ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| object.published),
+        ServiceKey::Outbound(_) => record.public_address(),
+    }
+}

@@ -1,0 +1,298 @@
+//! What is still to do for one service: the difference between wanted and known, as ordered steps.
+//!
+//! A step stands in a plan only if Azure is not known to be right already, so a retried
+//! operation resumes where it stopped, adoption costs no write, and a dry run is this function.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sluice_model::azure::{
+    ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIp, PublicIpBody, Registration, Rule, Tags,
+};
+use sluice_model::names::Scope;
+use sluice_model::seeded::{Bug, Seeded};
+use sluice_model::{Family, ObjectName, ServiceKey, Step};
+
+use crate::resources::{
+    Actual, Carrier, Knowledge, load_balancer_matches, nat_gateway_matches, public_ip_matches,
+    registration_matches,
+};
+
+/// What a service should look like.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A load balancer with these rules behind a public IP of this family.
+    LoadBalancer { family: Family, rules: Vec<Rule> },
+    /// A NAT gateway, with an IPv6 address too if the cluster has such nodes.
+    NatGateway { ipv6: bool },
+}
+
+/// Why there is no plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum NoPlan {
+    /// Something must be looked at first.
+    Unclear,
+    /// A resource that is not ours stands in the way.
+    Conflict(String),
+}
+
+/// The planner for one service.
+pub(crate) struct Planner<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) key: &'a ServiceKey,
+    pub(crate) object: Option<&'a ObjectName>,
+    pub(crate) actual: &'a Actual,
+    pub(crate) seeded: Seeded,
+}
+
+impl Planner<'_> {
+    /// The steps that make the service as wanted; none when it is.
+    pub(crate) fn up(&self, target: &Target) -> Result<Vec<Step>, NoPlan> {
+        if self.actual.is_unclear() {
+            return Err(NoPlan::Unclear);
+        }
+        self.refuse_what_is_not_ours()?;
+        let mut steps = Vec::new();
+        let families: &[Family] = match target {
+            Target::LoadBalancer { family: Family::V4, .. } | Target::NatGateway { ipv6: false } => {
+                &[Family::V4]
+            }
+            Target::LoadBalancer { family: Family::V6, .. } => &[Family::V6],
+            Target::NatGateway { ipv6: true } => &Family::ALL,
+        };
+        for &family in families {
+            let slot = &self.actual.public_ips[Actual::public_ip_slot(self.key, family)];
+            let tags = self.tags(slot.present().map(|ip| &ip.meta.tags));
+            let body = PublicIpBody { family, tags };
+            if let Some(ip) = slot.present()
+                && ip.family != family
+            {
+                let id = &ip.meta.id;
+                return Err(NoPlan::Conflict(format!(
+                    "{id} is {}, {family} is wanted; delete it by hand",
+                    ip.family
+                )));
+            }
+            if !slot.present().is_some_and(|ip| public_ip_matches(ip, &body)) {
+                steps.push(Step::PutPublicIp { id: self.scope.public_ip_id(self.key, family), body });
+            }
+        }
+        // A new address must be attached again, and a new carrier registered again.
+        let address_is_new = !steps.is_empty();
+        let carrier = self.carrier_step(target);
+        let carrier_is_right = match (&carrier, self.actual.carrier.present()) {
+            (Step::PutLoadBalancer { body, .. }, Some(Carrier::LoadBalancer(lb))) => {
+                load_balancer_matches(lb, self.key, body)
+            }
+            (Step::PutNatGateway { body, .. }, Some(Carrier::NatGateway(nat))) => {
+                nat_gateway_matches(nat, body)
+            }
+            _ => false,
+        };
+        let carrier_is_new = self.actual.carrier.present().is_none();
+        if address_is_new || !carrier_is_right {
+            steps.push(carrier);
+        }
+        let registration = self.registration();
+        let registered =
+            self.actual.registration.present().is_some_and(|it| registration_matches(it, &registration));
+        if carrier_is_new || !registered {
+            steps.push(Step::Register(registration));
+        }
+        Ok(steps)
+    }
+
+    /// The steps that take down whatever may be there, in the one safe order.
+    pub(crate) fn down(&self) -> Result<Vec<Step>, NoPlan> {
+        if self.actual.is_unclear() {
+            return Err(NoPlan::Unclear);
+        }
+        let mut steps = Vec::new();
+        let identity = self.key.identity();
+        let registration = &self.actual.registration;
+        if !registration.is_absent() && (self.actual.is_live() || registration.present().is_none()) {
+            steps.push(Step::Clear(Registration { pools: vec![], nat_gateway: None, ..self.registration() }));
+        }
+        let carrier_goes = match &self.actual.carrier.knowledge {
+            Knowledge::Absent => false,
+            Knowledge::Present(carrier) => self.may_delete(&carrier.meta().tags),
+            Knowledge::Unknown | Knowledge::Doubted => true,
+        };
+        let carrier = self.scope.carrier_id(self.key);
+        let unregister = (!registration.is_absent()).then_some(Step::Unregister(identity));
+        match self.key {
+            ServiceKey::Inbound(_) if self.seeded.has(Bug::UnregisterFirst) => {
+                steps.extend(unregister);
+                steps.extend(carrier_goes.then_some(Step::DeleteLoadBalancer(carrier)));
+            }
+            ServiceKey::Inbound(_) => {
+                steps.extend(carrier_goes.then_some(Step::DeleteLoadBalancer(carrier)));
+                steps.extend(unregister);
+            }
+            ServiceKey::Outbound(_) => {
+                if carrier_goes
+                    && let Some(Carrier::NatGateway(nat)) = self.actual.carrier.present()
+                    && nat.gateway.is_some()
+                {
+                    let body = NatGatewayBody {
+                        gateway: None,
+                        public_ips: nat.public_ips.clone(),
+                        public_ips_v6: nat.public_ips_v6.clone(),
+                        tags: nat.meta.tags.clone(),
+                    };
+                    steps.push(Step::PutNatGateway { id: carrier.clone(), body });
+                }
+                steps.extend(unregister);
+                steps.extend(carrier_goes.then_some(Step::DeleteNatGateway(carrier)));
+            }
+        }
+        if !self.seeded.has(Bug::LeavePublicIp) {
+            for (at, slot) in self.actual.public_ips.iter().enumerate() {
+                let family = if at == 0 { Family::V4 } else { Family::V6 };
+                let id = self.scope.public_ip_id(self.key, family);
+                match &slot.knowledge {
+                    Knowledge::Absent => {}
+                    Knowledge::Present(ip) if !self.may_delete(&ip.meta.tags) => {}
+                    Knowledge::Present(ip) if self.is_used_elsewhere(ip) => {
+                        steps.push(Step::ReleasePublicIp { id, tags: self.without_ours(&ip.meta.tags) });
+                    }
+                    _ => steps.push(Step::DeletePublicIp(id)),
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// The reads that clear up what is unclear.
+    pub(crate) fn look(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (at, slot) in self.actual.public_ips.iter().enumerate() {
+            if slot.is_unknown() && (at == 0 || !self.key.is_inbound()) {
+                let family = if at == 0 { Family::V4 } else { Family::V6 };
+                steps.push(Step::ReadPublicIp(self.scope.public_ip_id(self.key, family)));
+            }
+        }
+        if self.actual.carrier.is_unknown() {
+            let id = self.scope.carrier_id(self.key);
+            steps.push(match self.key {
+                ServiceKey::Inbound(_) => Step::ReadLoadBalancer(id),
+                ServiceKey::Outbound(_) => Step::ReadNatGateway(id),
+            });
+        }
+        if self.actual.registration.is_unknown() {
+            steps.push(Step::ReadRegistration(self.key.identity()));
+        }
+        steps
+    }
+
+    /// Something of ours is left that a teardown has to remove.
+    pub(crate) fn has_something_to_take_down(&self) -> bool {
+        self.down().map_or(true, |steps| !steps.is_empty())
+    }
+
+    fn carrier_step(&self, target: &Target) -> Step {
+        let id = self.scope.carrier_id(self.key);
+        let tags = self.tags(self.actual.carrier.present().map(|carrier| &carrier.meta().tags));
+        match target {
+            Target::LoadBalancer { family, rules } => {
+                let public_ip = self.scope.public_ip_id(self.key, *family);
+                Step::PutLoadBalancer { id, body: LoadBalancerBody { public_ip, rules: rules.clone(), tags } }
+            }
+            Target::NatGateway { ipv6 } => {
+                let v6 = ipv6.then(|| self.scope.public_ip_id(self.key, Family::V6));
+                let body = NatGatewayBody {
+                    gateway: Some(self.scope.gateway_id()),
+                    public_ips: vec![self.scope.public_ip_id(self.key, Family::V4)],
+                    public_ips_v6: v6.into_iter().collect(),
+                    tags,
+                };
+                Step::PutNatGateway { id, body }
+            }
+        }
+    }
+
+    fn registration(&self) -> Registration {
+        let name: Arc<str> = self.key.identity();
+        match self.key {
+            ServiceKey::Inbound(_) => Registration {
+                name,
+                direction: Direction::Inbound,
+                is_default: false,
+                pools: vec![self.scope.pool_id(self.key)],
+                nat_gateway: None,
+            },
+            ServiceKey::Outbound(egress) => Registration {
+                name,
+                direction: Direction::Outbound,
+                is_default: egress.is_default(),
+                pools: vec![],
+                nat_gateway: Some(self.scope.carrier_id(self.key)),
+            },
+        }
+    }
+
+    /// Our tags over whatever others have put there.
+    fn tags(&self, there: Option<&Tags>) -> Tags {
+        let mut tags = there.cloned().unwrap_or_default();
+        tags.extend(self.scope.tags(self.key, self.object));
+        tags
+    }
+
+    fn without_ours(&self, tags: &Tags) -> Tags {
+        let ours = self.scope.tags(self.key, self.object);
+        tags.iter()
+            .filter(|(name, _)| !ours.contains_key(*name))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect()
+    }
+
+    fn may_delete(&self, tags: &Tags) -> bool {
+        self.scope.owns(tags) || self.seeded.has(Bug::DeleteWithoutTagCheck)
+    }
+
+    fn is_used_elsewhere(&self, ip: &PublicIp) -> bool {
+        let carrier = self.scope.carrier_id(self.key);
+        let word = if self.key.is_inbound() { "loadBalancers" } else { "natGateways" };
+        ip.used_by.as_ref().is_some_and(|user| user.parent(word).as_ref() != Some(&carrier))
+    }
+
+    /// A registration under our name that points at somebody else's carrier.
+    pub(crate) fn is_registered_elsewhere(&self) -> Option<ArmId> {
+        let registration = self.actual.registration.present()?;
+        let pool = self.scope.pool_id(self.key);
+        let carrier = self.scope.carrier_id(self.key);
+        let foreign_pool = registration.pools.iter().find(|id| **id != pool);
+        let foreign_nat = registration.nat_gateway.iter().find(|id| self.key.is_inbound() || **id != carrier);
+        foreign_pool.or(foreign_nat).cloned()
+    }
+
+    fn refuse_what_is_not_ours(&self) -> Result<(), NoPlan> {
+        let conflict = |id: &ArmId| {
+            Err(NoPlan::Conflict(format!(
+                "{id} exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`"
+            )))
+        };
+        if let Some(id) = self.is_registered_elsewhere() {
+            return Err(NoPlan::Conflict(format!(
+                "the gateway has it registered for {id}, which is not ours"
+            )));
+        }
+        let live_inbound = self.key.is_inbound() && self.actual.is_live();
+        if let Some(carrier) = self.actual.carrier.present()
+            && !self.scope.owns(&carrier.meta().tags)
+            && !live_inbound
+        {
+            return conflict(&carrier.meta().id);
+        }
+        for ip in self.actual.public_ips.iter().filter_map(|slot| slot.present()) {
+            let adopted = live_inbound && ip.used_by.is_some() && !self.is_used_elsewhere(ip);
+            if !self.scope.owns(&ip.meta.tags) && !adopted {
+                return conflict(&ip.meta.id);
+            }
+        }
+        Ok(())
+    }
+}

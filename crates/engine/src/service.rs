@@ -1,0 +1,163 @@
+//! One service's record: what is wanted of it, what is known of it, and where it is.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::net::IpAddr;
+
+use sluice_model::kube::{ServiceObject, TargetPort};
+use sluice_model::plan::Intent;
+use sluice_model::reason::Reason;
+use sluice_model::{EffectId, Family, Plan, ServiceKey, Time};
+
+use crate::addresses::ServiceIndex;
+use crate::explain::Timeline;
+use crate::hold::{Attempts, Hold};
+use crate::plan::Target;
+use crate::resources::{Actual, Knowledge};
+use crate::state::State;
+
+/// The record.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) key: ServiceKey,
+    pub(crate) index: ServiceIndex,
+    pub(crate) state: State,
+    pub(crate) since: Time,
+    pub(crate) wanted_since: Time,
+    pub(crate) unwanted_since: Option<Time>,
+
+    /// The Service behind an inbound one, as last seen.
+    pub(crate) object: Option<Box<ServiceObject>>,
+    /// An outbound one is wanted for its own sake.
+    pub(crate) requested: bool,
+    /// An outbound one had pods when it was last looked at.
+    pub(crate) had_pods: bool,
+    /// An outbound one without pods is kept until then.
+    pub(crate) linger_until: Option<Time>,
+
+    pub(crate) actual: Actual,
+    /// The result of comparing wanted and known; `None` when either has changed since.
+    pub(crate) compared: Option<Compared>,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) attempts: Attempts,
+    /// The clear step has been handed out.
+    pub(crate) teardown_begun: bool,
+    /// It was found unwanted by comparison and not by its own deletion, so the brake applies.
+    pub(crate) discovered: bool,
+    /// Its object has vanished, and the API server has not confirmed it yet.
+    pub(crate) vanished: Option<Vanished>,
+    pub(crate) kube: KubeSide,
+    /// The last thing that people were told about it.
+    pub(crate) told: Option<(Reason, String)>,
+    pub(crate) reported_at: Option<Time>,
+    pub(crate) timeline: Timeline,
+    pub(crate) wake: Option<Time>,
+}
+
+/// A plan in flight.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) id: EffectId,
+    pub(crate) plan: Plan,
+}
+
+impl Operation {
+    pub(crate) fn intent(&self) -> Intent {
+        self.plan.intent
+    }
+}
+
+/// What a comparison said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Compared {
+    /// Something must be looked at first.
+    Unclear,
+    /// There is nothing to write.
+    InSync,
+    /// There is something to write.
+    Different,
+    /// What is asked for cannot be.
+    Invalid(Reason, String),
+}
+
+/// The search for an object that is not in the lists any more.
+#[derive(Debug, Default)]
+pub(crate) struct Vanished {
+    pub(crate) asking: Option<EffectId>,
+    pub(crate) ask_at: Time,
+    pub(crate) failures: u32,
+}
+
+/// Our writes to the Service object.
+#[derive(Debug, Default)]
+pub(crate) struct KubeSide {
+    pub(crate) in_flight: Option<EffectId>,
+    pub(crate) retry_at: Option<Time>,
+    pub(crate) failures: u32,
+    pub(crate) given_up_status: bool,
+}
+
+impl Service {
+    pub(crate) fn new(key: ServiceKey, index: ServiceIndex, now: Time) -> Service {
+        let mut actual = Actual::default();
+        if key.is_inbound() {
+            // A Service has one public IP, so there is nothing to look for in the second place.
+            actual.public_ips[1].knowledge = Knowledge::Absent;
+        }
+        Service {
+            key,
+            index,
+            state: State::NotStarted,
+            since: now,
+            wanted_since: now,
+            unwanted_since: None,
+            object: None,
+            requested: false,
+            had_pods: false,
+            linger_until: None,
+            actual,
+            compared: None,
+            operation: None,
+            hold: None,
+            attempts: Attempts::default(),
+            teardown_begun: false,
+            discovered: false,
+            vanished: None,
+            kube: KubeSide::default(),
+            told: None,
+            reported_at: None,
+            timeline: Timeline::default(),
+            wake: None,
+        }
+    }
+
+    /// Whose turn it is in the queue: its namespace, or the egress itself.
+    pub(crate) fn namespace(&self) -> Arc<str> {
+        match (&self.key, &self.object) {
+            (ServiceKey::Inbound(_), Some(object)) => Arc::clone(&object.name.namespace),
+            _ => self.key.identity(),
+        }
+    }
+
+    /// Whether any of its ports is named, so that slices decide about its rules.
+    pub(crate) fn has_named_ports(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| {
+            object.spec.ports.iter().any(|port| matches!(port.target, TargetPort::Name(_)))
+        })
+    }
+
+    /// The address that people reach it at, or that its pods leave by.
+    pub(crate) fn public_address(&self) -> Option<IpAddr> {
+        self.actual.public_ips[0].present().and_then(|ip| ip.address)
+    }
+
+    /// What a NAT gateway should look like.
+    pub(crate) fn nat_target(&self, ipv6_nodes: bool) -> Target {
+        // An address that is there stays, even when the last IPv6 node has gone for a while.
+        let has_v6 =
+            self.actual.public_ips[Actual::public_ip_slot(&self.key, Family::V6)].present().is_some();
+        Target::NatGateway { ipv6: ipv6_nodes || has_v6 }
+    }
+}

@@ -1,0 +1,744 @@
+//! Looks at all of Azure: once before anything is done, then now and then for drift and orphans.
+//!
+//! The first complete look is the *baseline*: only then does absence mean anything. Later looks are
+//! compared with what we know; a difference is believed when two listings show it, and what we
+//! wrote around the time a listing began is left alone. A listing that fails changes nothing.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use sluice_model::azure::{LoadBalancer, Location, NatGateway, PublicIp, Registration};
+use sluice_model::effect::{About, Cause, Listable, Listing};
+use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
+use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
+
+use crate::addresses::ServiceIndex;
+use crate::config::DefaultOutbound;
+use crate::engine::{Engine, Errand};
+use crate::resources::{Actual, Carrier, Knowledge, Slot};
+use crate::service::Vanished;
+use crate::state::Trigger;
+
+const KINDS: usize = Listable::ALL.len();
+/// Below this many teardowns nobody asks.
+const BRAKE_MIN: usize = 5;
+
+/// The looks, and what they found that nobody has a record of.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    looks: [Look; KINDS],
+    pending: Pending,
+    complete: bool,
+    /// Resources that no record knows, ours or not, by the key that their name says.
+    strays: BTreeMap<ServiceKey, Stray>,
+    /// Services found unwanted by comparison, to which the brake applies.
+    pub(crate) discovered: BTreeSet<ServiceIndex>,
+    /// Services that the initial sync has not brought to rest yet.
+    initial: BTreeSet<ServiceIndex>,
+    initial_done: bool,
+    unclaimed: BTreeSet<Arc<str>>,
+    braked: bool,
+}
+
+/// One kind's listing.
+#[derive(Debug, Default)]
+struct Look {
+    in_flight: Option<EffectId>,
+    next_at: Option<Time>,
+    failures: u32,
+    /// The next listing is believed at once.
+    trust: bool,
+}
+
+/// The first listings, until all are in.
+#[derive(Debug, Default)]
+struct Pending {
+    gateway_missing: Option<bool>,
+    registrations: Option<Vec<Registration>>,
+    locations: Option<(Time, Vec<Location>)>,
+    load_balancers: Option<Vec<LoadBalancer>>,
+    nat_gateways: Option<Vec<NatGateway>>,
+    public_ips: Option<Vec<PublicIp>>,
+}
+
+/// Resources without a record.
+#[derive(Clone, Debug, Default)]
+struct Stray {
+    found: Found,
+    /// Per kind, when the first listing that showed it began.
+    first_seen: [Option<Time>; KINDS],
+    seen_twice: bool,
+}
+
+/// What listings show for one key.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    public_ips: [Option<PublicIp>; 2],
+    carrier: Option<Carrier>,
+    registration: Option<Registration>,
+}
+
+impl Found {
+    fn is_nothing(&self) -> bool {
+        self.public_ips.iter().all(Option::is_none) && self.carrier.is_none() && self.registration.is_none()
+    }
+
+    /// Ours by tag, or registered with our gateway for nobody else.
+    fn is_ours(&self, scope: &Scope, key: &ServiceKey, by_name: bool) -> bool {
+        let ip = self.public_ips.iter().flatten().any(|ip| by_name || scope.owns(&ip.meta.tags));
+        let carrier = self.carrier.as_ref().map(|carrier| by_name || scope.owns(&carrier.meta().tags));
+        let registration = self.registration.as_ref().is_some_and(|it| {
+            let points_home = it.pools.iter().all(|pool| *pool == scope.pool_id(key))
+                && it.nat_gateway.iter().all(|nat| *nat == scope.carrier_id(key));
+            points_home && carrier != Some(false)
+        });
+        ip || carrier == Some(true) || registration
+    }
+}
+
+impl Survey {
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub(crate) fn start(&mut self, now: Time) {
+        for look in &mut self.looks {
+            look.next_at = Some(now);
+        }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.looks.iter().filter(|look| look.in_flight.is_none()).filter_map(|look| look.next_at).min()
+    }
+
+    /// Looks at a kind as soon as that is due, or sooner than planned.
+    pub(crate) fn look_soon(&mut self, kind: Listable, at: Time) {
+        let look = &mut self.looks[kind as usize];
+        look.next_at = Some(look.next_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    /// Looks again soon, because one look is not enough.
+    pub(crate) fn second_look(&mut self, kind: Listable, now: Time, after: Duration) {
+        self.look_soon(kind, now + after);
+    }
+
+    /// The gateway is new: what it holds is read again and believed at once.
+    pub(crate) fn trust_next_of_gateway(&mut self, now: Time) {
+        for kind in [Listable::Registrations, Listable::Locations] {
+            self.looks[kind as usize].trust = true;
+            self.look_soon(kind, now);
+        }
+    }
+
+    /// What is known of a key that gets a record only now.
+    pub(crate) fn fill(&mut self, key: &ServiceKey, actual: &mut Actual) {
+        let found = self.strays.remove(key).map(|stray| stray.found).unwrap_or_default();
+        if !key.is_inbound() && found.is_nothing() {
+            // Egress names are chosen by people, so somebody may have used this one since we listed: look first.
+            return;
+        }
+        actual.believe(found);
+    }
+
+    pub(crate) fn forget(&mut self, key: &ServiceKey) {
+        self.strays.remove(key);
+    }
+}
+
+impl Actual {
+    fn believe(&mut self, found: Found) {
+        for (slot, ip) in self.public_ips.iter_mut().zip(found.public_ips) {
+            slot.believe(ip);
+        }
+        self.carrier.believe(found.carrier);
+        self.registration.believe(found.registration);
+    }
+}
+
+impl Engine {
+    /// Whether the initial difference has been worked off: everything has succeeded or is parked with a reason.
+    pub fn initial_sync_done(&self) -> bool {
+        self.survey.initial_done
+    }
+
+    /// How many services the initial sync still has to bring to rest.
+    pub fn initial_sync_left(&self) -> usize {
+        self.survey.initial.len()
+    }
+
+    /// What is registered, unwanted and not provably ours.
+    pub fn unclaimed(&self) -> Vec<Arc<str>> {
+        self.survey.unclaimed.iter().cloned().collect()
+    }
+
+    pub(crate) fn work_on_survey(&mut self) {
+        for kind in Listable::ALL {
+            let look = &self.survey.looks[kind as usize];
+            if look.in_flight.is_some() || look.next_at.is_none_or(|at| at > self.now) {
+                continue;
+            }
+            let cause = if self.survey.complete { Cause::DriftSweep } else { Cause::StartUp };
+            let id = self.send(Action::List(kind), cause, Errand::List(kind));
+            let look = &mut self.survey.looks[kind as usize];
+            look.in_flight = Some(id);
+            look.next_at = None;
+        }
+        self.try_baseline();
+    }
+
+    pub(crate) fn listed(&mut self, kind: Listable, began: Time, result: Result<Listing, Failure>) {
+        let (now, interval) = (self.now, self.config.drift_interval);
+        let next_at = now + self.jitter.around(interval);
+        let trusts_failures = self.seeded.has(Bug::TrustFailedList);
+        let look = &mut self.survey.looks[kind as usize];
+        look.in_flight = None;
+        let planned = look.next_at.take();
+        let listing = match result {
+            Ok(listing) => {
+                look.failures = 0;
+                let next_at = if self.seeded.has(Bug::NoDriftSweep) { Time::NEVER } else { next_at };
+                look.next_at = Some(planned.map_or(next_at, |at| at.min(next_at)));
+                listing
+            }
+            Err(_) if trusts_failures && kind != Listable::Foundation => {
+                look.next_at = Some(next_at);
+                empty(kind)
+            }
+            Err(failure) => {
+                look.failures = look.failures.saturating_add(1);
+                let retry = &self.config.retry;
+                let doublings = look.failures.saturating_sub(1).min(8);
+                let span = retry.backoff_min.saturating_mul(1 << doublings).min(retry.backoff_max);
+                look.next_at = Some(now + span);
+                if failure.class == FailureClass::NotFound && kind != Listable::Foundation {
+                    self.survey.look_soon(Listable::Foundation, now);
+                }
+                return;
+            }
+        };
+        if let Listing::Foundation { gateway, subnet } = &listing {
+            self.foundation_listed(gateway.as_ref(), subnet.as_ref());
+        }
+        if self.survey.complete {
+            self.compare_with(kind, began, listing);
+        } else {
+            self.keep(began, listing);
+        }
+    }
+
+    fn keep(&mut self, began: Time, listing: Listing) {
+        let pending = &mut self.survey.pending;
+        match listing {
+            Listing::Foundation { gateway, .. } => pending.gateway_missing = Some(gateway.is_none()),
+            Listing::Registrations(all) => pending.registrations = Some(all),
+            Listing::Locations(all) => pending.locations = Some((began, all)),
+            Listing::LoadBalancers(all) => pending.load_balancers = Some(all),
+            Listing::NatGateways(all) => pending.nat_gateways = Some(all),
+            Listing::PublicIps(all) => pending.public_ips = Some(all),
+        }
+    }
+
+    /// Joins the first complete look at both worlds.
+    fn try_baseline(&mut self) {
+        if self.survey.complete || self.kinds_listed.contains(&false) || self.foundation.is_unusable() {
+            return;
+        }
+        let pending = &mut self.survey.pending;
+        let Some(gateway_missing) = pending.gateway_missing else { return };
+        if gateway_missing {
+            // A gateway that does not exist has nothing in it.
+            pending.registrations.get_or_insert_default();
+            pending.locations.get_or_insert_default();
+        }
+        let ready = pending.registrations.is_some()
+            && pending.locations.is_some()
+            && pending.load_balancers.is_some()
+            && pending.nat_gateways.is_some()
+            && pending.public_ips.is_some();
+        if !ready {
+            return;
+        }
+        let pending = core::mem::take(pending);
+        let (began, locations) = pending.locations.unwrap_or_default();
+        let registrations = pending.registrations.unwrap_or_default();
+        let foreign_default = self.note_default(&registrations);
+        let mut found: BTreeMap<ServiceKey, Found> = BTreeMap::new();
+        for (key, registration) in self.keyed_registrations(registrations) {
+            found.entry(key).or_default().registration = Some(registration);
+        }
+        for (key, carrier) in keyed_load_balancers(pending.load_balancers.unwrap_or_default()) {
+            found.entry(key).or_default().carrier = Some(carrier);
+        }
+        for (key, carrier) in keyed_nat_gateways(pending.nat_gateways.unwrap_or_default()) {
+            found.entry(key).or_default().carrier = Some(carrier);
+        }
+        for (key, slot, ip) in self.keyed_public_ips(pending.public_ips.unwrap_or_default()) {
+            found.entry(key).or_default().public_ips[slot] = Some(ip);
+        }
+        self.survey.complete = true;
+        self.addresses.listed(self.now, began, &locations, true);
+        let records: Vec<ServiceIndex> = self.services.iter().flatten().map(|record| record.index).collect();
+        for service in records {
+            let rewrite = self.seeded.has(Bug::RewriteOnAdopt);
+            if let Some(record) = self.record_mut(service) {
+                let mut mine = found.remove(&record.key).unwrap_or_default();
+                if rewrite && mine.registration.is_some() {
+                    mine.registration = None;
+                }
+                record.actual.believe(mine);
+                record.compared = None;
+            }
+            self.note_discovered(service);
+            self.survey.initial.insert(service);
+        }
+        for (key, found) in found {
+            let mut stray = Stray { found, ..Stray::default() };
+            if stray.found.registration.is_some() {
+                stray.first_seen[Listable::Registrations as usize] = Some(began);
+            }
+            if stray.found.carrier.is_some() {
+                let kind = if key.is_inbound() { Listable::LoadBalancers } else { Listable::NatGateways };
+                stray.first_seen[kind as usize] = Some(began);
+            }
+            if stray.found.public_ips.iter().any(Option::is_some) {
+                stray.first_seen[Listable::PublicIps as usize] = Some(began);
+            }
+            self.survey.strays.insert(key, stray);
+        }
+        self.want_default_outbound(foreign_default);
+        self.adopt_confirmed_strays();
+        self.end_initial_sync();
+        self.touch_all();
+    }
+
+    /// Whether the gateway has a default outbound service that is not ours.
+    fn note_default(&self, registrations: &[Registration]) -> bool {
+        registrations.iter().any(|it| it.is_default && !it.name.eq_ignore_ascii_case(EgressName::DEFAULT))
+    }
+
+    fn want_default_outbound(&mut self, foreign_default: bool) {
+        let name = EgressName::default_outbound();
+        let key = ServiceKey::Outbound(name.clone());
+        let there = self
+            .survey
+            .strays
+            .get(&key)
+            .is_some_and(|stray| stray.found.is_ours(&self.config.scope, &key, false));
+        let ensure = self.config.default_outbound == DefaultOutbound::Ensure && !foreign_default;
+        // One that is ours stays even when the option is switched off.
+        if ensure || there {
+            self.egress_requested(name, true);
+            if let Some(&service) = self.by_key.get(&key) {
+                self.survey.initial.insert(service);
+            }
+        }
+    }
+
+    /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
+    fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
+        let mut keyed = Vec::with_capacity(all.len());
+        for registration in all {
+            let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
+            match ServiceKey::from_identity(&registration.name) {
+                Some(key) if !registration.is_default || default_of_ours => keyed.push((key, registration)),
+                Some(_) => {}
+                None => {
+                    self.survey.unclaimed.insert(registration.name);
+                }
+            }
+        }
+        keyed
+    }
+
+    /// A public IP by its key: the identity tag decides where there is one of ours, else the name.
+    fn keyed_public_ips(&self, all: Vec<PublicIp>) -> Vec<(ServiceKey, usize, PublicIp)> {
+        let scope = &self.config.scope;
+        let keyed = |ip: PublicIp| {
+            let name = ip.meta.id.name();
+            let tagged = ip.meta.tags.get(IDENTITY_TAG).filter(|_| scope.owns(&ip.meta.tags));
+            let by_tag = tagged.and_then(|identity| ServiceKey::from_identity(identity)).and_then(|key| {
+                let family = Family::ALL
+                    .into_iter()
+                    .find(|family| name.eq_ignore_ascii_case(scope.public_ip_id(&key, *family).name()))?;
+                Some((key, family))
+            });
+            let (key, family) = by_tag.or_else(|| key_of_public_ip(name))?;
+            let slot = Actual::public_ip_slot(&key, family);
+            Some((key, slot, ip))
+        };
+        all.into_iter().filter_map(keyed).collect()
+    }
+
+    /// Compares one listing with what we know.
+    fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
+        let trust = core::mem::take(&mut self.survey.looks[kind as usize].trust);
+        match listing {
+            Listing::Foundation { .. } => {}
+            Listing::Locations(all) => {
+                let accepted = self.addresses.listed(self.now, began, &all, trust);
+                if accepted > 0 {
+                    let found = u64::try_from(accepted).unwrap_or(u64::MAX);
+                    self.counters.drift_found = self.counters.drift_found.saturating_add(found);
+                }
+                if self.addresses.needs_listing() {
+                    self.survey.second_look(kind, self.now, self.config.second_look);
+                }
+                self.touch_deletions();
+            }
+            Listing::Registrations(all) => {
+                let keyed = self.keyed_registrations(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.registration,
+                    |found| &mut found.registration,
+                );
+            }
+            Listing::LoadBalancers(all) => {
+                let keyed = keyed_load_balancers(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.carrier,
+                    |found| &mut found.carrier,
+                );
+            }
+            Listing::NatGateways(all) => {
+                let keyed = keyed_nat_gateways(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.carrier,
+                    |found| &mut found.carrier,
+                );
+            }
+            Listing::PublicIps(all) => {
+                let mut keyed = [BTreeMap::new(), BTreeMap::new()];
+                for (key, slot, ip) in self.keyed_public_ips(all) {
+                    keyed[slot].insert(key, ip);
+                }
+                let [first, second] = keyed;
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    first,
+                    |actual| &mut actual.public_ips[0],
+                    |found| &mut found.public_ips[0],
+                );
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    second,
+                    |actual| &mut actual.public_ips[1],
+                    |found| &mut found.public_ips[1],
+                );
+            }
+        }
+        self.adopt_confirmed_strays();
+    }
+
+    fn compare_slots<T: Material>(
+        &mut self,
+        kind: Listable,
+        began: Time,
+        trust: bool,
+        mut found: BTreeMap<ServiceKey, T>,
+        slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
+        part_of: impl Fn(&mut Found) -> &mut Option<T>,
+    ) {
+        let settle = self.config.settle;
+        let records: Vec<ServiceIndex> = self
+            .services
+            .iter()
+            .flatten()
+            .filter(|record| kind.concerns(&record.key))
+            .map(|record| record.index)
+            .collect();
+        let mut look_again = false;
+        for service in records {
+            let Some(record) = self.record_mut(service) else { continue };
+            let seen = found.remove(&record.key);
+            let busy = record.operation.is_some();
+            let slot = slot_of(&mut record.actual);
+            if busy || slot.is_fresh(began, settle) {
+                slot.suspected = None;
+                continue;
+            }
+            let same = match (&slot.knowledge, &seen) {
+                (Knowledge::Present(known), Some(seen)) => known.same(seen),
+                (Knowledge::Absent, None) => true,
+                (Knowledge::Unknown | Knowledge::Doubted, _) => {
+                    slot.believe(seen);
+                    self.recompare(service);
+                    continue;
+                }
+                _ => false,
+            };
+            if same {
+                if seen.is_some() {
+                    slot.believe(seen);
+                }
+                slot.suspected = None;
+            } else if trust || slot.suspected.is_some_and(|first| first < began) {
+                slot.believe(seen);
+                self.counters.drift_found = self.counters.drift_found.saturating_add(1);
+                self.fire(service, Trigger::DriftFound);
+                self.recompare(service);
+            } else {
+                slot.suspected = Some(began);
+                look_again = true;
+            }
+        }
+        let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
+        keys.extend(self.survey.strays.keys().filter(|key| kind.concerns(key)).cloned());
+        for key in keys {
+            let seen = found.remove(&key);
+            let stray = self.survey.strays.entry(key.clone()).or_default();
+            let first = &mut stray.first_seen[kind as usize];
+            match (&seen, *first) {
+                (Some(_), None) => {
+                    *first = Some(began);
+                    look_again = true;
+                }
+                (Some(_), Some(at)) if at < began => stray.seen_twice = true,
+                (Some(_), Some(_)) => {}
+                (None, _) => {}
+            }
+            *part_of(&mut stray.found) = seen;
+            if stray.found.is_nothing() {
+                self.survey.strays.remove(&key);
+            }
+        }
+        if look_again {
+            self.survey.second_look(kind, self.now, self.config.second_look);
+        }
+    }
+
+    /// Strays that are ours and were seen twice get a record, and with it their teardown.
+    fn adopt_confirmed_strays(&mut self) {
+        let by_name = self.seeded.has(Bug::DeleteWithoutTagCheck);
+        let at_once = self.seeded.has(Bug::OrphanAtFirstSight);
+        let scope = self.config.scope.clone();
+        let orphans: Vec<ServiceKey> = self
+            .survey
+            .strays
+            .iter()
+            .filter(|(_, stray)| stray.seen_twice || at_once)
+            .filter(|(key, stray)| stray.found.is_ours(&scope, key, by_name))
+            .filter(|(key, _)| !matches!(key, ServiceKey::Outbound(name) if name.is_default()))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in orphans {
+            let service = self.open(&key);
+            self.counters.orphans_found = self.counters.orphans_found.saturating_add(1);
+            let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains(uid));
+            let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
+            if let Some(record) = self.record_mut(service) {
+                record.vanished = (!skip).then(Vanished::default);
+            }
+            self.note_discovered(service);
+            self.touch(service);
+        }
+        let unclaimed: Vec<Arc<str>> = self
+            .survey
+            .strays
+            .iter()
+            .filter(|(key, stray)| {
+                stray.found.registration.is_some() && !stray.found.is_ours(&scope, key, false)
+            })
+            .map(|(key, _)| key.identity())
+            .collect();
+        for name in unclaimed {
+            if self.survey.unclaimed.insert(name.clone()) {
+                let text = format!(
+                    "{name} is registered with the gateway, unwanted, and not provably ours; left alone"
+                );
+                self.notify(About::Cluster, true, Reason::Conflict, text);
+            }
+        }
+        self.tell_if_braked();
+    }
+
+    /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
+    fn note_discovered(&mut self, service: ServiceIndex) {
+        let wanted = self.is_wanted(service);
+        let Some(record) = self.record_mut(service) else { return };
+        let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
+        if !wanted && !own_deletion && !record.actual.is_nothing() {
+            record.discovered = true;
+            self.survey.discovered.insert(service);
+        }
+    }
+
+    /// Whether its teardown is held because too many are due at once.
+    pub(crate) fn is_braked(&self, service: ServiceIndex) -> bool {
+        self.record(service).is_some_and(|record| record.discovered && !record.teardown_begun)
+            && self.brake_is_on()
+    }
+
+    fn brake_is_on(&self) -> bool {
+        let total = self.by_key.len() + self.survey.strays.len();
+        let limit = BRAKE_MIN.max(total / 10);
+        self.survey.discovered.len() > limit
+            && !self.config.allow_mass_deletion
+            && !self.seeded.has(Bug::NoBrake)
+    }
+
+    fn tell_if_braked(&mut self) {
+        let on = self.brake_is_on();
+        if on && !self.survey.braked {
+            let text = format!(
+                "{} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one",
+                self.survey.discovered.len()
+            );
+            self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
+        }
+        self.survey.braked = on;
+    }
+
+    pub(crate) fn touch_discovered(&mut self) {
+        self.touched.extend(self.survey.discovered.iter().copied());
+    }
+
+    /// Address listings can open the gate of a deletion.
+    fn touch_deletions(&mut self) {
+        let waiting: Vec<ServiceIndex> = self
+            .services
+            .iter()
+            .flatten()
+            .filter(|record| record.unwanted_since.is_some())
+            .map(|record| record.index)
+            .collect();
+        self.touched.extend(waiting);
+    }
+
+    /// A service that came to rest leaves the initial sync; when all have, orphans are looked for again.
+    pub(crate) fn note_initial_sync(&mut self, service: ServiceIndex) {
+        if self.survey.initial_done || !self.survey.complete {
+            return;
+        }
+        let at_rest = match self.record(service) {
+            None => true,
+            Some(record) => {
+                record.operation.is_none()
+                    && !self.dispatch.is_queued(service)
+                    && (record.state == crate::state::State::Created
+                        || record.hold.as_ref().is_some_and(|hold| hold.parked)
+                        || matches!(record.compared, Some(crate::service::Compared::Invalid(..)))
+                        || self.is_braked(service))
+            }
+        };
+        if at_rest {
+            self.leave_initial_sync(service);
+        }
+    }
+
+    pub(crate) fn leave_initial_sync(&mut self, service: ServiceIndex) {
+        self.survey.initial.remove(&service);
+        self.end_initial_sync();
+    }
+
+    fn end_initial_sync(&mut self) {
+        if self.survey.initial_done || !self.survey.complete || !self.survey.initial.is_empty() {
+            return;
+        }
+        self.survey.initial_done = true;
+        if !self.survey.strays.is_empty() {
+            // The second sighting of what the baseline found follows directly.
+            for kind in Listable::ALL {
+                self.survey.look_soon(kind, self.now);
+            }
+        }
+    }
+}
+
+/// Equal as far as it can make us write.
+trait Material {
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Material for PublicIp {
+    fn same(&self, other: &PublicIp) -> bool {
+        self.family == other.family
+            && self.address == other.address
+            && self.meta.tags == other.meta.tags
+            && self.meta.provisioning == other.meta.provisioning
+    }
+}
+
+impl Material for Carrier {
+    fn same(&self, other: &Carrier) -> bool {
+        let fields = match (self, other) {
+            (Carrier::LoadBalancer(a), Carrier::LoadBalancer(b)) => {
+                let sorted = |lb: &LoadBalancer| {
+                    let mut rules = lb.rules.clone();
+                    rules.sort_unstable();
+                    rules
+                };
+                a.public_ip == b.public_ip && sorted(a) == sorted(b) && a.pools.len() == b.pools.len()
+            }
+            (Carrier::NatGateway(a), Carrier::NatGateway(b)) => {
+                a.gateway == b.gateway && a.public_ips == b.public_ips && a.public_ips_v6 == b.public_ips_v6
+            }
+            _ => false,
+        };
+        fields
+            && self.meta().tags == other.meta().tags
+            && self.meta().provisioning == other.meta().provisioning
+    }
+}
+
+impl Material for Registration {
+    fn same(&self, other: &Registration) -> bool {
+        crate::resources::registration_matches(self, other)
+    }
+}
+
+trait Concerns {
+    fn concerns(self, key: &ServiceKey) -> bool;
+}
+
+impl Concerns for Listable {
+    fn concerns(self, key: &ServiceKey) -> bool {
+        match self {
+            Listable::LoadBalancers => key.is_inbound(),
+            Listable::NatGateways => !key.is_inbound(),
+            _ => true,
+        }
+    }
+}
+
+fn keyed_load_balancers(all: Vec<LoadBalancer>) -> Vec<(ServiceKey, Carrier)> {
+    let key = |lb: &LoadBalancer| ServiceKey::from_identity(lb.meta.id.name()).filter(ServiceKey::is_inbound);
+    all.into_iter().filter_map(|lb| key(&lb).map(|key| (key, Carrier::LoadBalancer(lb)))).collect()
+}
+
+fn keyed_nat_gateways(all: Vec<NatGateway>) -> Vec<(ServiceKey, Carrier)> {
+    let key =
+        |nat: &NatGateway| ServiceKey::from_identity(nat.meta.id.name()).filter(|key| !key.is_inbound());
+    all.into_iter().filter_map(|nat| key(&nat).map(|key| (key, Carrier::NatGateway(nat)))).collect()
+}
+
+fn empty(kind: Listable) -> Listing {
+    match kind {
+        Listable::Foundation => Listing::Foundation { gateway: None, subnet: None },
+        Listable::Registrations => Listing::Registrations(Vec::new()),
+        Listable::Locations => Listing::Locations(Vec::new()),
+        Listable::LoadBalancers => Listing::LoadBalancers(Vec::new()),
+        Listable::NatGateways => Listing::NatGateways(Vec::new()),
+        Listable::PublicIps => Listing::PublicIps(Vec::new()),
+    }
+}

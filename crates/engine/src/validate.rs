@@ -1,0 +1,130 @@
+//! Turns what a Service asks for into load-balancing rules, or says exactly why not.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_model::Family;
+use sluice_model::azure::Rule;
+use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
+use sluice_model::reason::Reason;
+
+use crate::addresses::PortResolution;
+
+const IDLE_TIMEOUT_DEFAULT_MINUTES: u8 = 4;
+
+/// What is wrong with a Service, and the reason word for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invalid {
+    /// `InvalidSpec` or `PortUnresolved`.
+    pub reason: Reason,
+    /// A sentence for its owner.
+    pub text: String,
+}
+
+/// A Service that can be served.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Valid {
+    /// The family of its public IP.
+    pub family: Family,
+    /// The rules, sorted.
+    pub rules: Vec<Rule>,
+}
+
+/// Checks a spec. `resolve` looks a named port up in the EndpointSlices; `live` are the rules that
+/// the load balancer has now, whose ports stay until all endpoints agree on another.
+pub fn validate(
+    spec: &ServiceSpec,
+    live: &[Rule],
+    resolve: impl Fn(&ServicePort) -> PortResolution,
+) -> Result<Valid, Invalid> {
+    let refuse = |text: String| Err(Invalid { reason: Reason::InvalidSpec, text });
+    if spec.internal {
+        return refuse("internal load balancers are not supported; remove the annotation".into());
+    }
+    if spec.client_ip_affinity {
+        return refuse("sessionAffinity ClientIP is not supported; use None".into());
+    }
+    if spec.fixed_ip {
+        return refuse("loadBalancerIP is not supported; remove it".into());
+    }
+    if spec.source_ranges {
+        return refuse("source ranges and service tags are not supported and would be ignored, which would open the Service to the Internet; remove them".into());
+    }
+    if spec.families.len() > 1 {
+        return refuse("more than one IP family is not supported; use ipFamilyPolicy SingleStack".into());
+    }
+    let idle_timeout_minutes = match spec.idle_timeout.as_deref() {
+        None => IDLE_TIMEOUT_DEFAULT_MINUTES,
+        Some(text) => match text.trim().parse::<u8>() {
+            Ok(minutes @ 4..=30) => minutes,
+            _ => {
+                return refuse(format!(
+                    "the idle timeout {text:?} is not a whole number of minutes from 4 to 30"
+                ));
+            }
+        },
+    };
+    if spec.ports.is_empty() {
+        return refuse("it has no ports".into());
+    }
+    let mut rules = Vec::with_capacity(spec.ports.len());
+    let mut unresolved = None;
+    for port in &spec.ports {
+        if port.protocol == Protocol::Sctp {
+            return refuse(format!("port {} is SCTP, which Azure's load balancers do not carry", port.port));
+        }
+        if !(1..=65534).contains(&port.port) {
+            return refuse(format!("port {} is outside 1-65534", port.port));
+        }
+        let backend_port = match &port.target {
+            TargetPort::Number(0) => return refuse(format!("port {} leads to port 0", port.port)),
+            TargetPort::Number(number) => *number,
+            TargetPort::Name(name) => {
+                let kept = live
+                    .iter()
+                    .find(|rule| rule.protocol == port.protocol && rule.frontend_port == port.port)
+                    .map(|rule| rule.backend_port);
+                match (resolve(port), kept) {
+                    (PortResolution::Agreed(number), _) | (_, Some(number)) => number,
+                    (PortResolution::Unresolved, None) => {
+                        unresolved = Some(format!("no endpoint says which port {name:?} is"));
+                        continue;
+                    }
+                    (PortResolution::Disagree, None) => {
+                        unresolved = Some(format!("the endpoints disagree about which port {name:?} is"));
+                        continue;
+                    }
+                }
+            }
+        };
+        rules.push(Rule {
+            protocol: port.protocol,
+            frontend_port: port.port,
+            backend_port,
+            idle_timeout_minutes,
+        });
+    }
+    rules.sort_unstable();
+    for pair in rules.windows(2) {
+        if let [a, b] = pair
+            && (a.protocol, a.frontend_port) == (b.protocol, b.frontend_port)
+        {
+            return refuse(format!("{} port {} is there twice", a.protocol.word(), a.frontend_port));
+        }
+    }
+    let mut backends: Vec<_> = rules.iter().map(|rule| (rule.protocol, rule.backend_port)).collect();
+    backends.sort_unstable();
+    for pair in backends.windows(2) {
+        if let [a, b] = pair
+            && a == b
+        {
+            let (protocol, port) = a;
+            return refuse(format!("two ports lead to the same {} port {port} of the pods", protocol.word()));
+        }
+    }
+    if let Some(text) = unresolved {
+        return Err(Invalid { reason: Reason::PortUnresolved, text });
+    }
+    Ok(Valid { family: spec.families.first().copied().unwrap_or(Family::V4), rules })
+}

@@ -1,0 +1,145 @@
+//! What people see: every service, and why one is where it is.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_model::ServiceKey;
+use sluice_model::effect::About;
+use sluice_model::kube::Kind;
+use sluice_model::reason::Reason;
+
+use crate::addresses::{AddressNotice, ServiceIndex};
+use crate::engine::Engine;
+use crate::explain::{Explanation, ServiceView, WaitsFor};
+use crate::kube_writes::shown_ip;
+use crate::service::{Compared, Service};
+use crate::state::State;
+
+impl Engine {
+    /// Every service, sorted by key.
+    pub fn services(&self) -> Vec<ServiceView> {
+        let mut all: Vec<ServiceView> =
+            self.services.iter().flatten().map(|record| self.view(record)).collect();
+        all.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        all
+    }
+
+    /// Why one service is where it is.
+    pub fn explain(&self, key: &ServiceKey) -> Option<Explanation> {
+        let record = self.record(*self.by_key.get(key)?)?;
+        Some(Explanation {
+            view: self.view(record),
+            waits_for: self.waits_for(record),
+            timeline: record.timeline.entries(),
+        })
+    }
+
+    /// Plans that work, and services and plans that wait for a slot.
+    pub fn slots(&self) -> (usize, usize) {
+        (self.dispatch.working(), self.dispatch.waiting())
+    }
+
+    fn view(&self, record: &Service) -> ServiceView {
+        let service = record.index;
+        ServiceView {
+            key: record.key.clone(),
+            object: record.object.as_ref().map(|object| object.name.clone()),
+            state: record.state,
+            since: record.since,
+            wanted: self.is_wanted(service),
+            operation: record.operation.as_ref().map(|operation| operation.id),
+            hold: record.hold.clone(),
+            invalid: match &record.compared {
+                Some(Compared::Invalid(reason, text)) => Some((*reason, text.clone())),
+                _ => None,
+            },
+            attempts: record.attempts.total,
+            public_ip: shown_ip(record),
+            pods: self.addresses.pods(service),
+            addresses_wanted: self.addresses.wanted(service),
+            addresses_programmed: self.addresses.programmed(service),
+            addresses_mapped: self.addresses.mapped(service),
+            live: record.actual.is_live(),
+        }
+    }
+
+    fn waits_for(&self, record: &Service) -> Vec<WaitsFor> {
+        let service = record.index;
+        let mut waits = Vec::new();
+        let missing: Vec<Kind> =
+            Kind::ALL.into_iter().filter(|kind| !self.kinds_listed[*kind as usize]).collect();
+        if !missing.is_empty() {
+            waits.push(WaitsFor::KubernetesLists(missing));
+        }
+        if !self.survey.is_complete() {
+            waits.push(WaitsFor::AzureListing);
+        }
+        if self.survey.is_complete() && !self.foundation.is_ready() {
+            waits.push(WaitsFor::Gateway);
+        }
+        if let Some(operation) = &record.operation {
+            waits.push(WaitsFor::Operation(operation.id));
+        }
+        if record.vanished.is_some() {
+            waits.push(WaitsFor::ConfirmedAbsence);
+        }
+        if let Some(Compared::Invalid(_, text)) = &record.compared {
+            waits.push(WaitsFor::SpecChange(text.clone()));
+        }
+        if let Some(hold) = &record.hold {
+            waits.push(WaitsFor::Retry { at: hold.until, reason: hold.reason });
+        }
+        if self.is_braked(service) {
+            waits.push(WaitsFor::MassDeletionConsent);
+        }
+        if self.is_wanted(service)
+            && record.state == State::NotStarted
+            && record.object.as_ref().is_some_and(|object| !object.finalizer)
+        {
+            waits.push(WaitsFor::Finalizer);
+        }
+        if self.dispatch.is_queued(service) {
+            waits.push(WaitsFor::Slot);
+        }
+        if record.state == State::DeletionPending && self.addresses.mapped(service) > 0 {
+            waits.push(WaitsFor::Addresses(self.addresses.mapped(service)));
+        }
+        if let Some(until) = record.linger_until {
+            waits.push(WaitsFor::Linger { until });
+        }
+        if record.kube.in_flight.is_some() || record.kube.failures > 0 {
+            waits.push(WaitsFor::KubernetesWrite);
+        }
+        waits
+    }
+
+    /// Recomputes slowly what is kept incrementally, and says what differs. For tests and simulations.
+    pub fn recount(&self) -> Result<(), String> {
+        self.addresses.recount()?;
+        for record in self.services.iter().flatten() {
+            let key = &record.key;
+            if self.by_key.get(key) != Some(&record.index) {
+                return Err(format!("{key} is not found under its key"));
+            }
+            let in_flight = self.in_flight.values().filter(|it| is_plan_of(it, record.index)).count();
+            if in_flight != usize::from(record.operation.is_some()) {
+                return Err(format!("{key} has {in_flight} plans in flight, its record says otherwise"));
+            }
+            if record.wake.is_some_and(|at| !self.timers.contains(&(at, record.index))) {
+                return Err(format!("{key} has lost its timer"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn word_for(&self, notice: AddressNotice) -> (About, Reason, String) {
+        let (service, reason, text) = notice.words();
+        let about = service.map_or(About::Cluster, |service: ServiceIndex| self.about(service));
+        (about, reason, text)
+    }
+}
+
+fn is_plan_of(errand: &crate::engine::Errand, service: ServiceIndex) -> bool {
+    matches!(errand, crate::engine::Errand::Plan(other) if *other == service)
+}
