@@ -76,8 +76,8 @@ impl Cluster {
         }
     }
 
-    /// The list that an API server gives which has not yet seen the last `changes` changes of the kind;
-    /// `None` if there is no such past.
+    /// The list that an API server gives which has not yet seen the last `changes` changes of the kind,
+    /// or as many as are remembered; `None` if there are none.
     pub fn stale_list(&self, kind: Kind, changes: usize) -> Option<List> {
         fn stale<T: Watched>(cluster: &Cluster, changes: usize) -> Option<List> {
             let (version, objects) = T::shelf(cluster).lagging(changes)?;

@@ -12,10 +12,13 @@ use super::objects::Stored;
 /// Changes that are remembered per kind.
 const HISTORY_MAX: usize = 400;
 
+/// Objects by name.
+pub(crate) type Objects<T> = BTreeMap<ObjectName, Arc<Stored<T>>>;
+
 /// The objects of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf<T> {
-    objects: BTreeMap<ObjectName, Arc<Stored<T>>>,
+    objects: Objects<T>,
     history: VecDeque<Change<T>>,
     /// Every change after this version is still in the history.
     complete_after: u64,
@@ -95,9 +98,10 @@ impl<T> Shelf<T> {
         self.history.back().map(|change| change.version)
     }
 
-    /// The state that an API server serves which has not yet seen the last `changes` changes, and its version.
-    pub(crate) fn lagging(&self, changes: usize) -> Option<(u64, BTreeMap<ObjectName, Arc<Stored<T>>>)> {
-        let from = self.history.len().checked_sub(changes.max(1))?;
+    /// The state that an API server serves which has not yet seen the last `changes` changes, and its version;
+    /// no further back than the history goes, and `None` without any.
+    pub(crate) fn lagging(&self, changes: usize) -> Option<(u64, Objects<T>)> {
+        let from = self.history.len().saturating_sub(changes.max(1));
         let version = self.history.get(from)?.version.checked_sub(1)?;
         let mut objects = self.objects.clone();
         for change in self.history.range(from..).rev() {

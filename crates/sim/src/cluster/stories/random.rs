@@ -35,7 +35,7 @@ const LABELS: [&str; 9] = [
     "",
 ];
 const ADDRESSES: u64 = 12;
-const PODS: u64 = 5;
+const PODS: u64 = 3;
 
 /// Something that somebody might do now.
 pub fn random_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
@@ -43,14 +43,14 @@ pub fn random_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
     if cluster.nodes().count() < 2 && rng.chance(700) {
         return put_node(rng);
     }
-    match rng.below(100) {
-        0..20 => service_comes_or_goes(rng, cluster),
-        20..36 => service_changes(rng),
-        36..60 => slice_action(rng, cluster),
-        60..66 => node_action(rng),
-        66..97 => pod_action(rng, cluster),
-        97 => UserAction::DropNamespace { namespace: any(rng, &NAMESPACES).into() },
-        98 => UserAction::CollectGarbage,
+    match rng.below(1000) {
+        0..200 => service_comes_or_goes(rng, cluster),
+        200..360 => service_changes(rng, cluster),
+        360..600 => slice_action(rng, cluster),
+        600..660 => node_action(rng),
+        660..975 => pod_action(rng, cluster),
+        975..980 => UserAction::DropNamespace { namespace: any(rng, &NAMESPACES).into() },
+        980..990 => UserAction::CollectGarbage,
         _ => UserAction::CompactHistory,
     }
 }
@@ -91,7 +91,7 @@ fn any_ports(rng: &mut Rng) -> Vec<ServicePort> {
 
 fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
     let service = any_service(rng);
-    if cluster.service(&service).is_none() {
+    let Some(stored) = cluster.service(&service) else {
         let mut record = ServiceRecord::balanced(any_ports(rng));
         record.balanced = rng.chance(900);
         if record.balanced && rng.chance(50) {
@@ -107,6 +107,11 @@ fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
             record.spec.idle_timeout = any_idle_timeout(rng);
         }
         return UserAction::CreateService { service, record };
+    };
+    // Who holds a Service lets it go in the end.
+    let held = stored.meta.finalizers.contains(FOREIGN_FINALIZER);
+    if held && stored.meta.deletion_seconds.is_some() && rng.chance(700) {
+        return UserAction::ReleaseService { service, finalizer: FOREIGN_FINALIZER.into() };
     }
     let finalizer: Arc<str> = any(rng, &[FOREIGN_FINALIZER, INHERITED_FINALIZER]).into();
     match rng.below(20) {
@@ -124,8 +129,11 @@ fn any_idle_timeout(rng: &mut Rng) -> Option<Arc<str>> {
     Some(text.into()).filter(|_| rng.chance(800))
 }
 
-fn service_changes(rng: &mut Rng) -> UserAction {
-    let service = any_service(rng);
+fn service_changes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
+    let there: Vec<_> = cluster.services().map(|stored| &stored.meta.name).collect();
+    let Some(service) = rng.pick(&there).map(|name| (*name).clone()) else {
+        return service_comes_or_goes(rng, cluster);
+    };
     match rng.below(12) {
         0..4 => UserAction::SetPorts { service, ports: any_ports(rng) },
         4..6 => UserAction::SetIdleTimeout { service, minutes: any_idle_timeout(rng) },
@@ -316,13 +324,13 @@ fn pod_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         return place_pod(rng, cluster, pod, stored);
     }
     match rng.below(20) {
-        0..6 => {
+        0..9 => {
             let egress = Some(any_label(rng)).filter(|_| rng.chance(800));
             UserAction::LabelPod { pod, egress }
         }
-        6..9 => UserAction::TerminatePod { pod },
-        9..11 => UserAction::SetPhase { pod, phase: Phase::Finished },
-        11..18 => UserAction::DeletePod { pod },
+        9..12 => UserAction::TerminatePod { pod },
+        12..14 => UserAction::SetPhase { pod, phase: Phase::Finished },
+        14..18 => UserAction::DeletePod { pod },
         18 if !stored.body.host_network => UserAction::ClearPodIps { pod },
         _ => place_pod(rng, cluster, pod, stored),
     }

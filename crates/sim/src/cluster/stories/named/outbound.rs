@@ -21,6 +21,14 @@ fn numbered(from: u32, count: u32, each: impl Fn(&str, u32) -> UserAction) -> Ve
     (from..from + count).map(|n| (15, each(&format!("ops/job-{n}"), n))).collect()
 }
 
+/// The same steps, the first of them after a longer wait.
+fn after(wait_ms: u64, mut steps: Vec<(u64, UserAction)>) -> Vec<(u64, UserAction)> {
+    if let Some(first) = steps.first_mut() {
+        first.0 = wait_ms;
+    }
+    steps
+}
+
 fn on_either_node(name: &str, n: u32) -> UserAction {
     let letter = if n.is_multiple_of(2) { 'a' } else { 'b' };
     pod(name, "blue", letter, &format!("10.244.3.{}", n + 1))
@@ -38,13 +46,12 @@ fn coming_and_going() -> Vec<Story> {
         ),
         story(
             "an egress grows from ten pods to thirty and shrinks to five",
-            numbered(0, 10, on_either_node)
-                .into_iter()
-                .chain([(60_000, UserAction::CollectGarbage)])
-                .chain(numbered(10, 20, on_either_node))
-                .chain([(30_000, UserAction::CollectGarbage)])
-                .chain(numbered(5, 25, |name, _| delete_pod(name)))
-                .collect(),
+            [
+                numbered(0, 10, on_either_node),
+                after(60_000, numbered(10, 20, on_either_node)),
+                after(30_000, numbered(5, 25, |name, _| delete_pod(name))),
+            ]
+            .concat(),
         ),
         story(
             "the last pod takes the gateway along, and a later one makes it anew",
