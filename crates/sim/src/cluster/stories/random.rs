@@ -165,8 +165,13 @@ fn any_node_for(rng: &mut Rng, address: &str) -> Arc<str> {
     if rng.chance(850) { NODES[home].into() } else { any(rng, &NODES).into() }
 }
 
+/// 1 for `node-a`, 2 for `node-b`.
+fn number_of(node: &str) -> u8 {
+    node.bytes().last().map_or(1, |letter| letter.saturating_sub(b'a').saturating_add(1))
+}
+
 fn node_ips(rng: &mut Rng, node: &str) -> Vec<Arc<str>> {
-    let number = node.bytes().last().map_or(1, |letter| u64::from(letter) - u64::from(b'a') + 1);
+    let number = number_of(node);
     // A second address now and then: the smallest one is the location.
     let other = rng.chance(250).then(|| format!("10.0.1.{number}").into());
     let mut ips: Vec<Arc<str>> = vec![format!("10.0.0.{number}").into()];
@@ -355,8 +360,8 @@ fn place_pod(rng: &mut Rng, cluster: &Cluster, pod: ObjectName, stored: &Stored<
         Some(node) => Arc::clone(node),
         None => any_node_for(rng, ips.first().map_or("", |ip| ip)),
     };
-    let letter = node.bytes().last().map_or(1, |letter| u64::from(letter.saturating_sub(b'a')) + 1);
-    let host_ips: Vec<Arc<str>> = vec![format!("10.0.0.{letter}").into(), format!("fd01::{letter}").into()];
+    let number = number_of(&node);
+    let host_ips: Vec<Arc<str>> = vec![format!("10.0.0.{number}").into(), format!("fd01::{number}").into()];
     if stored.body.host_network {
         ips.clone_from(&host_ips);
     }
