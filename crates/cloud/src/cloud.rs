@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{
-    ArmId, Gateway, LoadBalancer, Meta, NatGateway, Provisioning, PublicIp, Subnet, Tags,
+    ArmId, Gateway, LoadBalancer, Meta, NatGateway, Provisioning, PublicIp, Subnet, SubnetBody, Tags,
 };
 use sluice_model::call::{Answer, ArmError, Body, Method, OperationState, Payload, Request};
 use sluice_model::names::Scope;
@@ -137,7 +137,7 @@ impl Cloud {
             self.tamper(now, Tamper::Put { id: group, body: Body::Container });
         }
         self.tamper(now, Tamper::Put { id: network, body: Body::Container });
-        let body = sluice_model::azure::SubnetBody { gateway: None, rest: "10.0.0.0/16".into() };
+        let body = SubnetBody { gateway: None, rest: "10.0.0.0/16".into() };
         self.tamper(now, Tamper::Put { id: subnet, body: Body::Subnet(body) });
     }
 
@@ -146,7 +146,7 @@ impl Cloud {
         self.advance(now);
         let remaining = match self.pay(request) {
             Ok(remaining) => remaining,
-            Err(refusal) => return Answer { remaining: Some(0), ..refusal.answer() },
+            Err(refusal) => return refusal.answer(),
         };
         let answer = self.dispatch(request, twist).unwrap_or_else(Refusal::answer);
         Answer { remaining, ..answer }
@@ -195,11 +195,7 @@ impl Cloud {
     /// Whether a resource is there; an unknown group is an answer of its own.
     fn exists(&self, id: &ArmId, place: &Place) -> Result<bool, Refusal> {
         self.require_group(id)?;
-        Ok(match place {
-            Place::Group => true,
-            Place::Resource(Kind::VirtualNetwork) => self.state.virtual_networks.contains_key(id),
-            _ => self.state.etag(id).is_some(),
-        })
+        Ok(*place == Place::Group || self.state.etag(id).is_some())
     }
 
     pub(crate) fn require_group(&self, id: &ArmId) -> Result<(), Refusal> {

@@ -1,6 +1,5 @@
 //! What can go wrong with one request.
 
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -70,7 +69,8 @@ pub enum Fault {
     UnknownEnum,
     /// It answers 200 with an ARM error in the body, and nothing is done.
     ErrorIn200,
-    /// A gateway POST is carried out at once and answers 200, whatever the API version.
+    /// A gateway POST is carried out at once and answers 200, whatever the API version. The answer names
+    /// an operation all the same, which is over.
     AnsweredAtOnce,
 }
 
@@ -187,8 +187,8 @@ fn unknown_words(mut answer: Answer) -> Answer {
         Payload::LoadBalancers(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
         Payload::NatGateways(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
         Payload::Operation(state) => *state = OperationState::Running,
-        Payload::Error(error) => error.code = (error.code.to_string() + "V2").into(),
         Payload::None
+        | Payload::Error(_)
         | Payload::Subnet(_)
         | Payload::Container(_)
         | Payload::Registrations(_)

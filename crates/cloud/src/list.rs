@@ -6,7 +6,7 @@
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::ops::Bound;
@@ -16,7 +16,7 @@ use sluice_model::call::{Answer, Page, PageToken, Payload, Request};
 
 use crate::cloud::{Cloud, not_found};
 use crate::lag::Readable;
-use crate::place::{Kind, Place, lies_in};
+use crate::place::{Kind, Place, group_of, lies_in};
 use crate::refusal::Refusal;
 use crate::state::{Contents, lower};
 
@@ -35,18 +35,16 @@ impl Cloud {
         self.require_group(&request.target)?;
         let pager = Pager::new(request, cut, self.config.page_size)?;
         let payload = match place {
-            Place::Collection(Kind::PublicIp) => Payload::PublicIps(self.resources::<PublicIp>(&pager)),
+            Place::Collection(Kind::PublicIp) => Payload::PublicIps(self.resources::<PublicIp>(&pager)?),
             Place::Collection(Kind::LoadBalancer) => {
-                Payload::LoadBalancers(self.resources::<LoadBalancer>(&pager))
+                Payload::LoadBalancers(self.resources::<LoadBalancer>(&pager)?)
             }
-            Place::Collection(Kind::NatGateway) => Payload::NatGateways(self.resources::<NatGateway>(&pager)),
+            Place::Collection(Kind::NatGateway) => {
+                Payload::NatGateways(self.resources::<NatGateway>(&pager)?)
+            }
             Place::Services { gateway } => {
                 let contents = self.contents(gateway)?;
-                let after = pager.after.map(lower);
-                let rest = contents.registrations().filter(|it| match &after {
-                    Some(after) => lower(&it.name) > *after,
-                    None => true,
-                });
+                let rest = contents.registrations_after(pager.after);
                 Payload::Registrations(pager.page(rest.cloned(), |it| lower(&it.name).to_string()))
             }
             Place::Locations { gateway } => {
@@ -55,7 +53,7 @@ impl Cloud {
                     Some(text) => Some(text.parse::<IpAddr>().map_err(|_| Refusal::bad_page(text))?),
                     None => None,
                 };
-                let rest = contents.locations().filter(|it| after.is_none_or(|after| it.location > after));
+                let rest = contents.locations_after(after);
                 Payload::Locations(pager.page(rest, |it| it.location.to_string()))
             }
             _ => {
@@ -80,54 +78,28 @@ impl Cloud {
         })
     }
 
-    fn resources<T: Readable>(&self, pager: &Pager<'_>) -> Page<T> {
-        let from = match pager.after {
-            Some(after) => Bound::Excluded(ArmId::new(after)),
-            None => Bound::Unbounded,
-        };
+    fn resources<T: Readable>(&self, pager: &Pager<'_>) -> Result<Page<T>, Refusal> {
         let all = T::all(&self.state);
-        let word = pager.target.name();
-        let is_ours = |id: &ArmId| match crate::place::group_of(pager.target) {
-            Some(_) => lies_in(id, pager.target),
-            // A list of the whole subscription: the same kind, in whatever group.
-            None => {
-                id.segment("subscriptions").map(lower) == pager.target.segment("subscriptions").map(lower)
-                    && id.segment(word).is_some()
+        if self.lags.of_kind::<T>().next().is_none() {
+            return pager.page_of(all);
+        }
+        let mut seen = all.clone();
+        // The oldest shadow is what a read sees, so it is laid on last.
+        for (id, before) in self.lags.of_kind::<T>().rev() {
+            match before {
+                Some(before) => drop(seen.insert(id.clone(), before.clone())),
+                None => drop(seen.remove(id)),
             }
-        };
-        let key = |(id, _): &(ArmId, T)| id.as_str().to_string();
-        let page = if self.lags.of_kind::<T>().next().is_none() {
-            let start = match &from {
-                Bound::Unbounded => Bound::Included(pager.target.clone()),
-                from => from.clone(),
-            };
-            let group = crate::place::group_of(pager.target).is_some();
-            let range = all.range((if group { start } else { from }, Bound::Unbounded));
-            // In a group everything of a kind is in a row, so the first stranger is the end.
-            let rest = range.take_while(|(id, _)| !group || is_ours(id)).filter(|(id, _)| is_ours(id));
-            pager.page(rest.map(|(id, it)| (id.clone(), it.clone())), key)
-        } else {
-            let mut seen: BTreeMap<ArmId, T> = all.iter().map(|(id, it)| (id.clone(), it.clone())).collect();
-            // The oldest shadow is what a read sees, so it is laid on last.
-            for (id, before) in self.lags.of_kind::<T>().rev() {
-                match before {
-                    Some(before) => drop(seen.insert(id.clone(), before.clone())),
-                    None => drop(seen.remove(id)),
-                }
-            }
-            let rest: Vec<(ArmId, T)> = (seen.range((from, Bound::Unbounded)))
-                .filter(|(id, _)| is_ours(id))
-                .map(|(id, it)| (id.clone(), it.clone()))
-                .collect();
-            pager.page(rest.into_iter(), key)
-        };
-        Page { items: page.items.into_iter().map(|(_, it)| it).collect(), next: page.next }
+        }
+        pager.page_of(&seen)
     }
 }
 
 /// One page to be cut.
 struct Pager<'a> {
     target: &'a ArmId,
+    /// The group's collection, or the whole subscription.
+    scope: ArmId,
     /// The key of the last item of the page before.
     after: Option<&'a str>,
     size: usize,
@@ -149,15 +121,30 @@ impl<'a> Pager<'a> {
             Cut::Short(items) => (items.min(page_size), true),
         };
         let after = after.filter(|after| !after.is_empty());
-        Ok(Pager { target: &request.target, after, size, always_next })
+        let target = &request.target;
+        let scope = match group_of(target) {
+            Some(_) => target.clone(),
+            None => target.parent("subscriptions").unwrap_or_else(|| target.clone()),
+        };
+        Ok(Pager { target, scope, after, size, always_next })
+    }
+
+    /// A page of resources.
+    fn page_of<T: Clone>(&self, all: &BTreeMap<ArmId, T>) -> Result<Page<T>, Refusal> {
+        let from = match self.after {
+            Some(after) if lies_in(&ArmId::new(after), &self.scope) => Bound::Excluded(ArmId::new(after)),
+            Some(after) => return Err(Refusal::bad_page(after)),
+            // With the slash, so that what only begins alike does not stand in between.
+            None => Bound::Included(ArmId::new(format!("{}/", self.scope))),
+        };
+        // Of one kind, everything in one scope is in a row.
+        let rest = all.range((from, Bound::Unbounded)).take_while(|(id, _)| lies_in(id, &self.scope));
+        let page = self.page(rest, |(id, _)| id.to_string());
+        Ok(Page { items: page.items.into_iter().map(|(_, it)| it.clone()).collect(), next: page.next })
     }
 
     /// Takes a page off the front of the rest.
-    fn page<T>(
-        &self,
-        mut rest: impl Iterator<Item = T>,
-        key: impl Fn(&T) -> alloc::string::String,
-    ) -> Page<T> {
+    fn page<T>(&self, mut rest: impl Iterator<Item = T>, key: impl Fn(&T) -> String) -> Page<T> {
         let items: Vec<T> = rest.by_ref().take(self.size).collect();
         let goes_on = self.always_next || rest.next().is_some();
         let last = items.last().map(key).or_else(|| self.after.map(ToString::to_string)).unwrap_or_default();

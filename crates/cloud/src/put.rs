@@ -199,7 +199,8 @@ pub(crate) fn usable(target: &ArmId, by: &ArmId, state: Provisioning) -> Result<
     Err(Refusal::unprovisioned_reference(target, by, state))
 }
 
-fn check_rules(id: &ArmId, rules: &[Rule]) -> Result<(), Refusal> {
+/// What rules a load balancer may have.
+pub(crate) fn check_rules(id: &ArmId, rules: &[Rule]) -> Result<(), Refusal> {
     for (at, rule) in rules.iter().enumerate() {
         let bad = |what: &str, value: u16, allowed: &str| {
             Err(Refusal::bad_value(what, &value.to_string(), allowed))

@@ -18,12 +18,14 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) error: ArmError,
     retry_after: Option<Duration>,
+    /// What is left in the bucket, where that is the reason.
+    remaining: Option<u32>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: u16, code: &str, message: impl AsRef<str>) -> Refusal {
         let error = ArmError { code: code.into(), message: message.as_ref().into() };
-        Refusal { status, error, retry_after: None }
+        Refusal { status, error, retry_after: None, remaining: None }
     }
 
     fn bad(code: &str, message: String) -> Refusal {
@@ -31,7 +33,8 @@ impl Refusal {
     }
 
     pub(crate) fn answer(self) -> Answer {
-        Answer { retry_after: self.retry_after, ..Answer::new(self.status, Payload::Error(self.error)) }
+        let answer = Answer::new(self.status, Payload::Error(self.error));
+        Answer { retry_after: self.retry_after, remaining: self.remaining, ..answer }
     }
 
     // What is not there.
@@ -101,7 +104,7 @@ impl Refusal {
             wait.as_secs()
         );
         let refusal = Refusal::new(429, "SubscriptionRequestsThrottled", message);
-        Refusal { retry_after: Some(wait), ..refusal }
+        Refusal { retry_after: Some(wait), remaining: Some(0), ..refusal }
     }
 
     pub(crate) fn throttled_by_network(wait: Duration) -> Refusal {

@@ -47,7 +47,10 @@ impl Cloud {
             Work::Locations(updates) => self.apply_locations(gateway, updates),
             _ => {}
         }
-        Ok(Answer::new(200, Payload::None))
+        let operation = twist
+            .at_once
+            .then(|| self.begin(gateway, lane, Work::Nothing, self.config.latency.gateway, true, twist));
+        Ok(Answer { operation, ..Answer::new(200, Payload::None) })
     }
 
     /// Whether all of a request can be carried out.

@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::ops::Bound;
 
 use sluice_model::azure::{
     AddressUpdate, ArmId, ETag, Gateway, LoadBalancer, Location, Meta, NatGateway, Provisioning, PublicIp,
@@ -141,7 +142,19 @@ impl Contents {
 
     /// The locations, by address.
     pub fn locations(&self) -> impl Iterator<Item = Location> {
-        self.locations.iter().map(|(&location, addresses)| Location {
+        self.locations_after(None)
+    }
+
+    /// The registered services whose names come after this one.
+    pub(crate) fn registrations_after(&self, name: Option<&str>) -> impl Iterator<Item = &Registration> {
+        let from = name.map_or(Bound::Unbounded, |name| Bound::Excluded(lower(name)));
+        self.registrations.range((from, Bound::Unbounded)).map(|(_, registration)| registration)
+    }
+
+    /// The locations that come after this one.
+    pub(crate) fn locations_after(&self, location: Option<IpAddr>) -> impl Iterator<Item = Location> {
+        let from = location.map_or(Bound::Unbounded, Bound::Excluded);
+        self.locations.range((from, Bound::Unbounded)).map(|(&location, addresses)| Location {
             location,
             addresses: (addresses.iter())
                 .map(|(&address, services)| AddressUpdate {

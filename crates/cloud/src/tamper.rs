@@ -15,6 +15,7 @@ use sluice_model::call::{Answer, Body, Method, Payload, Request};
 use crate::cloud::{Cloud, not_found};
 use crate::fault::Twist;
 use crate::place::{Kind, Place, place};
+use crate::put::check_rules;
 use crate::refusal::Refusal;
 
 /// What a lock forbids.
@@ -40,7 +41,7 @@ pub enum Tamper {
     DeletePublicIp(ArmId),
     /// Deletes a load balancer; registrations that named its pool are cleared.
     DeleteLoadBalancer(ArmId),
-    /// Changes the rules of a load balancer.
+    /// Changes the rules of a load balancer, by Azure's rules for them.
     EditLoadBalancer {
         /// Which.
         id: ArmId,
@@ -132,6 +133,7 @@ impl Cloud {
                 (meta.tags, meta.etag) = (tags, etag);
             }
             Tamper::EditLoadBalancer { id, rules } => {
+                check_rules(&id, &rules)?;
                 let etag = self.counter.etag();
                 let load_balancer = self.state.load_balancers.get_mut(&id);
                 let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
