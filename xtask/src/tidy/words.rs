@@ -56,7 +56,7 @@ fn has_word(line: &str, marker: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + marker.len()..].chars().next();
         let is_letter = |letter: Option<char>| letter.is_some_and(|l| l.is_alphanumeric() || l == '_');
-        !is_letter(before) && (!is_letter(after) || marker.ends_with('(') || marker.starts_with('#'))
+        !is_letter(before) && (!is_letter(after) || marker.ends_with('('))
     })
 }
 
@@ -78,9 +78,10 @@ mod tests {
         let later =
             ["// TO", "DO later\nlet a = to", "do!();\nlet to", "dos = 1;\nlet TO", "DOS = 2;\n"].concat();
         let unfilled = ["<!-- fi", "ll: the output -->\n"].concat();
-        let tree = Tree::of(&[("a.rs", &later), ("README.md", &unfilled)]);
+        let asleep = ["#[ig", "nore = \"slow\"]\n"].concat();
+        let tree = Tree::of(&[("a.rs", &later), ("README.md", &unfilled), ("z.rs", &asleep)]);
         let found = check_markers(&tree);
-        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found.len(), 4, "{found:?}");
         assert!(found[0].starts_with("README.md:1"));
         assert!(found[1].starts_with("a.rs:1") && found[2].starts_with("a.rs:2"));
     }
