@@ -359,8 +359,6 @@ impl Cloud {
             (false, false) => self.now + usual.saturating_mul(factor),
         };
         let id = self.operations.next_id(target.segment("subscriptions").unwrap_or(""));
-        // A write shows at once; of everything else the effect, and so the lag, comes at the end.
-        let lag = twist.lag.filter(|_| work != Work::Provision);
         self.operations.begin(Operation {
             id: id.clone(),
             target: target.clone(),
@@ -369,7 +367,7 @@ impl Cloud {
             ending: twist.ending.clone(),
             ends,
             usual,
-            lag,
+            lag: twist.lag,
             state: if settled { OperationState::Succeeded } else { OperationState::Running },
         });
         id
@@ -416,6 +414,7 @@ impl Cloud {
             Work::Services(requests) => self.check_services(target, requests).map_err(refused)?,
             Work::Locations(updates) => self.check_locations(target, updates).map_err(refused)?,
         }
+        // A PUT has shown at once and lags since then; of the others the effect, and so the lag, comes now.
         if let Some(lag) = operation.lag {
             self.lags.keep(&self.state, target, operation.lane, operation.ends + lag);
         }

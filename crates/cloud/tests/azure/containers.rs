@@ -183,3 +183,29 @@ fn a_gateway_in_use_cannot_be_deleted() {
         assert_eq!(scene.refused(&request), code);
     }
 }
+
+#[test]
+fn a_subnet_that_is_taken_into_use_while_it_goes_stays() {
+    let mut scene = Scene::new();
+    let spare = scene.scope.virtual_network_id().child("subnets", "spare");
+    let body = SubnetBody { gateway: None, rest: "".into() };
+    scene.done(&Request::with(Method::Put, spare.clone(), Body::Subnet(body)));
+    let delete = scene.send(&scene.delete(&spare)).operation.unwrap();
+    let Body::Gateway(body) = scene.gateway_body() else { panic!() };
+    let moved = GatewayBody { route_target_subnet: spare.clone(), ..body };
+    scene.done(&Request::with(Method::Put, scene.gateway(), Body::Gateway(moved)));
+    let OperationState::Failed(error) = scene.poll(&delete) else { panic!() };
+    assert_eq!(&*error.code, "InUseSubnetCannotBeDeleted");
+    assert!(scene.cloud.state().subnets.contains_key(&spare));
+}
+
+#[test]
+fn what_runs_in_a_group_that_goes_is_called_off() {
+    let mut scene = Scene::new();
+    let fault = sluice_cloud::Fault::OperationNeverEnds;
+    let operation = scene.send_faulty(&scene.put_ip("web-pip"), fault).operation.unwrap();
+    scene.done(&scene.delete(&scene.group()));
+    assert!(matches!(scene.poll(&operation), OperationState::Canceled(_)));
+    scene.done(&Request::with(Method::Put, scene.group(), Body::Container));
+    scene.done(&scene.put_ip("web-pip"));
+}

@@ -218,7 +218,10 @@ fn check(state: &State, quota: &Quota) {
     // Everything lies in a group that is there, and quotas hold.
     let all = state.public_ips.keys().chain(state.load_balancers.keys()).chain(state.nat_gateways.keys());
     for id in all.chain(state.gateways.keys()).chain(state.subnets.keys()) {
-        assert!(state.groups.contains(&id.parent("resourceGroups").unwrap()), "{id} has no group");
+        assert!(
+            state.groups.contains(&id.parent("resourceGroups").expect("all ids have a group")),
+            "{id} has no group"
+        );
     }
     assert!(state.public_ips.len() <= quota.public_ips);
     assert_eq!(
@@ -235,7 +238,7 @@ fn check_contents(state: &State, gateway: &ArmId, contents: &sluice_cloud::Conte
     assert!(contents.registrations().filter(|it| it.is_default).count() <= 1);
     let mut carriers = BTreeSet::new();
     for it in contents.registrations() {
-        carriers.extend(it.pools.iter().map(|pool| pool.parent("loadBalancers").unwrap()));
+        carriers.extend(it.pools.iter().map(|pool| pool.parent("loadBalancers").expect("a pool's id")));
         carriers.extend(it.nat_gateway.clone());
         if let Some(nat_gateway) = &it.nat_gateway {
             assert_eq!(state.nat_gateways[nat_gateway].gateway.as_ref(), Some(gateway));

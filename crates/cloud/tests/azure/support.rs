@@ -125,7 +125,7 @@ impl Scene {
     }
 
     pub(crate) fn group(&self) -> ArmId {
-        self.gateway().parent("resourceGroups").unwrap()
+        self.gateway().parent("resourceGroups").expect("every id here has a group")
     }
 
     // Requests.
@@ -250,7 +250,7 @@ pub(crate) fn tcp(frontend_port: u16, backend_port: u16) -> Rule {
 }
 
 pub(crate) fn ip(text: &str) -> IpAddr {
-    text.parse().unwrap()
+    text.parse().expect("an address")
 }
 
 pub(crate) fn names(services: &[&str]) -> Vec<Arc<str>> {
