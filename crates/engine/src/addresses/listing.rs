@@ -1,0 +1,216 @@
+//! What Azure has, read back.
+//!
+//! A listing shows a moment that has passed. What we wrote since it began, or shortly before, is left
+//! alone: the listing may not show it yet. An entry of unknown outcome is settled when the listing shows
+//! one of the things that it may be. Any other difference is believed when two listings in a row show the
+//! same one; the listing at start-up is believed at once. A listing costs everything that there is.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use hashbrown::HashSet;
+use sluice_model::azure::Location;
+use sluice_model::{Family, Time};
+
+use super::Addresses;
+use super::place::{Entry, PlaceId, Spot};
+use super::services::ServiceIndex;
+use super::sets::SetId;
+
+/// The differences of the last listing that are not believed yet: (location, address) and what it showed.
+pub(super) type Sightings = BTreeMap<(IpAddr, IpAddr), Vec<Arc<str>>>;
+
+/// What was written too recently for a listing to be asked about it.
+#[derive(Default)]
+struct Recent {
+    spots: HashSet<Spot, foldhash::fast::FixedState>,
+    places: HashSet<PlaceId, foldhash::fast::FixedState>,
+}
+
+impl Addresses {
+    /// All address locations, from a complete listing that began at `began`.
+    ///
+    /// With `first` a single sighting is enough and only what was written since it began is left alone.
+    /// Gives the number of differences that were accepted. Identities that nobody knows are met here, and
+    /// listed by [`Addresses::strangers`]; addresses mapped to them drain.
+    pub fn listed(&mut self, now: Time, began: Time, locations: &[Location], first: bool) -> usize {
+        self.advance(now);
+        let margin = if first { began } else { began - self.limits.listing_margin };
+        if self.lane.forgotten_until.is_some_and(|forgotten| forgotten >= margin) {
+            // It is older than our memory of what we wrote.
+            return 0;
+        }
+        let recent = self.written_since(margin);
+        let before = core::mem::take(&mut self.sightings);
+        let mut accepted = 0;
+        for location in locations {
+            let ip = location.location.to_canonical();
+            let mut usable = 0;
+            for address in &location.addresses {
+                let addr_ip = address.address.to_canonical();
+                if Family::of(addr_ip) != Family::of(ip) {
+                    // Azure cannot have such a thing, and we could not take it away.
+                    continue;
+                }
+                usable += 1;
+                accepted += self.compare(&recent, &before, first, (ip, addr_ip), &address.services);
+            }
+            self.find_hollow(&recent, ip, usable);
+        }
+        accepted + self.compare_missing(&recent, &before, first)
+    }
+
+    /// Services that Azure has addresses for and that were never opened, by identity.
+    pub fn strangers(&self) -> Vec<ServiceIndex> {
+        self.services.strangers()
+    }
+
+    /// Whether Azure should be read back: entries of unknown outcome stand where no node is any more, so
+    /// that no change of the cluster will write them again.
+    pub fn needs_listing(&self) -> bool {
+        self.places.any_lost()
+    }
+
+    fn written_since(&self, margin: Time) -> Recent {
+        let mut recent = Recent::default();
+        for written in self.lane.written.iter().rev().take_while(|written| written.at >= margin) {
+            recent.spots.extend(&written.spots);
+            recent.places.extend(&written.places);
+        }
+        if let Some(flight) = &self.flight {
+            recent.places.extend(flight.places.iter().chain(&flight.hollow));
+        }
+        recent
+    }
+
+    /// Compares one listed address; gives 1 if it was different and is believed.
+    fn compare(
+        &mut self,
+        recent: &Recent,
+        before: &Sightings,
+        first: bool,
+        at: (IpAddr, IpAddr),
+        services: &[Arc<str>],
+    ) -> usize {
+        let spot =
+            self.places.find(at.0).zip(self.addrs.find(at.1)).map(|(place, addr)| Spot { place, addr });
+        let entry = spot.and_then(|spot| self.places.entry_mut(spot));
+        if let (Some(spot), Some(entry)) = (spot, entry) {
+            if entry.is(Entry::SEEN) {
+                return 0;
+            }
+            entry.set(Entry::SEEN);
+            if entry.is(Entry::IN_FLIGHT) || recent.spots.contains(&spot) {
+                return 0;
+            }
+        } else if spot.is_some_and(|spot| recent.spots.contains(&spot)) {
+            return 0;
+        }
+        let mut identities: Vec<Arc<str>> = services.to_vec();
+        for identity in &mut identities {
+            if identity.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                *identity = identity.to_ascii_lowercase().into();
+            }
+        }
+        identities.sort_unstable();
+        identities.dedup();
+        if let Some(spot) = spot
+            && self.shows_the_possible(spot, &identities)
+        {
+            return 0;
+        }
+        if !first && before.get(&at) != Some(&identities) {
+            self.sightings.insert(at, identities);
+            return 0;
+        }
+        let place = self.places.find_or_add(at.0);
+        let addr = self.addrs.hold(at.1);
+        let spot = Spot { place, addr };
+        if self.places.entry(spot).is_none() {
+            let mut entry = Entry::ABSENT;
+            entry.set(Entry::SEEN);
+            self.places[place].entries.insert(addr, entry);
+        } else {
+            self.addrs.drop(Family::of(at.1), addr);
+        }
+        let mut members: Vec<ServiceIndex> = identities.iter().map(|name| self.services.meet(name)).collect();
+        members.sort_unstable();
+        let set = self.sets.hold(&members, &mut self.services);
+        self.believe(spot, set);
+        1
+    }
+
+    /// Whether a listing shows what an entry is known to be, or settles what it may be.
+    fn shows_the_possible(&mut self, spot: Spot, identities: &[Arc<str>]) -> bool {
+        let shown = self.possible_sets(spot).into_iter().find(|&set| {
+            let members = self.sets.members(set);
+            members.len() == identities.len()
+                && members
+                    .iter()
+                    .all(|&service| identities.binary_search(self.services.identity(service)).is_ok())
+        });
+        let Some(set) = shown else { return false };
+        if self.odd.get(&spot).is_some_and(|odd| !odd.either.is_empty()) {
+            self.sets.share(set);
+            self.believe(spot, set);
+        }
+        true
+    }
+
+    /// Takes a list, which is held, for what Azure has.
+    fn believe(&mut self, spot: Spot, set: SetId) {
+        self.accept(spot, set);
+        self.tidy_odd(spot);
+        self.check(spot);
+    }
+
+    /// What we think Azure has and the listing does not show.
+    fn compare_missing(&mut self, recent: &Recent, before: &Sightings, first: bool) -> usize {
+        let mut accepted = 0;
+        for place in self.places.keys() {
+            let record = &mut self.places[place];
+            let (ip, family) = (record.ip, record.family);
+            let mut missing = Vec::new();
+            for (&addr, entry) in &mut record.entries {
+                let seen = entry.is(Entry::SEEN);
+                entry.clear(Entry::SEEN);
+                let anything = entry.actual() != SetId::EMPTY || entry.is(Entry::ODD);
+                if !seen && anything && !entry.is(Entry::IN_FLIGHT) {
+                    missing.push(addr);
+                }
+            }
+            missing.retain(|&addr| !recent.spots.contains(&Spot { place, addr }));
+            missing.sort_unstable_by_key(|&addr| self.addrs.ip(family, addr));
+            for addr in missing {
+                let spot = Spot { place, addr };
+                let at = (ip, self.addrs.ip(family, addr));
+                if self.shows_the_possible(spot, &[]) {
+                    continue;
+                }
+                if first || before.get(&at).is_some_and(Vec::is_empty) {
+                    self.believe(spot, SetId::EMPTY);
+                    accepted += 1;
+                } else {
+                    self.sightings.insert(at, Vec::new());
+                }
+            }
+        }
+        accepted
+    }
+
+    /// Notes a location that Azure has without addresses and that we have no use for.
+    fn find_hollow(&mut self, recent: &Recent, ip: IpAddr, addresses: usize) {
+        if addresses > 0 {
+            return;
+        }
+        let place = self.places.find_or_add(ip);
+        let record = &mut self.places[place];
+        if record.entries.is_empty() && !recent.places.contains(&place) && !record.hollow {
+            record.hollow = true;
+            self.hollow.insert(place);
+        }
+        self.places.forget_if_unused(place);
+    }
+}

@@ -1,0 +1,256 @@
+//! What is wanted: who wants which address on which node, and how that compares with Azure.
+//!
+//! Slices and pods come here one address at a time. A list of services per (node, address) says who wants
+//! it at least once; the few who want it more than once (an address in two slices of one Service) are
+//! counted beside it.
+
+use alloc::vec::Vec;
+
+use hashbrown::hash_map::Entry as MapEntry;
+use sluice_model::Family;
+
+use super::nodes::NodeId;
+use super::place::{Entry, PlaceId, Spot};
+use super::services::{Mode, ServiceIndex};
+use super::sets::SetId;
+use super::wide::Addr;
+use super::{Addresses, side};
+
+/// One wish of one service, for wishes that are made more than once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Wish {
+    pub(super) node: NodeId,
+    pub(super) family: Family,
+    pub(super) addr: Addr,
+    pub(super) service: ServiceIndex,
+}
+
+/// The ready services that want an address at a place.
+pub(super) enum Effective {
+    /// A list that exists.
+    Known(SetId),
+    /// A list that nobody holds yet; sorted, and not empty.
+    Members(Vec<ServiceIndex>),
+}
+
+impl Addresses {
+    /// A service wants an address on a node, once more.
+    pub(super) fn want(&mut self, wish: Wish) {
+        let Wish { node, family, addr, service } = wish;
+        let record = &mut self.nodes[node];
+        match record.wanted[side(family)].entry(addr) {
+            MapEntry::Vacant(vacant) => {
+                vacant.insert(self.sets.solo(service, &mut self.services));
+            }
+            MapEntry::Occupied(mut occupied) => {
+                let old = *occupied.get();
+                if self.sets.contains(old, service) {
+                    *self.repeated.entry(wish).or_insert(0) += 1;
+                    return;
+                }
+                occupied.insert(self.sets.with(old, service, &mut self.services));
+                self.sets.drop(old, &mut self.services);
+            }
+        }
+        let place = record.place[side(family)];
+        let counts = &mut self.services[service];
+        counts.wanted += 1;
+        self.totals.wanted += 1;
+        self.totals.buffered += usize::from(counts.open && !counts.is_ready());
+        match place {
+            Some(place) => self.check(Spot { place, addr }),
+            None => {
+                counts.unplaceable += 1;
+                self.warn_of_family(node, family);
+            }
+        }
+    }
+
+    /// A service wants an address on a node once less.
+    pub(super) fn unwant(&mut self, wish: Wish) {
+        let Wish { node, family, addr, service } = wish;
+        if !self.repeated.is_empty()
+            && let MapEntry::Occupied(mut again) = self.repeated.entry(wish)
+        {
+            *again.get_mut() -= 1;
+            if *again.get() == 0 {
+                again.remove();
+            }
+            return;
+        }
+        let record = &mut self.nodes[node];
+        let MapEntry::Occupied(mut occupied) = record.wanted[side(family)].entry(addr) else { return };
+        let old = *occupied.get();
+        if !self.sets.contains(old, service) {
+            return;
+        }
+        let place = record.place[side(family)];
+        let counts = &mut self.services[service];
+        counts.wanted -= 1;
+        counts.unplaceable -= u32::from(place.is_none());
+        self.totals.wanted -= 1;
+        self.totals.buffered -= usize::from(counts.open && !counts.is_ready());
+        let others = self.sets.without(old, service, &mut self.services);
+        if others == SetId::EMPTY {
+            occupied.remove();
+            let wanted = &mut record.wanted[side(family)];
+            if wanted.is_empty() {
+                *wanted = Default::default();
+            }
+        } else {
+            occupied.insert(others);
+        }
+        // The entry in Azure may still need the list, so it is compared before the list is given up.
+        if let Some(place) = place {
+            self.check(Spot { place, addr });
+        }
+        self.sets.drop(old, &mut self.services);
+    }
+
+    /// The services that an address should have at a place: the ready ones that want it, and the held ones
+    /// that Azure may have it for.
+    pub(super) fn effective(&self, place: PlaceId, addr: Addr) -> Effective {
+        let wanted = self.wanted_by_the_ready(place, addr);
+        let kept = self.held_at(Spot { place, addr });
+        if kept.is_empty() {
+            return wanted;
+        }
+        let mut members: Vec<ServiceIndex> = self.effective_members(&wanted).into();
+        members.extend(kept);
+        members.sort_unstable();
+        members.dedup();
+        Effective::Members(members)
+    }
+
+    /// The held services that Azure may have an address for.
+    fn held_at(&self, spot: Spot) -> Vec<ServiceIndex> {
+        let Some(entry) = self.places.entry(spot) else { return Vec::new() };
+        let is_held = |service: &ServiceIndex| self.services[*service].mode == Mode::Held;
+        let mut held: Vec<ServiceIndex> =
+            self.sets.members(entry.actual()).iter().copied().filter(is_held).collect();
+        if entry.is(Entry::ODD) {
+            let either = self.odd.get(&spot).map_or(&[][..], |odd| &odd.either);
+            held.extend(either.iter().flat_map(|&set| self.sets.members(set)).copied().filter(is_held));
+        }
+        held
+    }
+
+    /// Remembers an entry for the day on which the services that hold it are decided about.
+    pub(super) fn note_kept(&mut self, spot: Spot) {
+        for service in self.held_at(spot) {
+            self.services[service].kept.insert(spot);
+        }
+    }
+
+    /// The ready services that want an address at a place, over all nodes that are there.
+    fn wanted_by_the_ready(&self, place: PlaceId, addr: Addr) -> Effective {
+        let record = &self.places[place];
+        let family = side(record.family);
+        let raw = |node: NodeId| self.nodes[node].wanted[family].get(&addr).copied();
+        match record.nodes.as_slice() {
+            [] => Effective::Known(SetId::EMPTY),
+            [node] => match raw(*node) {
+                Some(set) => self.ready_part(self.sets.members(set), Some(set)),
+                None => Effective::Known(SetId::EMPTY),
+            },
+            nodes => {
+                let sets = nodes.iter().filter_map(|&node| raw(node));
+                let mut members: Vec<ServiceIndex> =
+                    sets.flat_map(|set| self.sets.members(set).iter().copied()).collect();
+                members.sort_unstable();
+                members.dedup();
+                self.ready_part(&members, None)
+            }
+        }
+    }
+
+    fn ready_part(&self, members: &[ServiceIndex], known_as: Option<SetId>) -> Effective {
+        let is_ready = |service: &ServiceIndex| self.services[*service].is_ready();
+        if let Some(set) = known_as
+            && members.iter().all(is_ready)
+        {
+            return Effective::Known(set);
+        }
+        let ready: Vec<ServiceIndex> = members.iter().copied().filter(is_ready).collect();
+        if ready.is_empty() { Effective::Known(SetId::EMPTY) } else { Effective::Members(ready) }
+    }
+
+    pub(super) fn effective_members<'a>(&'a self, effective: &'a Effective) -> &'a [ServiceIndex] {
+        match effective {
+            Effective::Known(set) => self.sets.members(*set),
+            Effective::Members(members) => members,
+        }
+    }
+
+    pub(super) fn is(&self, effective: &Effective, set: SetId) -> bool {
+        match effective {
+            Effective::Known(known) => *known == set,
+            Effective::Members(members) => self.sets.members(set) == members.as_slice(),
+        }
+    }
+
+    /// The list for what is wanted, held.
+    pub(super) fn hold(&mut self, effective: &Effective) -> SetId {
+        match effective {
+            Effective::Known(set) => self.sets.share(*set),
+            Effective::Members(members) => self.sets.hold(members, &mut self.services),
+        }
+    }
+
+    /// Compares the two sides of an entry after something changed, and queues it if they may differ.
+    pub(super) fn check(&mut self, spot: Spot) {
+        if self.queue_if_needed(spot) {
+            self.hurry();
+        }
+    }
+
+    /// As [`Addresses::check`], for changes that are nobody's news; says whether there is something to send.
+    pub(super) fn queue_if_needed(&mut self, spot: Spot) -> bool {
+        self.note_kept(spot);
+        let effective = self.effective(spot.place, spot.addr);
+        let Some(entry) = self.places.entry(spot) else {
+            if self.is(&effective, SetId::EMPTY) {
+                return false;
+            }
+            let place = &mut self.places[spot.place];
+            place.entries.insert(spot.addr, Entry::ABSENT);
+            self.addrs.share(place.family, spot.addr);
+            return self.enqueue(spot, &effective);
+        };
+        if entry.is(Entry::IN_FLIGHT) {
+            // Its end looks at it again.
+            if let Some(entry) = self.places.entry_mut(spot) {
+                entry.set(Entry::CHANGED);
+            }
+            return false;
+        }
+        if entry.is(Entry::QUEUED) {
+            // Whoever takes it from the queue looks at it again; but it is news all the same.
+            return true;
+        }
+        if entry.is(Entry::ODD) {
+            return self.check_odd(spot, &effective);
+        }
+        if self.is(&effective, entry.actual()) {
+            self.forget_if_absent(spot);
+            return false;
+        }
+        self.enqueue(spot, &effective)
+    }
+
+    /// Drops an entry that says nothing.
+    pub(super) fn forget_if_absent(&mut self, spot: Spot) {
+        if self.places.entry(spot) != Some(Entry::ABSENT) {
+            return;
+        }
+        let place = &mut self.places[spot.place];
+        place.entries.remove(&spot.addr);
+        if place.entries.is_empty() {
+            place.entries = Default::default();
+        }
+        self.addrs.drop(place.family, spot.addr);
+        if self.places[spot.place].nodes.is_empty() {
+            self.places.forget_if_unused(spot.place);
+        }
+    }
+}
