@@ -32,7 +32,6 @@ use crate::service::Service;
 use crate::survey::Survey;
 
 /// The engine.
-#[derive(Debug)]
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) seeded: Seeded,
@@ -102,11 +101,20 @@ pub(crate) enum KubeWrite {
     },
 }
 
+impl core::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Engine")
+            .field("now", &self.now)
+            .field("services", &self.services)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Engine {
     /// An engine on standby. The seed decides nothing but jitter.
     pub fn new(config: Config, seed: u64, seeded: Seeded) -> Engine {
         Engine {
-            addresses: Addresses::new(config.locations.clone(), seed, seeded),
+            addresses: Addresses::new(config.locations, seed, seeded),
             dispatch: Dispatch::new(config.slots_max),
             survey: Survey::default(),
             foundation: Foundation::default(),
@@ -222,11 +230,14 @@ impl Engine {
             }
             Event::EffectFinished { id, outcome } => self.effect_finished(id, outcome),
             Event::SlotReleased { id, .. } => self.dispatch.release(id),
-            Event::SlotWanted(id) => {
-                if matches!(self.in_flight.get(&id), Some(Errand::Plan(_))) {
-                    self.dispatch.ask(id);
+            Event::SlotWanted(id) => match self.in_flight.get(&id) {
+                Some(Errand::Plan(_)) => self.dispatch.ask(id),
+                // Everything stands on the gateway, so its plan never waits for a slot.
+                Some(Errand::Foundation) if self.is_leading() => {
+                    self.emit(Action::ResumePlan(id), Cause::SlotGranted);
                 }
-            }
+                _ => {}
+            },
             Event::Tick => {}
         }
     }

@@ -1,1 +1,47 @@
+//! Decides what Azure should look like next, and why.
+//!
+//! [`Engine::handle`] takes one fact and returns every consequence. It reads no clock, opens no
+//! socket and spawns no task: the same events at the same times always give the same effects,
+//! which is what lets the simulator replay a bug from a seed.
+//!
+//! - [`state`]: the lifecycle as a table
+//! - [`addresses`]: the incremental difference of pod addresses
+//! - [`explain`]: why is it like this?
+//!
+//! Three things are missing on purpose. There is no buffer: addresses that arrive early are
+//! wanted, and nothing is sent until the service is registered. There is no deletion checker:
+//! `DeletionPending` ends when the last address that may be in Azure has left. And there is no
+//! error type: a Service that cannot be served is a state with a reason.
 #![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod addresses;
+pub mod config;
+pub mod counters;
+mod dispatch;
+mod engine;
+pub mod explain;
+mod foundation;
+mod hold;
+mod intake;
+mod kube_writes;
+mod lifecycle;
+mod plan;
+mod resources;
+mod service;
+pub mod state;
+mod survey;
+#[cfg(test)]
+mod tests;
+pub mod validate;
+mod views;
+
+pub use config::{Config, DefaultOutbound, GatewayMode};
+pub use counters::Counters;
+pub use engine::Engine;
+pub use explain::{Explanation, ServiceView, WaitsFor};
+pub use hold::Hold;
+pub use state::{Cell, State, Trigger};

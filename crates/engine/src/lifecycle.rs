@@ -6,7 +6,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use sluice_model::effect::{Cause, Listable};
+use sluice_model::effect::{About, Cause, Listable};
 use sluice_model::kube::ServicePort;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
@@ -641,8 +641,8 @@ impl Engine {
             self.touch(service);
         }
         for notice in self.addresses.take_notices() {
-            let (about, reason, text) = self.word_for(notice);
-            self.notify(about, true, reason, text);
+            let (reason, text) = notice.words();
+            self.notify(About::Cluster, true, reason, text);
         }
     }
 

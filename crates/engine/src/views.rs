@@ -5,11 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
-use sluice_model::effect::About;
 use sluice_model::kube::Kind;
-use sluice_model::reason::Reason;
 
-use crate::addresses::{AddressNotice, ServiceIndex};
+use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
 use crate::explain::{Explanation, ServiceView, WaitsFor};
 use crate::kube_writes::shown_ip;
@@ -131,12 +129,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    pub(crate) fn word_for(&self, notice: AddressNotice) -> (About, Reason, String) {
-        let (service, reason, text) = notice.words();
-        let about = service.map_or(About::Cluster, |service: ServiceIndex| self.about(service));
-        (about, reason, text)
     }
 }
 

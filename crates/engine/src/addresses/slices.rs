@@ -341,21 +341,21 @@ impl Addresses {
         let old = core::mem::replace(&mut self.slices.slab[id].points, points);
         self.contribute(id, &old);
         let new = take(&mut self.slices.slab[id].points);
+        // A node that an endpoint leaves may be one that another enters, so all enter first.
+        let mut left = Vec::new();
         for family in Family::ALL {
-            let (old, new) = (&old[side(family)], &new[side(family)]);
-            let mut left = Vec::new();
-            merge(old, new, |old, new| match (old, new) {
+            merge(&old[side(family)], &new[side(family)], |old, new| match (old, new) {
                 (Some(old), None) => left.push(old.node()),
                 (None, Some(new)) => self.nodes[new.node()].holders += 1,
                 _ => {}
             });
-            for node in left {
-                self.nodes[node].holders -= 1;
-                self.nodes.forget_if_unused(node);
-            }
-            for point in old {
-                self.addrs.drop(family, point.addr);
-            }
+        }
+        for node in left {
+            self.nodes[node].holders -= 1;
+            self.nodes.forget_if_unused(node);
+        }
+        for point in &old[side(Family::V6)] {
+            self.addrs.drop(Family::V6, point.addr);
         }
         self.slices.slab[id].points = new;
     }

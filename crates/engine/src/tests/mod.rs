@@ -1,0 +1,4 @@
+//! Story tests: facts in, effects out, read aloud.
+
+mod story;
+mod table;
