@@ -1,4 +1,5 @@
 //! Story tests: facts in, effects out, read aloud.
 
+mod inbound;
 mod story;
 mod table;
