@@ -48,16 +48,16 @@ pub(crate) enum Watch {
 /// A pause that Azure asked for.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Throttle {
-    pub(crate) wait: Option<Duration>,
+    pub(crate) failure: Failure,
     /// Another operation on the same resource is in the way; the bucket is not empty.
     pub(crate) one_resource: bool,
 }
 
 impl Throttle {
-    fn of(failure: &Failure) -> Throttle {
+    pub(crate) fn of(failure: &Failure) -> Throttle {
         let one_resource =
             failure.code.starts_with("RetryableError") || &*failure.code == "AnotherOperationInProgress";
-        Throttle { wait: failure.retry_after, one_resource }
+        Throttle { failure: failure.clone(), one_resource }
     }
 }
 

@@ -72,6 +72,7 @@ const SERVICES: usize = 0;
 const LOCATIONS: usize = 1;
 
 /// The share of every bucket and window, and the pauses that Azure asked for.
+#[derive(Clone)]
 pub(crate) struct Budget {
     reads: Tokens,
     deletes: Tokens,
@@ -89,6 +90,7 @@ pub(crate) struct Budget {
 }
 
 /// A lane's part of the writes' window.
+#[derive(Clone)]
 struct Lane {
     /// What it may use by right.
     own: Window,
@@ -101,7 +103,6 @@ struct Lane {
 /// A gate that Azure shut.
 #[derive(Clone, Copy, Default)]
 struct Pause {
-    began: Time,
     until: Time,
     /// How many pauses without a length came in a row.
     in_a_row: u32,
@@ -226,11 +227,14 @@ impl Budget {
         jitter_permille: u32,
     ) -> Duration {
         let before = self.pauses[gate as usize];
+        // Calls that were on the wire together come back together; that is one pause, not many.
+        let is_new = before.in_a_row == 0 || sent_at >= before.until;
+        let in_a_row = if is_new { before.in_a_row.saturating_add(1) } else { before.in_a_row };
         let wait = if self.seeded.has(Bug::IgnoreRetryAfter) {
             Duration::from_millis(100)
         } else {
             wait.unwrap_or_else(|| {
-                let doublings = before.in_a_row.min(16);
+                let doublings = in_a_row.saturating_sub(1).min(16);
                 let grown = self.pause_first.saturating_mul(1 << doublings).min(self.pause_max);
                 grown.saturating_add(grown / 4 * jitter_permille.min(1_000) / 1_000)
             })
@@ -239,11 +243,7 @@ impl Budget {
         let gates = if one_resource { core::slice::from_ref(&gate) } else { gate.siblings() };
         for gate in gates {
             let pause = &mut self.pauses[*gate as usize];
-            // Calls that were on the wire together come back together; that is one pause, not many.
-            if pause.in_a_row == 0 || sent_at >= pause.began {
-                pause.in_a_row = pause.in_a_row.saturating_add(1);
-                pause.began = now;
-            }
+            pause.in_a_row = pause.in_a_row.max(in_a_row);
             pause.until = pause.until.max(until);
         }
         until.since(before.until.max(now))
@@ -270,6 +270,11 @@ impl Budget {
                 }
             }
         }
+    }
+
+    /// Reads and writes in their windows.
+    pub(crate) fn in_windows(&self) -> (u32, u32) {
+        (self.reads_window.used(), self.writes_window.used())
     }
 
     /// Lets time pass.
@@ -299,4 +304,153 @@ fn spill([a, b]: &mut [Tokens; 2], now: Time) {
 fn part(limit: u32, permille: u32) -> u32 {
     let part = u64::from(limit) * u64::from(permille) / 1_000;
     u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+    use sluice_model::seeded::Seeded;
+
+    use super::*;
+
+    fn budget(config: &Config) -> Budget {
+        Budget::new(config, Seeded::NONE)
+    }
+
+    /// Takes as much as the gate gives, in steps of 100 ms, and says when.
+    fn drain(budget: &mut Budget, gate: Gate, from_s: u64, to_s: u64) -> Vec<u64> {
+        let mut taken = Vec::new();
+        for ms in (from_s * 1_000..to_s * 1_000).step_by(100) {
+            while budget.take(Time::from_millis(ms), gate).is_ok() {
+                taken.push(ms);
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn a_lane_alone_has_its_own_share_at_once_and_borrows_the_rest_as_it_overflows() {
+        let mut budget = budget(&Config::default());
+        let taken = drain(&mut budget, Gate::ServiceWrites, 0, 300);
+        // 70 % of 800 by right, and what the locations' lane lets overflow.
+        assert!((560 + 150..=800).contains(&taken.len()), "{}", taken.len());
+        assert_eq!(taken.iter().filter(|ms| **ms == 0).count(), 112);
+    }
+
+    #[test]
+    fn a_lane_that_was_idle_finds_its_pace_untouched_whatever_the_other_did() {
+        for idle_s in [1, 17, 60, 150, 299, 300, 450, 900] {
+            let mut budget = budget(&Config::default());
+            drain(&mut budget, Gate::ServiceWrites, 0, idle_s);
+            let mut now_ms = idle_s * 1_000;
+            for call in 0..400 {
+                let now = Time::from_millis(now_ms);
+                // Both want all they can get; the services are first every time.
+                while budget.take(now, Gate::ServiceWrites).is_ok() {}
+                assert_eq!(budget.take(now, Gate::LocationWrites), Ok(()), "call {call} at {now_ms} ms");
+                now_ms = budget.next_location(now).as_millis().max(now_ms + 100);
+            }
+        }
+    }
+
+    #[test]
+    fn the_locations_pace_stays_within_their_share() {
+        for (permille, limit) in [(300, 240), (50, 40)] {
+            let config = Config { location_lane_permille: permille, ..Config::default() };
+            let mut budget = budget(&config);
+            let (mut now, mut calls) = (Time::ZERO, Vec::new());
+            while now < Time::from_millis(900_000) {
+                if budget.take(now, Gate::LocationWrites).is_ok() {
+                    calls.push(now.as_millis());
+                }
+                now = budget.next_location(now).max(now + Duration::from_millis(50));
+            }
+            let busiest = most_in_a_window(&calls, 300_000);
+            assert!(busiest <= limit && busiest > limit * 8 / 10, "{busiest} of {limit}");
+        }
+    }
+
+    #[test]
+    fn deletes_count_as_writes_of_the_services_in_the_window() {
+        let config =
+            Config { deletes: crate::BucketSize { burst: 10_000, per_second: 10 }, ..Config::default() };
+        let mut budget = budget(&config);
+        let taken = drain(&mut budget, Gate::Deletes, 0, 1).len();
+        assert!((560..600).contains(&taken), "{taken}");
+        assert!(budget.take(Time::from_millis(1_000), Gate::ServiceWrites).is_err());
+        assert!(budget.take(Time::from_millis(1_000), Gate::LocationWrites).is_ok());
+    }
+
+    #[test]
+    fn a_share_of_nothing_gives_nothing_and_breaks_nothing() {
+        let config = Config {
+            share_permille: 0,
+            location_lane_permille: 5_000,
+            window: Duration::ZERO,
+            writes: crate::BucketSize { burst: 0, per_second: 0 },
+            ..Config::default()
+        };
+        let mut budget = budget(&config);
+        for gate in Gate::ALL {
+            assert_eq!(budget.take(Time::ZERO, gate), Err(Time::NEVER), "{gate:?}");
+        }
+    }
+
+    fn most_in_a_window(calls_ms: &[u64], window_ms: u64) -> usize {
+        let mut first = 0;
+        let mut most = 0;
+        for (last, ms) in calls_ms.iter().enumerate() {
+            while calls_ms[first] + window_ms <= *ms {
+                first += 1;
+            }
+            most = most.max(last + 1 - first);
+        }
+        most
+    }
+
+    proptest! {
+        /// Whoever asks whenever for whatever: our share holds in every window, and a refusal
+        /// names a moment at which there is something to get.
+        #[test]
+        fn no_window_sees_more_than_our_share(asks in prop::collection::vec((0usize..4, 0u64..4_000, 1u32..60), 1..400)) {
+            let config = Config::default();
+            let mut budget = budget(&config);
+            let mut now_ms = 0;
+            let mut made: [Vec<u64>; 4] = Default::default();
+            for (gate, wait_ms, calls) in asks {
+                let gate = Gate::ALL[gate];
+                now_ms += wait_ms;
+                for _ in 0..calls {
+                    match budget.take(Time::from_millis(now_ms), gate) {
+                        Ok(()) => made[gate as usize].push(now_ms),
+                        Err(at) => {
+                            prop_assert!(at > Time::from_millis(now_ms) && at < Time::NEVER);
+                            let mut later = budget.clone();
+                            later.refill(at);
+                            let again = later.earliest(at, gate, 1);
+                            prop_assert!(again <= at, "{gate:?} {now_ms}: {at:?}, then {again:?}");
+                            break;
+                        }
+                    }
+                }
+            }
+            let mut writes: Vec<u64> = Vec::new();
+            for gate in [Gate::ServiceWrites, Gate::LocationWrites, Gate::Deletes] {
+                writes.extend(&made[gate as usize]);
+            }
+            writes.sort_unstable();
+            prop_assert!(most_in_a_window(&writes, 300_000) <= 800);
+            prop_assert!(most_in_a_window(&made[Gate::Reads as usize], 300_000) <= 8_000);
+            let mut puts = [made[1].clone(), made[2].clone()].concat();
+            puts.sort_unstable();
+            for (calls, burst, per_s) in [(&puts, 160, 8), (&made[0], 200, 20), (&made[3], 160, 8)] {
+                for span_s in [1, 5, 30] {
+                    let most = most_in_a_window(calls, span_s * 1_000) as u64;
+                    prop_assert!(most <= burst + per_s * span_s, "{most} in {span_s} s");
+                }
+            }
+        }
+    }
 }

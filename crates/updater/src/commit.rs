@@ -20,8 +20,9 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{EffectId, Failure, FailureClass};
 
 use crate::config::Config;
+use crate::errand::{ErrandId, Owner};
 use crate::lister::{Asker, Lister};
-use crate::wire::{ErrandId, Owner, Wire};
+use crate::wire::Wire;
 
 /// One service's wish.
 #[derive(Clone, Debug)]

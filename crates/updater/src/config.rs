@@ -37,6 +37,8 @@ pub struct Config {
     pub pause_first: Duration,
     /// What that pause grows to.
     pub pause_max: Duration,
+    /// How long "another operation is in progress" is waited for before it counts as a failure.
+    pub busy_limit: Duration,
     /// A plan that would wait longer than this for the budget gives its slot back.
     pub budget_patience: Duration,
     /// How operations are polled.
@@ -72,6 +74,7 @@ impl Default for Config {
             writes_per_window: 1_000,
             pause_first: Duration::from_secs(1),
             pause_max: Duration::from_secs(30),
+            busy_limit: Duration::from_secs(2 * 60),
             // Another plan would wait for the same budget, so a slot is only given back when it is
             // long enough for a plan that needs another bucket to get somewhere.
             budget_patience: Duration::from_secs(5),

@@ -28,6 +28,8 @@ mod answer;
 mod budget;
 mod commit;
 mod config;
+mod errand;
+mod gates;
 mod lister;
 mod locations;
 mod numbers;
@@ -52,10 +54,11 @@ pub use config::{BucketSize, Config, PollSchedule};
 pub use numbers::Numbers;
 
 use commit::Commit;
+use errand::{Happening, Owner};
 use lister::{Asker, Lister};
 use locations::Locations;
 use plan_run::{Means, Plans};
-use wire::{Happening, Owner, Wire};
+use wire::Wire;
 
 /// One request that was sent; its reply comes back under the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -129,7 +132,8 @@ impl Updaters {
     pub fn replied(&mut self, now: Time, call: CallId, reply: Reply) {
         self.tick(now);
         self.wire.replied(call, reply);
-        self.settle();
+        // An answer that took long can make a timer due that was not there before.
+        self.tick(now);
     }
 
     /// Time has passed. A time that is older than the newest seen changes nothing.

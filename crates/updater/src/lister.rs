@@ -21,7 +21,8 @@ use crate::Reports;
 use crate::answer::unexpected;
 use crate::commit::Ticket;
 use crate::config::Config;
-use crate::wire::{Owner, Wire};
+use crate::errand::{ErrandId, Owner};
+use crate::wire::Wire;
 
 /// Whose walk it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,6 +68,8 @@ pub(crate) struct Lister {
 
 struct Walk {
     effect: EffectId,
+    /// The page that is being read.
+    errand: ErrandId,
     found: Listing,
     /// The gateway has been read, or found missing.
     gateway_read: bool,
@@ -103,14 +106,18 @@ impl Lister {
 
     /// Answers with the next walk over the registrations that begins.
     pub(crate) fn ask(&mut self, asker: Asker, scope: &Scope, wire: &mut Wire) {
-        self.waiting.push(asker);
-        self.share(scope, wire);
+        let begun = self.walks.get(&WalkId::Shared).map(|walk| walk.has_begun(wire));
+        match begun {
+            Some(false) => self.served.push(asker),
+            Some(true) => self.waiting.push(asker),
+            None => {
+                self.waiting.push(asker);
+                self.share(scope, wire);
+            }
+        }
     }
 
     fn share(&mut self, scope: &Scope, wire: &mut Wire) {
-        if self.walks.contains_key(&WalkId::Shared) {
-            return;
-        }
         let Some(oldest) = self.waiting.iter().map(Asker::effect).min() else { return };
         self.served = core::mem::take(&mut self.waiting);
         self.walk(WalkId::Shared, oldest, Listable::Registrations, scope, wire);
@@ -120,23 +127,26 @@ impl Lister {
         if self.walks.contains_key(&id) {
             return;
         }
+        let found = match what {
+            Listable::Foundation => Listing::Foundation { gateway: None, subnet: None },
+            Listable::Registrations => Listing::Registrations(Vec::new()),
+            Listable::Locations => Listing::Locations(Vec::new()),
+            Listable::LoadBalancers => Listing::LoadBalancers(Vec::new()),
+            Listable::NatGateways => Listing::NatGateways(Vec::new()),
+            Listable::PublicIps => Listing::PublicIps(Vec::new()),
+        };
+        let request = request(&found, false, None, scope);
+        let errand = wire.begin(Owner::Walk(id), effect, request, Duration::ZERO);
         let walk = Walk {
             effect,
-            found: match what {
-                Listable::Foundation => Listing::Foundation { gateway: None, subnet: None },
-                Listable::Registrations => Listing::Registrations(Vec::new()),
-                Listable::Locations => Listing::Locations(Vec::new()),
-                Listable::LoadBalancers => Listing::LoadBalancers(Vec::new()),
-                Listable::NatGateways => Listing::NatGateways(Vec::new()),
-                Listable::PublicIps => Listing::PublicIps(Vec::new()),
-            },
+            errand,
+            found,
             gateway_read: false,
             began: None,
             page: None,
             pages: 0,
             retries: 0,
         };
-        wire.begin(Owner::Walk(id), effect, walk.request(scope), Duration::ZERO);
         self.walks.insert(id, walk);
     }
 
@@ -165,7 +175,7 @@ impl Lister {
         let result = match after {
             Ok(After::More) => {
                 walk.retries = 0;
-                wire.begin(Owner::Walk(id), walk.effect, walk.request(scope), Duration::ZERO);
+                walk.read_on(id, Duration::ZERO, scope, wire);
                 return None;
             }
             Err(failure)
@@ -174,7 +184,7 @@ impl Lister {
                 let doubled = self.retry_wait_first.saturating_mul(1 << walk.retries.min(16));
                 walk.retries += 1;
                 let wait = doubled.min(self.retry_wait_max).max(failure.retry_after.unwrap_or_default());
-                wire.begin(Owner::Walk(id), walk.effect, walk.request(scope), wait);
+                walk.read_on(id, wait, scope, wire);
                 return None;
             }
             Ok(After::Complete) => Ok(()),
@@ -203,20 +213,14 @@ impl Lister {
 }
 
 impl Walk {
-    fn request(&self, scope: &Scope) -> Request {
-        let gateway = scope.gateway_id();
-        let target = match &self.found {
-            Listing::Foundation { .. } if self.gateway_read => {
-                return Request::bare(Method::Get, scope.subnet_id());
-            }
-            Listing::Foundation { .. } => return Request::bare(Method::Get, gateway),
-            Listing::Registrations(_) => ArmId::new(format!("{gateway}/services")),
-            Listing::Locations(_) => ArmId::new(format!("{gateway}/addressLocations")),
-            Listing::LoadBalancers(_) => scope.collection("loadBalancers"),
-            Listing::NatGateways(_) => scope.collection("natGateways"),
-            Listing::PublicIps(_) => scope.collection("publicIPAddresses"),
-        };
-        Request { page: self.page.clone(), ..Request::bare(Method::List, target) }
+    fn read_on(&mut self, id: WalkId, wait: Duration, scope: &Scope, wire: &mut Wire) {
+        let request = request(&self.found, self.gateway_read, self.page.clone(), scope);
+        self.errand = wire.begin(Owner::Walk(id), self.effect, request, wait);
+    }
+
+    /// Whether it may have read something already.
+    fn has_begun(&self, wire: &mut Wire) -> bool {
+        self.page.is_some() || wire.unsent(self.errand).is_none()
     }
 
     fn take(&mut self, result: Result<Payload, Failure>, seeded: Seeded) -> Result<After, Failure> {
@@ -247,6 +251,21 @@ impl Walk {
         self.page = next;
         Ok(if self.page.is_some() { After::More } else { After::Complete })
     }
+}
+
+/// The request for the next page, or for the gateway and then its subnet.
+fn request(found: &Listing, gateway_read: bool, page: Option<PageToken>, scope: &Scope) -> Request {
+    let gateway = scope.gateway_id();
+    let target = match found {
+        Listing::Foundation { .. } if gateway_read => return Request::bare(Method::Get, scope.subnet_id()),
+        Listing::Foundation { .. } => return Request::bare(Method::Get, gateway),
+        Listing::Registrations(_) => ArmId::new(format!("{gateway}/services")),
+        Listing::Locations(_) => ArmId::new(format!("{gateway}/addressLocations")),
+        Listing::LoadBalancers(_) => scope.collection("loadBalancers"),
+        Listing::NatGateways(_) => scope.collection("natGateways"),
+        Listing::PublicIps(_) => scope.collection("publicIPAddresses"),
+    };
+    Request { page, ..Request::bare(Method::List, target) }
 }
 
 fn gateway_in(payload: Payload) -> Result<Gateway, Failure> {

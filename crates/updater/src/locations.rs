@@ -14,7 +14,8 @@ use sluice_model::names::Scope;
 use sluice_model::{EffectId, Event, Failure, Outcome};
 
 use crate::Reports;
-use crate::wire::{Owner, Wire};
+use crate::errand::Owner;
+use crate::wire::Wire;
 
 #[derive(Default)]
 pub(crate) struct Locations {

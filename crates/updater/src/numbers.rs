@@ -2,7 +2,7 @@
 
 use sluice_model::call::{Body, Method, Request};
 
-/// Counters that only grow, and the budget as it stands.
+/// Counters that only grow, and how much of the budget is in use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Numbers {
     /// Single resources read.
@@ -35,6 +35,10 @@ pub struct Numbers {
     pub operations_overdue: u64,
     /// Plans that gave their slot back.
     pub slots_released: u64,
+    /// Reads in the window as it stood at the last call or tick.
+    pub reads_in_window: u32,
+    /// Writes and deletes in the window, likewise.
+    pub writes_in_window: u32,
 }
 
 impl Numbers {
@@ -46,6 +50,10 @@ impl Numbers {
     /// All reads, polls among them.
     pub fn reads(&self) -> u64 {
         self.gets + self.lists + self.polls
+    }
+
+    pub(crate) fn show(&mut self, (reads, writes): (u32, u32)) {
+        (self.reads_in_window, self.writes_in_window) = (reads, writes);
     }
 
     pub(crate) fn count(&mut self, request: &Request) {

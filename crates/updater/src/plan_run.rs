@@ -29,8 +29,9 @@ use crate::Reports;
 use crate::answer::{not_provisioned, unexpected};
 use crate::commit::{Commit, Ticket, Wish};
 use crate::config::Config;
+use crate::errand::{ErrandId, Owner};
 use crate::lister::{Asker, Lister};
-use crate::wire::{ErrandId, Owner, Wire};
+use crate::wire::Wire;
 
 /// What plans act through.
 pub(crate) struct Means<'a> {
@@ -189,7 +190,7 @@ impl Plans {
             },
             (Step::PutPublicIp { id: target, .. }, &Doing::ReadingBack { retries, address, .. }, result) => {
                 match read_back(result, address) {
-                    Err(_) if retries < self.readback_retries_max => {
+                    Err(why) if why.may_pass() && retries < self.readback_retries_max => {
                         let doubled = self.reread_wait_first.saturating_mul(1 << retries.min(16));
                         let wait = doubled.min(self.reread_wait_max);
                         let errand = begin(means, Request::bare(Method::Get, target.clone()), wait);
@@ -201,7 +202,7 @@ impl Plans {
                         "ReadLagsBehind",
                         "the public IP was written, but reading it does not show its address yet",
                     )),
-                    Err(Reread::Failed(failure)) => Err(failure),
+                    Err(Reread::Broken(failure) | Reread::Failed(failure)) => Err(failure),
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
                 }
             }
@@ -330,22 +331,38 @@ fn finish(step: &Step, result: Result<Payload, Failure>) -> Result<StepResult, F
     }
 }
 
+/// Whether a public IP whose write is finished shows it. A state that we do not know is no
+/// reason for doubt.
 fn is_ready(ip: &PublicIp) -> bool {
-    ip.address.is_some() && ip.meta.provisioning == Provisioning::Succeeded
+    ip.address.is_some() && matches!(ip.meta.provisioning, Provisioning::Succeeded | Provisioning::Unknown)
 }
 
-/// Why a public IP must be read again.
+/// Why a public IP could not be read back.
 enum Reread {
     /// The read shows a time before the write.
     Lags,
+    /// The write came to nothing after all.
+    Broken(Failure),
+    /// The read itself went wrong.
     Failed(Failure),
+}
+
+impl Reread {
+    /// Whether another read may show more.
+    fn may_pass(&self) -> bool {
+        match self {
+            Reread::Lags => true,
+            Reread::Broken(_) => false,
+            Reread::Failed(failure) => failure.class == FailureClass::Transient,
+        }
+    }
 }
 
 /// The public IP after its write; `written` is the address that the write itself answered with.
 fn read_back(result: Result<Payload, Failure>, written: Option<IpAddr>) -> Result<PublicIp, Reread> {
     match result {
         Ok(Payload::PublicIp(ip)) if ip.meta.provisioning == Provisioning::Failed => {
-            Err(Reread::Failed(not_provisioned()))
+            Err(Reread::Broken(not_provisioned()))
         }
         Ok(Payload::PublicIp(ip)) if is_ready(&ip) && (written.is_none() || written == ip.address) => Ok(ip),
         Ok(Payload::PublicIp(_)) => Err(Reread::Lags),

@@ -1,10 +1,13 @@
 //! When to ask how an operation stands.
 //!
 //! The first poll comes when half of the operations of its kind are over, later ones at
-//! growing intervals. What that time is gets learned: an operation that is found finished
-//! at its first poll makes the next first poll a little earlier, one that is not a little
-//! later, so that it settles where both are equally frequent.
+//! growing intervals. That time is learned as the median of the last few. An operation that
+//! is found finished at its first poll may have been so for a while: it counts as a little
+//! shorter than was expected of it, so that the first poll moves forward until half of the
+//! operations are not yet over.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use sluice_model::Time;
@@ -46,7 +49,30 @@ pub(crate) struct Habits {
     schedule: PollSchedule,
     resource_limit: Duration,
     gateway_limit: Duration,
-    median_ms: [u64; KINDS],
+    kinds: [Learned; KINDS],
+}
+
+/// What is known about one kind.
+#[derive(Clone, Default)]
+struct Learned {
+    guess_ms: u64,
+    /// The last few durations, newest last.
+    took_ms: VecDeque<u64>,
+}
+
+/// How many durations are remembered, and how many it takes to believe them.
+const REMEMBERED_MAX: usize = 15;
+const BELIEVED_MIN: usize = 3;
+
+impl Learned {
+    fn median_ms(&self) -> u64 {
+        if self.took_ms.len() < BELIEVED_MIN {
+            return self.guess_ms;
+        }
+        let mut sorted: Vec<u64> = self.took_ms.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(self.guess_ms)
+    }
 }
 
 /// The median is not learned beyond these.
@@ -56,7 +82,7 @@ const MEDIAN_MAX_MS: u64 = 300_000;
 impl Habits {
     pub(crate) fn new(config: &Config) -> Habits {
         let first = &config.poll;
-        let mut median_ms = [0; KINDS];
+        let mut kinds: [Learned; KINDS] = Default::default();
         for (kind, guess) in [
             (Kind::PublicIp, first.public_ip),
             (Kind::LoadBalancer, first.carrier),
@@ -66,13 +92,13 @@ impl Habits {
             (Kind::GatewayCall, first.gateway_call),
             (Kind::Other, first.gateway_call),
         ] {
-            median_ms[kind as usize] = millis(guess).clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS);
+            kinds[kind as usize].guess_ms = millis(guess).clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS);
         }
         Habits {
             schedule: config.poll.clone(),
             resource_limit: config.resource_operation_limit,
             gateway_limit: config.gateway_operation_limit,
-            median_ms,
+            kinds,
         }
     }
 
@@ -86,7 +112,7 @@ impl Habits {
         retry_after: Option<Duration>,
     ) -> Operation {
         let kind = Kind::of(request);
-        let median = Duration::from_millis(self.median_ms[kind as usize]);
+        let median = Duration::from_millis(self.kinds[kind as usize].median_ms());
         let limit = if kind == Kind::GatewayCall { self.gateway_limit } else { self.resource_limit };
         let slow = median.saturating_mul(self.schedule.slow_factor.max(1));
         let earliest = now + retry_after.unwrap_or(Duration::ZERO);
@@ -96,8 +122,9 @@ impl Habits {
             limit_at: began + limit,
             slow_at: Some(began + slow),
             next_poll: earliest.max(began + median),
-            interval: (median / 8).max(self.schedule.interval_min),
+            interval: (median / 16).max(self.schedule.interval_min),
             polls: 0,
+            expected: median,
             kind,
         }
     }
@@ -112,18 +139,18 @@ impl Habits {
         operation.interval = wait.saturating_mul(self.schedule.growth_permille.max(1_000)) / 1_000;
     }
 
-    /// The operation is over; `at_first_poll` if it was so when it was first asked.
+    /// The operation is over, and a poll has just shown it.
     pub(crate) fn learn(&mut self, operation: &Operation, now: Time) {
-        let median = &mut self.median_ms[operation.kind as usize];
-        let step = (*median / 16).max(1);
-        let learned = if operation.polls == 0 {
-            *median - step
+        let took_ms = if operation.polls == 0 {
+            millis(operation.expected) / 16 * 15
         } else {
-            // A world that became much slower is followed faster.
-            let took = millis(now.since(operation.began));
-            *median + step.max(took.saturating_sub(*median) / 8)
+            millis(now.since(operation.began))
         };
-        *median = learned.clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS);
+        let known = &mut self.kinds[operation.kind as usize].took_ms;
+        known.push_back(took_ms.clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS));
+        if known.len() > REMEMBERED_MAX {
+            known.pop_front();
+        }
     }
 }
 
@@ -140,6 +167,8 @@ pub(crate) struct Operation {
     interval: Duration,
     /// Polls that did not show its end.
     polls: u32,
+    /// What its kind's median was when it began.
+    expected: Duration,
     kind: Kind,
 }
 

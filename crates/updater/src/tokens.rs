@@ -124,6 +124,10 @@ impl Window {
         self.limit.saturating_sub(self.used)
     }
 
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
     pub(crate) fn count(&mut self, now: Time) {
         let end = (now.as_millis() / 1_000).saturating_add(1).saturating_mul(1_000);
         self.used = self.used.saturating_add(1);

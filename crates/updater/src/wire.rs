@@ -18,101 +18,45 @@
 //! Missing on purpose: what to send next. That is the business of the errand's owner.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use sluice_model::call::{Method, Payload, Reply, Request};
-use sluice_model::event::Wait;
-use sluice_model::seeded::{Bug, Seeded};
+use sluice_model::seeded::Seeded;
 use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::CallId;
-use crate::answer::{self, Progress, Throttle, Verdict, Watch};
+use crate::answer::{self, Progress, Throttle, Verdict};
 use crate::budget::{Budget, Gate};
 use crate::config::Config;
-use crate::lister::WalkId;
+use crate::errand::{Errand, ErrandId, Happening, Owner, Queue, Stage};
 use crate::numbers::Numbers;
-use crate::poll::{Habits, Operation};
-
-/// Who waits for an errand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Owner {
-    Plan(EffectId),
-    Commit,
-    Locations,
-    Walk(WalkId),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct ErrandId(u64);
-
-/// What an owner is told.
-#[derive(Debug)]
-pub(crate) enum Happening {
-    /// The errand is over. `sent_at` is when its request was last sent.
-    Ended { owner: Owner, result: Result<Payload, Failure>, sent_at: Time },
-    /// It takes longer than its kind usually does.
-    BecameSlow(EffectId),
-    /// It fell asleep at its gate.
-    FellAsleep(EffectId, Wait),
-    /// Its gate is open again; it sleeps until it is woken.
-    GateOpened(EffectId),
-}
-
-struct Errand {
-    owner: Owner,
-    effect: EffectId,
-    request: Request,
-    /// First come, first served, but cosmetics last.
-    place: Place,
-    stage: Stage,
-    timer: Option<Time>,
-    sent_at: Time,
-    operation: Option<Operation>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Delayed,
-    Queued,
-    Asleep,
-    Sent(CallId),
-    Resting,
-    PollQueued,
-    /// With the time at which the poll was sent.
-    PollSent(CallId, Time),
-}
-
-/// Cosmetic or not, then the number of the errand.
-type Place = (bool, u64);
-
-#[derive(Default)]
-struct Queue {
-    awake: BTreeMap<Place, ErrandId>,
-    asleep: BTreeMap<Place, ErrandId>,
-}
+use crate::poll::Habits;
 
 /// Everything between the owners of errands and Azure.
 pub(crate) struct Wire {
-    now: Time,
-    fence: Option<Time>,
-    stopped: bool,
+    pub(crate) now: Time,
+    pub(crate) fence: Option<Time>,
+    pub(crate) stopped: bool,
     pub(crate) budget: Budget,
-    habits: Habits,
-    errands: HashMap<ErrandId, Errand, FixedState>,
-    calls: HashMap<CallId, ErrandId, FixedState>,
-    queues: [Queue; 4],
-    timers: BTreeSet<(Time, ErrandId)>,
-    happened: VecDeque<Happening>,
-    errands_begun: u64,
-    calls_begun: u64,
-    jitter: u64,
-    answer_limit: Duration,
-    budget_patience: Duration,
+    pub(crate) habits: Habits,
+    pub(crate) errands: HashMap<ErrandId, Errand, FixedState>,
+    pub(crate) calls: HashMap<CallId, ErrandId, FixedState>,
+    /// Calls that nobody waits for any more. Should an answer come after all, a pause that it
+    /// asks for is obeyed.
+    pub(crate) overdue: BTreeMap<CallId, (Gate, Time)>,
+    pub(crate) queues: [Queue; 4],
+    pub(crate) timers: BTreeSet<(Time, ErrandId)>,
+    pub(crate) happened: VecDeque<Happening>,
+    pub(crate) errands_begun: u64,
+    pub(crate) calls_begun: u64,
+    pub(crate) jitter: u64,
+    pub(crate) answer_limit: Duration,
+    pub(crate) budget_patience: Duration,
+    pub(crate) busy_limit: Duration,
     pub(crate) numbers: Numbers,
-    seeded: Seeded,
+    pub(crate) seeded: Seeded,
 }
 
 impl Wire {
@@ -125,6 +69,7 @@ impl Wire {
             habits: Habits::new(config),
             errands: HashMap::default(),
             calls: HashMap::default(),
+            overdue: BTreeMap::new(),
             queues: Default::default(),
             timers: BTreeSet::new(),
             happened: VecDeque::new(),
@@ -133,6 +78,7 @@ impl Wire {
             jitter: seed,
             answer_limit: config.answer_limit,
             budget_patience: config.budget_patience,
+            busy_limit: config.busy_limit,
             numbers: Numbers::default(),
             seeded,
         }
@@ -174,6 +120,7 @@ impl Wire {
             stage: Stage::Delayed,
             timer: None,
             sent_at: self.now,
+            busy_since: None,
             operation: None,
         };
         self.errands.insert(id, errand);
@@ -191,139 +138,15 @@ impl Wire {
         matches!(errand.stage, Stage::Delayed | Stage::Queued).then_some(&mut errand.request)
     }
 
-    /// Lets an errand that fell asleep at its gate go on.
-    pub(crate) fn wake(&mut self, id: ErrandId) {
-        if self.errands.get(&id).is_some_and(|errand| errand.stage == Stage::Asleep) {
-            self.queue(id, Stage::Queued);
-        }
-    }
-
-    /// Whether service writes have to wait at the moment.
-    pub(crate) fn writes_bind(&self) -> bool {
-        let queue = &self.queues[Gate::ServiceWrites as usize];
-        let calls = u32::try_from(queue.awake.len()).unwrap_or(u32::MAX).saturating_add(1);
-        !queue.asleep.is_empty() || self.budget.earliest(self.now, Gate::ServiceWrites, calls) > self.now
-    }
-
     pub(crate) fn next_happening(&mut self) -> Option<Happening> {
         self.happened.pop_front()
-    }
-
-    /// The next request to send. Its place in the budget is taken with this call.
-    pub(crate) fn next_send(&mut self) -> Option<(CallId, Request, EffectId)> {
-        if !self.is_open() {
-            return None;
-        }
-        self.budget.refill(self.now);
-        loop {
-            let (gate, place, id) = Gate::ALL
-                .into_iter()
-                .filter_map(|gate| {
-                    let (place, id) = self.queues[gate as usize].awake.first_key_value()?;
-                    (self.budget.earliest(self.now, gate, 1) <= self.now).then_some((gate, *place, *id))
-                })
-                .min_by_key(|(_, place, _)| *place)?;
-            self.queues[gate as usize].awake.remove(&place);
-            if let Some(send) = self.send(id, gate) {
-                return Some(send);
-            }
-        }
-    }
-
-    fn send(&mut self, id: ErrandId, gate: Gate) -> Option<(CallId, Request, EffectId)> {
-        self.budget.take(self.now, gate).ok()?;
-        let errand = self.errands.get_mut(&id)?;
-        self.calls_begun += 1;
-        let call = CallId(self.calls_begun);
-        let request = match (&errand.operation, errand.stage) {
-            (Some(operation), Stage::PollQueued) => {
-                errand.stage = Stage::PollSent(call, self.now);
-                match &operation.watch {
-                    Watch::Operation(target) => Request::bare(Method::Poll, target.clone()),
-                    Watch::Resource => Request::bare(Method::Get, errand.request.target.clone()),
-                }
-            }
-            _ => {
-                errand.stage = Stage::Sent(call);
-                errand.sent_at = self.now;
-                errand.request.clone()
-            }
-        };
-        let effect = errand.effect;
-        self.numbers.count(&request);
-        self.calls.insert(call, id);
-        self.arm(id);
-        Some((call, request, effect))
-    }
-
-    /// Nothing more can be sent now: plans whose errands would wait long may give their slot
-    /// back, and those whose gate has opened are told.
-    pub(crate) fn settle_down(&mut self) {
-        if !self.is_open() {
-            return;
-        }
-        for gate in Gate::ALL {
-            self.fall_asleep(gate);
-            let queue = &self.queues[gate as usize];
-            let awake = u32::try_from(queue.awake.len()).unwrap_or(u32::MAX);
-            if queue.asleep.is_empty()
-                || self.budget.earliest(self.now, gate, awake.saturating_add(1)) > self.now
-            {
-                continue;
-            }
-            for id in core::mem::take(&mut self.queues[gate as usize].asleep).into_values() {
-                if let Some(errand) = self.errands.get(&id) {
-                    self.happened.push_back(Happening::GateOpened(errand.effect));
-                }
-            }
-        }
-    }
-
-    fn fall_asleep(&mut self, gate: Gate) {
-        let paused_until = self.budget.paused_until(gate);
-        let mut sleepy = Vec::new();
-        let waiting = &self.queues[gate as usize].awake;
-        for (ahead, (&place, &id)) in (0u32..).zip(waiting) {
-            let Some(errand) = self.errands.get(&id) else { continue };
-            if !matches!((errand.owner, errand.stage), (Owner::Plan(_), Stage::Queued)) {
-                continue;
-            }
-            let until = self.budget.earliest(self.now, gate, ahead.saturating_add(1));
-            if paused_until > self.now {
-                sleepy.push((place, id, errand.effect, Wait::Throttled { until: paused_until }));
-            } else if until.since(self.now) > self.budget_patience {
-                sleepy.push((place, id, errand.effect, Wait::Budget { until }));
-            }
-        }
-        for (place, id, effect, wait) in sleepy {
-            let queue = &mut self.queues[gate as usize];
-            queue.awake.remove(&place);
-            queue.asleep.insert(place, id);
-            if let Some(errand) = self.errands.get_mut(&id) {
-                errand.stage = Stage::Asleep;
-            }
-            self.happened.push_back(Happening::FellAsleep(effect, wait));
-        }
-    }
-
-    /// When something happens by itself.
-    pub(crate) fn next_deadline(&self) -> Option<Time> {
-        let timer = self.timers.first().map(|(at, _)| *at);
-        let gates = Gate::ALL.into_iter().filter_map(|gate| {
-            let queue = &self.queues[gate as usize];
-            if !self.is_open() || (queue.awake.is_empty() && queue.asleep.is_empty()) {
-                return None;
-            }
-            let opens = self.budget.earliest(self.now, gate, 1);
-            // Beyond the fence nothing is sent; whoever raises it asks again.
-            self.fence.filter(|fence| opens < *fence).map(|_| opens)
-        });
-        gates.chain(timer).min().filter(|at| *at < Time::NEVER)
     }
 
     /// Time has passed.
     pub(crate) fn tick(&mut self, now: Time) {
         self.now = self.now.max(now);
+        self.budget.refill(self.now);
+        self.numbers.show(self.budget.in_windows());
         while let Some(&(at, id)) = self.timers.first() {
             if at > self.now {
                 return;
@@ -359,10 +182,10 @@ impl Wire {
         match errand.stage {
             Stage::Delayed => return self.queue(id, Stage::Queued),
             Stage::Sent(call) if errand.sent_at + self.answer_limit <= now => {
-                return self.replied(call, Reply::Lost);
+                return self.lose(call, id);
             }
             Stage::PollSent(call, at) if at + self.answer_limit <= now => {
-                return self.replied(call, Reply::Lost);
+                return self.lose(call, id);
             }
             Stage::Resting if errand.operation.as_ref().is_none_or(|it| it.next_poll <= now) => {
                 self.queue(id, Stage::PollQueued);
@@ -372,18 +195,42 @@ impl Wire {
         self.arm(id);
     }
 
-    /// A reply has come; one that nobody waits for is counted and forgotten.
+    /// A reply has come; one that nobody waits for changes nothing but the budget.
     pub(crate) fn replied(&mut self, call: CallId, reply: Reply) {
-        let Some(id) = self.calls.remove(&call) else {
-            self.numbers.late_replies += 1;
+        if let Some(id) = self.calls.remove(&call) {
+            return self.answered(id, reply);
+        }
+        self.numbers.late_replies += 1;
+        let Some((gate, sent_at)) = self.overdue.remove(&call) else { return };
+        let failure = Failure::in_reply(&reply);
+        if let Some(failure) = failure.filter(|failure| failure.class == FailureClass::Throttled) {
+            self.pause(gate, &Throttle::of(&failure), sent_at);
+        }
+    }
+
+    /// No reply has come in time.
+    fn lose(&mut self, call: CallId, id: ErrandId) {
+        self.close(call, id);
+        self.answered(id, Reply::Lost);
+    }
+
+    /// Stops waiting for a call.
+    fn close(&mut self, call: CallId, id: ErrandId) {
+        if self.calls.remove(&call).is_none() {
             return;
-        };
+        }
+        if let Some(errand) = self.errands.get(&id) {
+            self.overdue.insert(call, errand.went_through());
+        }
+        if self.overdue.len() > OVERDUE_MAX {
+            self.overdue.pop_first();
+        }
+    }
+
+    fn answered(&mut self, id: ErrandId, reply: Reply) {
         let Some(errand) = self.errands.get_mut(&id) else { return };
-        let (polled, sent_at) = match errand.stage {
-            Stage::PollSent(_, at) => (true, at),
-            _ => (false, errand.sent_at),
-        };
-        let gate = if polled { Gate::Reads } else { Gate::of(errand.request.method) };
+        let polled = matches!(errand.stage, Stage::PollSent(..));
+        let (gate, sent_at) = errand.went_through();
         match &reply {
             Reply::Answered(answer) => {
                 if let Some(remaining) = answer.remaining {
@@ -435,55 +282,48 @@ impl Wire {
                 self.arm(id);
             }
             Went::Back(throttle, stage) => {
-                self.pause(gate, throttle, sent_at);
+                let busy = throttle.one_resource
+                    && self.now.since(*errand.busy_since.get_or_insert(self.now)) > self.busy_limit;
+                self.pause(gate, &throttle, sent_at);
+                if busy {
+                    // Whatever is in the way may never end, so it is shown as a failure.
+                    let failure = Failure { class: FailureClass::Transient, ..throttle.failure };
+                    return self.end(id, Err(failure));
+                }
                 self.queue(id, stage);
             }
         }
     }
 
-    fn pause(&mut self, gate: Gate, throttle: Throttle, sent_at: Time) {
+    fn pause(&mut self, gate: Gate, throttle: &Throttle, sent_at: Time) {
         self.jitter =
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let jitter_permille = u32::try_from((self.jitter >> 33) % 1_000).unwrap_or(0);
-        let Throttle { wait, one_resource } = throttle;
-        let longer = self.budget.pause(self.now, gate, wait, sent_at, one_resource, jitter_permille);
+        let wait = throttle.failure.retry_after;
+        let longer = self.budget.pause(self.now, gate, wait, sent_at, throttle.one_resource, jitter_permille);
         self.numbers.throttled += 1;
         let longer_ms = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);
     }
 
-    /// Puts an errand into the queue of its gate.
-    fn queue(&mut self, id: ErrandId, stage: Stage) {
-        let Some(errand) = self.errands.get_mut(&id) else { return };
-        errand.stage = stage;
-        let gate = if stage == Stage::PollQueued { Gate::Reads } else { Gate::of(errand.request.method) };
-        let place = errand.place;
-        let queue = &mut self.queues[gate as usize];
-        queue.asleep.remove(&place);
-        queue.awake.insert(place, id);
-        self.arm(id);
-    }
-
     fn end(&mut self, id: ErrandId, result: Result<Payload, Failure>) {
+        if let Some(Errand { stage: Stage::Sent(call) | Stage::PollSent(call, _), .. }) =
+            self.errands.get(&id)
+        {
+            self.close(*call, id);
+        }
         let Some(errand) = self.errands.remove(&id) else { return };
         if let Some(at) = errand.timer {
             self.timers.remove(&(at, id));
         }
-        match errand.stage {
-            Stage::Sent(call) | Stage::PollSent(call, _) => {
-                self.calls.remove(&call);
-            }
-            Stage::PollQueued => {
-                self.queues[Gate::Reads as usize].awake.remove(&errand.place);
-            }
-            // Only an operation's time limit ends an errand that has not been answered just now.
-            Stage::Delayed | Stage::Queued | Stage::Asleep | Stage::Resting => {}
+        if errand.stage == Stage::PollQueued {
+            self.queues[Gate::Reads as usize].awake.remove(&errand.place);
         }
         self.happened.push_back(Happening::Ended { owner: errand.owner, result, sent_at: errand.sent_at });
     }
 
     /// Sets the timer to whatever comes first at this stage.
-    fn arm(&mut self, id: ErrandId) {
+    pub(crate) fn arm(&mut self, id: ErrandId) {
         let Some(errand) = self.errands.get(&id) else { return };
         let operation = errand.operation.as_ref();
         let limits = operation.map(|it| it.slow_at.map_or(it.limit_at, |slow| slow.min(it.limit_at)));
@@ -515,14 +355,10 @@ impl Wire {
             self.timers.remove(&(at, id));
         }
     }
-
-    fn is_open(&self) -> bool {
-        if self.stopped {
-            return false;
-        }
-        self.fence.is_some_and(|until| self.now < until) || self.seeded.has(Bug::SendAfterLease)
-    }
 }
+
+/// More calls than this are not remembered once nobody waits for them.
+const OVERDUE_MAX: usize = 1_000;
 
 /// Where an errand goes after a reply.
 enum Went {

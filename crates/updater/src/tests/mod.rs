@@ -1,4 +1,10 @@
 //! Stories: effects in, scripted replies, and everything that came out, as text.
 
+mod bugs;
+mod bulk;
+mod commits;
+mod lanes;
+mod listings;
 mod plans;
+mod random;
 mod story;

@@ -1,0 +1,86 @@
+//! One request on somebody's behalf, and how far it has got.
+
+use alloc::collections::BTreeMap;
+
+use sluice_model::call::{Payload, Request};
+use sluice_model::event::Wait;
+use sluice_model::{EffectId, Failure, Time};
+
+use crate::CallId;
+use crate::budget::Gate;
+use crate::lister::WalkId;
+use crate::poll::Operation;
+
+/// Who waits for an errand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    Plan(EffectId),
+    Commit,
+    Locations,
+    Walk(WalkId),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ErrandId(pub(crate) u64);
+
+/// What an owner is told.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// The errand is over. `sent_at` is when its request was last sent.
+    Ended { owner: Owner, result: Result<Payload, Failure>, sent_at: Time },
+    /// It takes longer than its kind usually does.
+    BecameSlow(EffectId),
+    /// It fell asleep at its gate.
+    FellAsleep(EffectId, Wait),
+    /// Its gate is open again; it sleeps until it is woken.
+    GateOpened(EffectId),
+}
+
+/// One request, from its beginning to its real end.
+pub(crate) struct Errand {
+    pub(crate) owner: Owner,
+    pub(crate) effect: EffectId,
+    pub(crate) request: Request,
+    /// First come, first served, but cosmetics last.
+    pub(crate) place: Place,
+    pub(crate) stage: Stage,
+    pub(crate) timer: Option<Time>,
+    pub(crate) sent_at: Time,
+    /// Since when another operation on the same resource has been in the way.
+    pub(crate) busy_since: Option<Time>,
+    pub(crate) operation: Option<Operation>,
+}
+
+/// How far an errand has got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    Delayed,
+    Queued,
+    Asleep,
+    Sent(CallId),
+    Resting,
+    PollQueued,
+    /// With the time at which the poll was sent.
+    PollSent(CallId, Time),
+}
+
+/// Cosmetic or not, then the number of the errand.
+pub(crate) type Place = (bool, u64);
+
+/// Those who wait at one gate.
+#[derive(Default)]
+pub(crate) struct Queue {
+    pub(crate) awake: BTreeMap<Place, ErrandId>,
+    /// They wait for their plan's slot.
+    pub(crate) asleep: BTreeMap<Place, ErrandId>,
+}
+
+impl Errand {
+    /// The gate that the request on the wire went through, and when.
+    pub(crate) fn went_through(&self) -> (Gate, Time) {
+        match self.stage {
+            Stage::PollSent(_, at) => (Gate::Reads, at),
+            _ => (Gate::of(self.request.method), self.sent_at),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Who may pass the gates, and when: the lease, the budget, first come first served.
+
+use alloc::vec::Vec;
+
+use sluice_model::call::{Method, Request};
+use sluice_model::event::Wait;
+use sluice_model::seeded::Bug;
+use sluice_model::{EffectId, Time};
+
+use crate::CallId;
+use crate::answer::Watch;
+use crate::budget::Gate;
+use crate::errand::{ErrandId, Happening, Owner, Stage};
+use crate::wire::Wire;
+
+impl Wire {
+    /// Puts an errand into the queue of its gate.
+    pub(crate) fn queue(&mut self, id: ErrandId, stage: Stage) {
+        let Some(errand) = self.errands.get_mut(&id) else { return };
+        errand.stage = stage;
+        let gate = if stage == Stage::PollQueued { Gate::Reads } else { Gate::of(errand.request.method) };
+        let place = errand.place;
+        let queue = &mut self.queues[gate as usize];
+        queue.asleep.remove(&place);
+        queue.awake.insert(place, id);
+        self.arm(id);
+    }
+
+    /// Lets an errand that fell asleep at its gate go on.
+    pub(crate) fn wake(&mut self, id: ErrandId) {
+        if self.errands.get(&id).is_some_and(|errand| errand.stage == Stage::Asleep) {
+            self.queue(id, Stage::Queued);
+        }
+    }
+
+    /// Whether service writes have to wait at the moment.
+    pub(crate) fn writes_bind(&self) -> bool {
+        let queue = &self.queues[Gate::ServiceWrites as usize];
+        let calls = u32::try_from(queue.awake.len()).unwrap_or(u32::MAX).saturating_add(1);
+        !queue.asleep.is_empty() || self.budget.earliest(self.now, Gate::ServiceWrites, calls) > self.now
+    }
+
+    /// The next request to send. Its place in the budget is taken with this call.
+    pub(crate) fn next_send(&mut self) -> Option<(CallId, Request, EffectId)> {
+        if !self.is_open() {
+            return None;
+        }
+        self.budget.refill(self.now);
+        loop {
+            let (gate, place, id) = Gate::ALL
+                .into_iter()
+                .filter_map(|gate| {
+                    let (place, id) = self.queues[gate as usize].awake.first_key_value()?;
+                    (self.budget.earliest(self.now, gate, 1) <= self.now).then_some((gate, *place, *id))
+                })
+                .min_by_key(|(_, place, _)| *place)?;
+            self.queues[gate as usize].awake.remove(&place);
+            if let Some(send) = self.send(id, gate) {
+                return Some(send);
+            }
+        }
+    }
+
+    fn send(&mut self, id: ErrandId, gate: Gate) -> Option<(CallId, Request, EffectId)> {
+        self.budget.take(self.now, gate).ok()?;
+        let errand = self.errands.get_mut(&id)?;
+        self.calls_begun += 1;
+        let call = CallId(self.calls_begun);
+        let request = match (&errand.operation, errand.stage) {
+            (Some(operation), Stage::PollQueued) => {
+                errand.stage = Stage::PollSent(call, self.now);
+                match &operation.watch {
+                    Watch::Operation(target) => Request::bare(Method::Poll, target.clone()),
+                    Watch::Resource => Request::bare(Method::Get, errand.request.target.clone()),
+                }
+            }
+            _ => {
+                errand.stage = Stage::Sent(call);
+                errand.sent_at = self.now;
+                errand.request.clone()
+            }
+        };
+        let effect = errand.effect;
+        self.numbers.count(&request);
+        self.numbers.show(self.budget.in_windows());
+        self.calls.insert(call, id);
+        self.arm(id);
+        Some((call, request, effect))
+    }
+
+    /// Nothing more can be sent now: plans whose errands would wait long may give their slot
+    /// back, and those whose gate has opened are told.
+    pub(crate) fn settle_down(&mut self) {
+        if !self.is_open() {
+            return;
+        }
+        for gate in Gate::ALL {
+            self.fall_asleep(gate);
+            let queue = &self.queues[gate as usize];
+            let awake = u32::try_from(queue.awake.len()).unwrap_or(u32::MAX);
+            if queue.asleep.is_empty()
+                || self.budget.earliest(self.now, gate, awake.saturating_add(1)) > self.now
+            {
+                continue;
+            }
+            for id in core::mem::take(&mut self.queues[gate as usize].asleep).into_values() {
+                if let Some(errand) = self.errands.get(&id) {
+                    self.happened.push_back(Happening::GateOpened(errand.effect));
+                }
+            }
+        }
+    }
+
+    fn fall_asleep(&mut self, gate: Gate) {
+        let paused_until = self.budget.paused_until(gate);
+        let mut sleepy = Vec::new();
+        let waiting = &self.queues[gate as usize].awake;
+        for (ahead, (&place, &id)) in (0u32..).zip(waiting) {
+            let Some(errand) = self.errands.get(&id) else { continue };
+            if !matches!((errand.owner, errand.stage), (Owner::Plan(_), Stage::Queued)) {
+                continue;
+            }
+            let until = self.budget.earliest(self.now, gate, ahead.saturating_add(1));
+            if paused_until > self.now {
+                sleepy.push((place, id, errand.effect, Wait::Throttled { until: paused_until }));
+            } else if until.since(self.now) > self.budget_patience {
+                sleepy.push((place, id, errand.effect, Wait::Budget { until }));
+            }
+        }
+        for (place, id, effect, wait) in sleepy {
+            let queue = &mut self.queues[gate as usize];
+            queue.awake.remove(&place);
+            queue.asleep.insert(place, id);
+            if let Some(errand) = self.errands.get_mut(&id) {
+                errand.stage = Stage::Asleep;
+            }
+            self.happened.push_back(Happening::FellAsleep(effect, wait));
+        }
+    }
+
+    /// When something happens by itself.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let gates = Gate::ALL.into_iter().filter_map(|gate| {
+            let queue = &self.queues[gate as usize];
+            if !self.is_open() || (queue.awake.is_empty() && queue.asleep.is_empty()) {
+                return None;
+            }
+            let opens = self.budget.earliest(self.now, gate, 1);
+            // Beyond the fence nothing is sent; whoever raises it asks again.
+            self.fence.filter(|fence| opens < *fence).map(|_| opens)
+        });
+        gates.chain(timer).min().filter(|at| *at < Time::NEVER)
+    }
+
+    fn is_open(&self) -> bool {
+        if self.stopped {
+            return false;
+        }
+        self.fence.is_some_and(|until| self.now < until) || self.seeded.has(Bug::SendAfterLease)
+    }
+}
