@@ -326,7 +326,7 @@ impl Engine {
     }
 
     /// Ready services are kept in sync, unwanted ones drain, all others are left as they are.
-    fn tend_addresses(&mut self, service: ServiceIndex) {
+    pub(crate) fn tend_addresses(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
             _ if !self.may_act() => Mode::Held,

@@ -41,6 +41,8 @@ pub(crate) struct Survey {
     /// Services that the initial sync has not brought to rest yet.
     initial: BTreeSet<ServiceIndex>,
     initial_done: bool,
+    /// Identities that have addresses and nothing else, as the last listing showed.
+    strangers: BTreeSet<Arc<str>>,
     unclaimed: BTreeSet<Arc<str>>,
     braked: bool,
 }
@@ -281,7 +283,6 @@ impl Engine {
             found.entry(key).or_default().public_ips[slot] = Some(ip);
         }
         self.survey.complete = true;
-        self.addresses.listed(self.now, began, &locations, true);
         let records: Vec<ServiceIndex> = self.services.iter().flatten().map(|record| record.index).collect();
         for service in records {
             let rewrite = self.seeded.has(Bug::RewriteOnAdopt);
@@ -294,6 +295,7 @@ impl Engine {
                 record.compared = None;
             }
             self.note_discovered(service);
+            self.tend_addresses(service);
             self.survey.initial.insert(service);
         }
         for (key, found) in found {
@@ -311,6 +313,9 @@ impl Engine {
             self.survey.strays.insert(key, stray);
         }
         self.want_default_outbound(foreign_default);
+        // The modes are set, so only what nobody has decided about is kept as it is.
+        self.addresses.listed(self.now, began, &locations, true);
+        self.note_strangers();
         self.adopt_confirmed_strays();
         self.end_initial_sync();
         self.touch_all();
@@ -385,7 +390,8 @@ impl Engine {
                     let found = u64::try_from(accepted).unwrap_or(u64::MAX);
                     self.counters.drift_found = self.counters.drift_found.saturating_add(found);
                 }
-                if self.addresses.needs_listing() {
+                let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
+                if doubts || self.note_strangers() {
                     self.survey.second_look(kind, self.now, self.config.second_look);
                 }
                 self.touch_deletions();
@@ -525,6 +531,28 @@ impl Engine {
         if look_again {
             self.survey.second_look(kind, self.now, self.config.second_look);
         }
+    }
+
+    /// Identities that have addresses and nothing else: no record, no resource, no registration. Seen twice,
+    /// they get a record, so that what is left of them drains. Says whether any was seen for the first time.
+    fn note_strangers(&mut self) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut news = false;
+        for service in self.addresses.strangers() {
+            let identity = Arc::clone(self.addresses.identity(service));
+            let Some(key) = ServiceKey::from_identity(&identity) else { continue };
+            if self.survey.strays.contains_key(&key) {
+                continue;
+            }
+            if self.survey.strangers.contains(&identity) {
+                self.open(&key);
+            } else {
+                news = true;
+                seen.insert(identity);
+            }
+        }
+        self.survey.strangers = seen;
+        news
     }
 
     /// Strays that are ours and were seen twice get a record, and with it their teardown.

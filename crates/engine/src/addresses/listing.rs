@@ -73,6 +73,11 @@ impl Addresses {
         self.places.any_lost()
     }
 
+    /// How many differences one listing has shown that a second must confirm.
+    pub fn suspects(&self) -> usize {
+        self.sightings.len()
+    }
+
     fn written_since(&self, margin: Time) -> Recent {
         let mut recent = Recent::default();
         for written in self.lane.written.iter().rev().take_while(|written| written.at >= margin) {
