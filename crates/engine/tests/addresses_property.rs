@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use addresses_world::{End, World, ip};
 use proptest::prelude::*;
-use sluice_engine::addresses::{Limits, OwnerKey};
+use sluice_engine::addresses::{Limits, Mode, OwnerKey};
 use sluice_model::kube::{Endpoint, NodeObject, Phase, PodObject, Slice, SliceOwner};
 use sluice_model::{ObjectName, Uid};
 
@@ -41,7 +41,7 @@ enum Op {
     Node(usize, Vec<usize>),
     RemoveNode(usize),
     RetainNodes(usize),
-    Ready(usize, bool),
+    Mode(usize, Mode),
     CloseAndOpen(usize),
     Send,
     Finish(End),
@@ -65,6 +65,7 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => Just(End::UnknownApplied),
         1 => Just(End::UnknownLost),
     ];
+    let mode = prop_oneof![4 => Just(Mode::Ready), 1 => Just(Mode::Held), 1 => Just(Mode::Draining)];
     prop_oneof![
         6 => (0..5usize, 0..4usize, prop::collection::vec((address.clone(), node.clone(), 0..5u8), 0..5))
             .prop_map(|(slice, owner, endpoints)| Op::Slice { slice, owner, endpoints }),
@@ -86,7 +87,7 @@ fn ops() -> impl Strategy<Value = Op> {
         4 => (node.clone(), prop::collection::vec(0..LOCATIONS.len(), 0..4)).prop_map(|(node, ips)| Op::Node(node, ips)),
         1 => node.clone().prop_map(Op::RemoveNode),
         1 => node.prop_map(Op::RetainNodes),
-        4 => (0..4usize, prop::bool::weighted(0.75)).prop_map(|(service, ready)| Op::Ready(service, ready)),
+        4 => (0..4usize, mode).prop_map(|(service, mode)| Op::Mode(service, mode)),
         1 => (0..4usize).prop_map(Op::CloseAndOpen),
         8 => Just(Op::Send),
         8 => end.prop_map(Op::Finish),
@@ -177,7 +178,7 @@ fn act(world: &mut World, op: Op) {
             world.addresses.retain_nodes(|name| name != NODES[gone]);
             world.nodes.remove(NODES[gone]);
         }
-        Op::Ready(service, ready) => world.set_ready(service, ready),
+        Op::Mode(service, mode) => world.set_mode(service, mode),
         Op::CloseAndOpen(service) => world.close_and_open(service),
         Op::Send => {
             if world.in_flight.is_none() {
@@ -214,7 +215,7 @@ fn limits(addresses_max: usize, bytes_max: usize) -> Limits {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_sequence_of_events_ends_with_azure_as_it_should_be(
@@ -272,8 +273,8 @@ proptest! {
             fresh.apply_pod(pod.clone(), Some(*egress));
         }
         fresh.list(true);
-        for (service, &(_, _, ready)) in world.services.iter().enumerate() {
-            fresh.set_ready(service, ready);
+        for (service, &(_, _, mode)) in world.services.iter().enumerate() {
+            fresh.set_mode(service, mode);
         }
         fresh.check();
         for op in after {

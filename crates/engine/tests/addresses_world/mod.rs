@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_engine::addresses::{Addresses, Limits, OwnerKey, ServiceIndex};
+use sluice_engine::addresses::{Addresses, Limits, Mode, OwnerKey, ServiceIndex, Trust};
 use sluice_model::address::is_routable;
 use sluice_model::azure::{AddressUpdate, Location, LocationUpdate};
 use sluice_model::kube::{NodeObject, Phase, PodObject, Slice, SliceOwner};
@@ -32,7 +32,7 @@ pub struct World {
     pub addresses: Addresses,
     pub limits: Limits,
     pub now: Time,
-    pub services: Vec<(String, ServiceIndex, bool)>,
+    pub services: Vec<(String, ServiceIndex, Mode)>,
     pub binds: BTreeMap<OwnerKey, usize>,
     pub slices: BTreeMap<ObjectName, Slice>,
     pub pods: BTreeMap<Uid, (PodObject, usize)>,
@@ -68,7 +68,7 @@ impl World {
     pub fn with_bug(limits: Limits, identities: &[&str], seeded: Seeded) -> World {
         let mut addresses = Addresses::new(limits, 7, seeded);
         let services =
-            identities.iter().map(|&name| (name.to_string(), addresses.open(name), false)).collect();
+            identities.iter().map(|&name| (name.to_string(), addresses.open(name), Mode::Draining)).collect();
         World {
             addresses,
             limits,
@@ -98,8 +98,12 @@ impl World {
     }
 
     pub fn set_ready(&mut self, service: usize, ready: bool) {
-        self.services[service].2 = ready;
-        self.addresses.set_ready(self.services[service].1, ready);
+        self.set_mode(service, if ready { Mode::Ready } else { Mode::Draining });
+    }
+
+    pub fn set_mode(&mut self, service: usize, mode: Mode) {
+        self.services[service].2 = mode;
+        self.addresses.set_mode(self.services[service].1, mode);
     }
 
     pub fn close_and_open(&mut self, service: usize) {
@@ -109,7 +113,7 @@ impl World {
         let index = self.addresses.open(&self.services[service].0);
         assert!(!named || index == self.services[service].1, "a service that is mentioned keeps its number");
         self.services[service].1 = index;
-        self.services[service].2 = false;
+        self.services[service].2 = Mode::Draining;
     }
 
     pub fn bind(&mut self, owner: OwnerKey, service: Option<usize>) {
@@ -174,9 +178,9 @@ impl World {
     pub fn desired(&self) -> Mappings {
         let mut desired = Mappings::new();
         let mut want = |location: Option<IpAddr>, address: IpAddr, service: usize| {
-            let (name, _, ready) = &self.services[service];
+            let (name, _, mode) = &self.services[service];
             if let Some(location) = location
-                && *ready
+                && *mode == Mode::Ready
             {
                 desired.entry((location, address)).or_default().insert(name.clone());
             }
@@ -311,7 +315,8 @@ impl World {
 
     pub fn list(&mut self, first: bool) -> usize {
         let listing = self.listing();
-        self.addresses.listed(self.now, self.now, &listing, first)
+        let trust = if first { Trust::Baseline } else { Trust::Sweep };
+        self.addresses.listed(self.now, self.now, &listing, trust)
     }
 
     /// Checks that nothing is counted wrong, and that the gate never opens too early.
@@ -338,11 +343,19 @@ impl World {
         self.one_location_each = false;
         self.unregistered.clear();
         self.finish(End::Success);
+        for service in 0..self.services.len() {
+            if self.services[service].2 == Mode::Held {
+                self.set_ready(service, false);
+            }
+        }
         // Long after the last write, a listing or two show what is really there.
         for _ in 0..3 {
             self.drain(5_000);
             self.wait(Duration::from_secs(600));
             self.list(false);
+            for stranger in self.addresses.strangers() {
+                self.addresses.set_mode(stranger, Mode::Draining);
+            }
         }
         self.drain(5_000);
     }
