@@ -501,8 +501,8 @@ impl Engine {
             record.timeline.push(now, Moment::Parked(reason));
         }
         let text = hold.text.clone();
-        let unwanted = matches!(record.state, State::DeletionPending);
-        // An unwanted service has no attempt to wait for: what is known is torn down.
+        // An unwanted service has no attempt to wait for: what is known is torn down. Only a look is repeated.
+        let unwanted = record.state == State::DeletionPending && operation.intent() != Intent::Inspect;
         record.hold = if unwanted { None } else { Some(hold) };
         self.jitter = jitter;
         if creating {
@@ -511,7 +511,7 @@ impl Engine {
         match failure.class {
             FailureClass::StillMapped if self.state_is(service, State::DeletionInProgress) => {
                 self.fire(service, Trigger::StillMapped);
-                self.survey.look_soon(Listable::Locations, now);
+                self.survey.read_again(Listable::Locations, now);
             }
             FailureClass::Unknown => self.fire(service, Trigger::OutcomeUnknown),
             _ => self.fire(service, Trigger::OperationFailed),

@@ -17,7 +17,7 @@ use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
 
-use crate::addresses::ServiceIndex;
+use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
 use crate::resources::{Actual, Carrier, Knowledge, Slot};
@@ -129,12 +129,16 @@ impl Survey {
         self.look_soon(kind, now + after);
     }
 
+    /// Azure knows better than we do: reads a kind again and believes it at once.
+    pub(crate) fn read_again(&mut self, kind: Listable, now: Time) {
+        self.looks[kind as usize].trust = true;
+        self.look_soon(kind, now);
+    }
+
     /// The gateway is new: what it holds is read again and believed at once.
     pub(crate) fn trust_next_of_gateway(&mut self, now: Time) {
-        for kind in [Listable::Registrations, Listable::Locations] {
-            self.looks[kind as usize].trust = true;
-            self.look_soon(kind, now);
-        }
+        self.read_again(Listable::Registrations, now);
+        self.read_again(Listable::Locations, now);
     }
 
     /// What is known of a key that gets a record only now.
@@ -314,7 +318,7 @@ impl Engine {
         }
         self.want_default_outbound(foreign_default);
         // The modes are set, so only what nobody has decided about is kept as it is.
-        self.addresses.listed(self.now, began, &locations, true);
+        self.addresses.listed(self.now, began, &locations, Trust::Baseline);
         self.note_strangers();
         self.adopt_confirmed_strays();
         self.end_initial_sync();
@@ -385,6 +389,7 @@ impl Engine {
         match listing {
             Listing::Foundation { .. } => {}
             Listing::Locations(all) => {
+                let trust = if trust { Trust::Reread } else { Trust::Sweep };
                 let accepted = self.addresses.listed(self.now, began, &all, trust);
                 if accepted > 0 {
                     let found = u64::try_from(accepted).unwrap_or(u64::MAX);

@@ -22,6 +22,17 @@ use super::sets::SetId;
 /// The differences of the last listing that are not believed yet: (location, address) and what it showed.
 pub(super) type Sightings = BTreeMap<(IpAddr, IpAddr), Vec<Arc<str>>>;
 
+/// How far a listing is believed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Trust {
+    /// The first of all: whatever was not written since it began is as it shows.
+    Baseline,
+    /// Azure contradicted us, so one sighting is enough.
+    Reread,
+    /// A look for drift: a difference counts when two in a row show it.
+    Sweep,
+}
+
 /// What was written too recently for a listing to be asked about it.
 #[derive(Default)]
 struct Recent {
@@ -32,12 +43,12 @@ struct Recent {
 impl Addresses {
     /// All address locations, from a complete listing that began at `began`.
     ///
-    /// With `first` a single sighting is enough and only what was written since it began is left alone.
     /// Gives the number of differences that were accepted. Identities that nobody knows are met here, and
-    /// listed by [`Addresses::strangers`]; addresses mapped to them drain.
-    pub fn listed(&mut self, now: Time, began: Time, locations: &[Location], first: bool) -> usize {
+    /// listed by [`Addresses::strangers`]; their addresses are held.
+    pub fn listed(&mut self, now: Time, began: Time, locations: &[Location], trust: Trust) -> usize {
         self.advance(now);
-        let margin = if first { began } else { began - self.limits.listing_margin };
+        let margin = if trust == Trust::Baseline { began } else { began - self.limits.listing_margin };
+        let first = trust != Trust::Sweep;
         if self.lane.forgotten_until.is_some_and(|forgotten| forgotten >= margin) {
             // It is older than our memory of what we wrote.
             return 0;

@@ -55,6 +55,7 @@ use core::time::Duration;
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, Time};
 
+pub use listing::Trust;
 pub use notice::AddressNotice;
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};
