@@ -209,3 +209,15 @@ fn what_runs_in_a_group_that_goes_is_called_off() {
     scene.done(&Request::with(Method::Put, scene.group(), Body::Container));
     scene.done(&scene.put_ip("web-pip"));
 }
+
+#[test]
+fn a_group_that_somebody_begins_to_need_while_it_goes_stays() {
+    let mut scene = Scene::new();
+    scene.tamper(Tamper::DeleteGateway(scene.gateway()));
+    let networks = scene.scope.virtual_network_id().parent("resourceGroups").unwrap();
+    let delete = scene.send(&scene.delete(&networks)).operation.unwrap();
+    scene.done(&Request::with(Method::Put, scene.gateway(), scene.gateway_body()));
+    let OperationState::Failed(error) = scene.poll(&delete) else { panic!() };
+    assert_eq!(&*error.code, "ResourceGroupDeletionBlocked");
+    assert_eq!(scene.cloud.state().subnets.len(), 1);
+}

@@ -214,6 +214,9 @@ fn of_two_lagging_writes_the_older_state_is_seen_first() {
     let id = scene.load_balancer("web");
     scene.send_faulty(&scene.put_lb("web", &[tcp(81, 81)]), lag(10));
     assert_eq!(scene.get(&id).status, 404);
+    let list = Request::bare(Method::List, scene.scope.collection("loadBalancers"));
+    let Payload::LoadBalancers(page) = scene.send(&list).payload else { panic!() };
+    assert_eq!(page.items, []);
     scene.wait(2);
     let Payload::LoadBalancer(seen) = scene.get(&id).payload else { panic!() };
     assert_eq!(seen.rules, [tcp(80, 80)]);
