@@ -1,2 +1,156 @@
-#![allow(clippy::print_stdout)]
-fn main() {}
+//! `sluice-sim`: runs seeds, stories, crash points and seeded bugs, and says what came of it.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // The one room of this crate that speaks to a terminal.
+
+mod arguments;
+mod report;
+
+use std::process::ExitCode;
+
+use sluice_model::seeded::Seeded;
+use sluice_sim::cluster::stories::{Story, named};
+use sluice_sim::crash_points::{Enumeration, enumerate};
+use sluice_sim::run::{Plan, Report, run};
+
+use arguments::{Arguments, Task};
+use report::{Progress, Summary};
+
+/// The default run enumerates the crash points of every so-manieth story, others with every `--start`.
+const STORIES_TURN: usize = 6;
+
+fn main() -> ExitCode {
+    let arguments = match arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            eprintln!("error: {problem}\n\nTry --help.");
+            return ExitCode::from(2);
+        }
+    };
+    let failed = match &arguments.task {
+        Task::Help => {
+            print!("{}", arguments::HELP);
+            false
+        }
+        Task::Stories => {
+            for story in named() {
+                println!("{}", story.name);
+            }
+            false
+        }
+        Task::Seeds { start, count } => seeds(&arguments, *start, *count),
+        Task::Seed(seed) => one(&arguments, &Plan::of_seed(*seed, arguments.seeded, true), &format!("seed {seed}")),
+        Task::Story { name, crash } => match find_story(name) {
+            Ok(story) => {
+                let plan = Plan::of_story(&story, arguments.seeded, true, *crash);
+                one(&arguments, &plan, &format!("story {:?}", story.name))
+            }
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                return ExitCode::from(2);
+            }
+        },
+        Task::CrashPoints => crash_points(&arguments),
+        Task::Bugs { seeds } => bugs(&arguments, *seeds),
+    };
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
+    let mut summary = Summary::default();
+    let mut progress = Progress::new("seeds", count);
+    for seed in start..start.saturating_add(count) {
+        let outcome = run(&Plan::of_seed(seed, arguments.seeded, false));
+        summary.add(&outcome);
+        if let Some((at, violation)) = &outcome.failure {
+            progress.clear();
+            eprintln!(
+                "seed {seed} failed at t={at}: {violation}. Replay: cargo run -p sluice-sim -- --seed {seed}"
+            );
+            summary.failures.push((seed, violation.to_string()));
+            if summary.failures.len() >= arguments.failures_max {
+                break;
+            }
+        }
+        progress.step(summary.seeds);
+    }
+    progress.clear();
+    if summary.failures.is_empty() {
+        let turn = usize::try_from(start).unwrap_or(0) % STORIES_TURN;
+        let points = enumerate_with_progress(|at| at % STORIES_TURN == turn, arguments.seeded);
+        summary.crash_points(&points);
+    }
+    summary.print(arguments.json, count >= 1_000);
+    summary.has_failed(count >= 1_000)
+}
+
+fn enumerate_with_progress(chosen: impl Fn(usize) -> bool, seeded: Seeded) -> Enumeration {
+    let stories = (0..named().len()).filter(|at| chosen(*at)).count();
+    let mut progress = Progress::new("stories", stories as u64);
+    let points = enumerate(chosen, seeded, |so_far| progress.step(so_far.stories as u64));
+    progress.clear();
+    if let Some(failed) = &points.failed {
+        eprintln!("{failed}");
+    }
+    points
+}
+
+fn crash_points(arguments: &Arguments) -> bool {
+    let points = enumerate_with_progress(|_| true, arguments.seeded);
+    println!("stories                 {}", points.stories);
+    println!("crash points enumerated {}", points.points);
+    println!("steps                   {}", points.steps);
+    println!("invariants checked      {}", points.coverage.judged_total());
+    if points.failed.is_none() {
+        println!("{} crash points passed", points.points);
+    }
+    points.failed.is_some()
+}
+
+fn one(arguments: &Arguments, plan: &Plan, what: &str) -> bool {
+    let outcome: Report = run(plan);
+    if arguments.json {
+        println!("{}", report::one_as_json(&outcome));
+    } else {
+        print!("{}", outcome.trace);
+    }
+    match &outcome.failure {
+        Some((at, violation)) => println!("{what} failed at t={at}: {violation}"),
+        None => println!("{what} passed after {} steps at t={}", outcome.steps, outcome.ended),
+    }
+    outcome.failure.is_some()
+}
+
+fn find_story(name: &str) -> Result<Story, String> {
+    let stories = named();
+    if let Some(story) = stories.iter().find(|story| story.name == name) {
+        return Ok(story.clone());
+    }
+    let near: Vec<&str> = stories.iter().map(|story| story.name).filter(|it| it.contains(name)).collect();
+    match near.as_slice() {
+        [only] => stories.iter().find(|story| story.name == *only).cloned().ok_or_else(String::new),
+        [] => Err(format!("there is no story {name:?}; --stories lists them")),
+        several => Err(format!("{name:?} could be any of: {}", several.join("; "))),
+    }
+}
+
+fn bugs(arguments: &Arguments, seeds: u64) -> bool {
+    let mut caught = 0;
+    let mut rows = Vec::new();
+    let mut progress = Progress::new("bugs", sluice_sim::bugs::ALL.len() as u64);
+    for (at, bug) in sluice_sim::bugs::ALL.iter().enumerate() {
+        let row = sluice_sim::bugs::hunt(*bug, seeds);
+        caught += usize::from(row.by.is_some());
+        progress.clear();
+        if !arguments.json {
+            println!("{}", report::bug_row(&row));
+        }
+        rows.push(row);
+        progress.step(at as u64 + 1);
+    }
+    progress.clear();
+    if arguments.json {
+        println!("{}", report::bugs_as_json(&rows));
+    } else {
+        println!("caught {caught}/{}", rows.len());
+    }
+    caught < rows.len()
+}

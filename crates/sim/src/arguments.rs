@@ -1,0 +1,207 @@
+//! What the command line says.
+
+use sluice_model::seeded::{Bug, Seeded};
+use sluice_sim::world::CrashPoint;
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Task {
+    /// Many seeds.
+    Seeds {
+        /// The first.
+        start: u64,
+        /// How many.
+        count: u64,
+    },
+    /// One seed, with its trace.
+    Seed(u64),
+    /// One story, with its trace.
+    Story {
+        /// Its name, or a part of it.
+        name: String,
+        /// A crash on the way.
+        crash: Option<CrashPoint>,
+    },
+    /// The names of all stories.
+    Stories,
+    /// All crash points of all stories.
+    CrashPoints,
+    /// All seeded bugs.
+    Bugs {
+        /// How many seeds are tried for each.
+        seeds: u64,
+    },
+    /// The help text.
+    Help,
+}
+
+/// Everything the command line said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Arguments {
+    pub(crate) task: Task,
+    pub(crate) json: bool,
+    /// A bug planted by hand.
+    pub(crate) seeded: Seeded,
+    /// Failing seeds after which to stop.
+    pub(crate) failures_max: usize,
+}
+
+/// The help text.
+pub(crate) const HELP: &str = "\
+sluice-sim: the engine under faults, in virtual time
+
+Every seed is one run: users act on a fake cluster, faults strike Kubernetes, Azure and the
+process, and after every step the safety invariants S1-S14 are judged. Then the faults stop and
+everything must converge: L1-L8. The same seed is the same run, byte for byte.
+
+USAGE
+  cargo run --release -p sluice-sim -- [OPTIONS]
+
+WHAT TO RUN (the default is --seeds 200)
+  --seeds N          run N seeds, and the crash points of some stories
+  --start N          begin with seed N (default 0)
+  --seed N           run one seed and print its trace
+  --story NAME       run one named story and print its trace; a part of the name will do
+    --crash SIDE:N   and crash at its N-th external call; SIDE is 'before' or 'after'
+  --stories          list the named stories
+  --crash-points     crash before and after every external call of every story
+  --bugs             plant every seeded bug and say what catches it
+    --bug-seeds N    seeds to try for each (default 400)
+
+HOW
+  --bug NAME         plant one seeded bug, to see what it does
+  --failures N       go on until N seeds have failed (default 1)
+  --output json      for machines
+  --help             this
+
+EXAMPLES
+  cargo run --release -p sluice-sim -- --seeds 2000
+  cargo run -p sluice-sim -- --seed 8841
+  cargo run -p sluice-sim -- --story 'three rapid edits'
+
+EXIT CODES
+  0 all is well   1 something did not hold   2 the command line makes no sense
+";
+
+/// Reads the command line.
+pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, String> {
+    let mut words = words;
+    let (mut start, mut count, mut seed, mut story, mut crash) = (None, None, None, None, None);
+    let (mut bug_seeds, mut failures_max) = (None, None);
+    let (mut json, mut seeded) = (false, Seeded::NONE);
+    let mut modes: Vec<(&str, Task)> = Vec::new();
+    while let Some(word) = words.next() {
+        let (name, mut inline) = match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word.clone(), None),
+        };
+        let mut value = || {
+            inline.take().or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value"))
+        };
+        match name.as_str() {
+            "--help" | "-h" => modes.push(("--help", Task::Help)),
+            "--seeds" => count = Some(number(&name, &value()?)?),
+            "--start" => start = Some(number(&name, &value()?)?),
+            "--seed" => seed = Some(number(&name, &value()?)?),
+            "--story" => story = Some(value()?),
+            "--crash" => crash = Some(crash_point(&value()?)?),
+            "--stories" => modes.push(("--stories", Task::Stories)),
+            "--crash-points" => modes.push(("--crash-points", Task::CrashPoints)),
+            "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
+            "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
+            "--bug" => seeded = Seeded::with(bug(&value()?)?),
+            "--failures" => failures_max = Some(number(&name, &value()?)?),
+            "--output" => match value()?.as_str() {
+                "json" => json = true,
+                "text" => json = false,
+                other => return Err(format!("--output is 'json' or 'text', not {other:?}")),
+            },
+            _ => return Err(format!("unknown argument {word:?}")),
+        }
+        if let Some(left) = inline {
+            return Err(format!("{name} takes no value, but was given {left:?}"));
+        }
+    }
+    if let Some(seed) = seed {
+        modes.push(("--seed", Task::Seed(seed)));
+    }
+    if let Some(name) = story {
+        modes.push(("--story", Task::Story { name, crash: crash.take() }));
+    }
+    if crash.is_some() {
+        return Err("--crash needs --story".into());
+    }
+    if count.is_some() || start.is_some() {
+        let task = Task::Seeds { start: start.unwrap_or(0), count: count.unwrap_or(200) };
+        modes.push(("--seeds", task));
+    }
+    let task = match modes.as_slice() {
+        [] => Task::Seeds { start: 0, count: 200 },
+        [(_, Task::Bugs { .. })] => Task::Bugs { seeds: bug_seeds.take().unwrap_or(400) },
+        [(_, task)] => task.clone(),
+        [.., (_, Task::Help)] | [(_, Task::Help), ..] => Task::Help,
+        [(one, _), (other, _), ..] => return Err(format!("{one} and {other} do not go together")),
+    };
+    if bug_seeds.is_some() {
+        return Err("--bug-seeds needs --bugs".into());
+    }
+    let failures_max = usize::try_from(failures_max.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
+    Ok(Arguments { task, json, seeded, failures_max })
+}
+
+fn number(name: &str, text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{name} needs a number, not {text:?}"))
+}
+
+fn crash_point(text: &str) -> Result<CrashPoint, String> {
+    let bad = || format!("--crash is 'before:N' or 'after:N', not {text:?}");
+    let (side, call) = text.split_once(':').ok_or_else(bad)?;
+    let after = match side {
+        "before" => false,
+        "after" => true,
+        _ => return Err(bad()),
+    };
+    Ok(CrashPoint { call: call.parse().map_err(|_| bad())?, after })
+}
+
+fn bug(text: &str) -> Result<Bug, String> {
+    let found = sluice_sim::bugs::ALL.iter().find(|bug| format!("{bug:?}").eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| format!("there is no bug {text:?}; --bugs names them all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(line: &str) -> Result<Task, String> {
+        parse(line.split_whitespace().map(str::to_owned)).map(|arguments| arguments.task)
+    }
+
+    #[test]
+    fn the_command_line_says_what_to_run() {
+        assert_eq!(task(""), Ok(Task::Seeds { start: 0, count: 200 }));
+        assert_eq!(task("--seeds 5 --start=7"), Ok(Task::Seeds { start: 7, count: 5 }));
+        assert_eq!(task("--seed 8841"), Ok(Task::Seed(8841)));
+        assert_eq!(task("--bugs"), Ok(Task::Bugs { seeds: 400 }));
+        let crash = Some(CrashPoint { call: 12, after: true });
+        assert_eq!(task("--story web --crash after:12"), Ok(Task::Story { name: "web".into(), crash }));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_reason() {
+        for (line, word) in [
+            ("--sed 1", "unknown argument"),
+            ("--seed", "needs a value"),
+            ("--seed x", "needs a number"),
+            ("--seed 1 --bugs", "do not go together"),
+            ("--crash before:1", "needs --story"),
+            ("--story a --crash now", "before:N"),
+            ("--output xml", "json"),
+            ("--bug Nothing", "no bug"),
+            ("--bugs=1", "takes no value"),
+        ] {
+            let problem = task(line).unwrap_err();
+            assert!(problem.contains(word), "{line}: {problem}");
+        }
+    }
+}

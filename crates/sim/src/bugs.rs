@@ -1,0 +1,119 @@
+//! The proof that the tests bite: every seeded bug must be caught.
+//!
+//! Each bug is planted by itself. Then the named stories are run, then seeds, then the crash points
+//! of the stories, until something does not hold. A bug that simulation cannot see is listed with
+//! the unit test that sees it.
+
+use sluice_model::seeded::{Bug, Seeded};
+
+use crate::cluster::stories::named;
+use crate::crash_points::enumerate;
+use crate::run::{Plan, run};
+
+/// Bugs that only a unit test can see: the test, and why simulation cannot.
+const BY_UNIT_TEST: &[(Bug, &str, &str)] = &[];
+
+/// Every seeded bug, in the order of the model.
+pub const ALL: &[Bug] = &[
+    Bug::DropTrigger,
+    Bug::ForgetUidCheck,
+    Bug::DeleteWithoutDrain,
+    Bug::FinalizerBeforeGone,
+    Bug::PublishBeforeRegistered,
+    Bug::DeleteWithoutTagCheck,
+    Bug::GiveUpAfterThree,
+    Bug::ParkForever,
+    Bug::TrustFailedList,
+    Bug::TrustStaleList,
+    Bug::SkipConfirmGone,
+    Bug::OrphanAtFirstSight,
+    Bug::ForgetNewSpec,
+    Bug::ActBeforeListing,
+    Bug::SkipFinalizer,
+    Bug::NoBrake,
+    Bug::RewriteOnAdopt,
+    Bug::ForgetStatus,
+    Bug::ReviveInTeardown,
+    Bug::UnregisterFirst,
+    Bug::LeavePublicIp,
+    Bug::NoDriftSweep,
+    Bug::LastSliceWins,
+    Bug::CountPods,
+    Bug::FailureIsSuccess,
+    Bug::UnknownIsFailure,
+    Bug::GateForgetsInFlight,
+    Bug::NodeMoveForgetsOld,
+    Bug::NoBisect,
+    Bug::NoPromotion,
+    Bug::LateDeleteTakesAddress,
+    Bug::CountTerminating,
+    Bug::PollOkIsSuccess,
+    Bug::PostOkIsSuccess,
+    Bug::IgnoreRetryAfter,
+    Bug::NoBudget,
+    Bug::EmptyPageEndsList,
+    Bug::TwiceInOneCommit,
+    Bug::LostIsSuccess,
+    Bug::SendAfterLease,
+];
+
+/// How one bug was caught.
+#[derive(Clone, Debug)]
+pub struct Catch {
+    /// The bug.
+    pub bug: Bug,
+    /// The invariant that caught it and the sentence it said; `None` if nothing did.
+    pub by: Option<(String, String)>,
+    /// The story, seed or crash point.
+    pub at: String,
+    /// A unit test caught it, not simulation.
+    pub by_unit_test: bool,
+}
+
+/// Plants one bug and looks for it, in at most so many seeds.
+pub fn hunt(bug: Bug, seeds: u64) -> Catch {
+    let seeded = Seeded::with(bug);
+    if let Some((_, test, why)) = BY_UNIT_TEST.iter().find(|(one, ..)| *one == bug) {
+        let by = Some((format!("unit test {test}"), (*why).to_owned()));
+        return Catch { bug, by, at: String::new(), by_unit_test: true };
+    }
+    let caught = |violation: &crate::names::Violation, at: String| Catch {
+        bug,
+        by: Some((violation.code().to_owned(), violation.what.clone())),
+        at,
+        by_unit_test: false,
+    };
+    for story in named() {
+        let report = run(&Plan::of_story(&story, seeded, false, None));
+        if let Some((_, violation)) = &report.failure {
+            return caught(violation, format!("story {:?}", story.name));
+        }
+    }
+    for seed in 0..seeds {
+        let report = run(&Plan::of_seed(seed, seeded, false));
+        if let Some((_, violation)) = &report.failure {
+            return caught(violation, format!("seed {seed}"));
+        }
+    }
+    let enumeration = enumerate(|at| at % 4 == 0, seeded, |_| {});
+    if let Some(failed) = &enumeration.failed
+        && let Some((_, violation)) = &failed.report.failure
+    {
+        return caught(violation, format!("crash points of {:?}", failed.story));
+    }
+    Catch { bug, by: None, at: String::new(), by_unit_test: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_listed_twice_and_few_are_left_to_unit_tests() {
+        let distinct: std::collections::BTreeSet<Bug> = ALL.iter().copied().collect();
+        assert_eq!(distinct.len(), ALL.len());
+        assert_eq!(ALL.last(), Some(&Bug::SendAfterLease));
+        assert_eq!(ALL.len(), Bug::SendAfterLease as usize + 1);
+        assert!(BY_UNIT_TEST.len() <= 5);
+    }
+}

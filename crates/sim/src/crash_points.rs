@@ -1,0 +1,95 @@
+//! P1, enumerated: a crash before and after every external call of every named story.
+//!
+//! Each story is run once to count its calls to Azure and to Kubernetes, polls and pages included.
+//! Then it is run again for every call, with the process dying right before it or right after it
+//! has left, and each of those runs must keep S1-S14 and end well.
+
+use sluice_model::seeded::Seeded;
+
+use crate::cluster::stories::{Story, named};
+use crate::coverage::Coverage;
+use crate::run::{Plan, Report, run};
+use crate::world::CrashPoint;
+
+/// A crash point at which something did not hold.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The story.
+    pub story: &'static str,
+    /// The crash; `None` when the story fails without one.
+    pub crash: Option<CrashPoint>,
+    /// The run.
+    pub report: Report,
+}
+
+impl core::fmt::Display for Failed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (at, what) = match &self.report.failure {
+            Some((at, violation)) => (*at, violation.to_string()),
+            None => (self.report.ended, "nothing".into()),
+        };
+        write!(f, "story {:?} failed at t={at}: {what}. Replay: cargo run -p sluice-sim -- --story {:?}", self.story, self.story)?;
+        match self.crash {
+            Some(crash) => {
+                let side = if crash.after { "after" } else { "before" };
+                write!(f, " --crash {side}:{}", crash.call)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What came of an enumeration.
+#[derive(Clone, Debug, Default)]
+pub struct Enumeration {
+    /// Stories run.
+    pub stories: usize,
+    /// Crash points tried.
+    pub points: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// What was exercised.
+    pub coverage: Coverage,
+    /// The first crash point that failed.
+    pub failed: Option<Failed>,
+}
+
+/// Every crash point of the chosen stories; stops at the first that fails. `watch` is told after every story.
+pub fn enumerate(
+    chosen: impl Fn(usize) -> bool,
+    seeded: Seeded,
+    mut watch: impl FnMut(&Enumeration),
+) -> Enumeration {
+    let mut all = Enumeration::default();
+    for (_, story) in named().iter().enumerate().filter(|(at, _)| chosen(*at)) {
+        if let Some(failed) = enumerate_story(story, seeded, &mut all) {
+            all.failed = Some(failed);
+            return all;
+        }
+        watch(&all);
+    }
+    all
+}
+
+fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Option<Failed> {
+    let mut try_one = |crash: Option<CrashPoint>| -> Result<u64, Failed> {
+        let report = run(&Plan::of_story(story, seeded, false, crash));
+        all.steps += report.steps;
+        all.coverage.add(&report.coverage);
+        if report.failure.is_some() {
+            return Err(Failed { story: story.name, crash, report });
+        }
+        all.points += u64::from(crash.is_some());
+        Ok(report.external_calls)
+    };
+    let result = (|| {
+        let calls = try_one(None)?;
+        for call in 0..calls {
+            try_one(Some(CrashPoint { call, after: false }))?;
+            try_one(Some(CrashPoint { call, after: true }))?;
+        }
+        Ok(())
+    })();
+    all.stories += 1;
+    result.err()
+}

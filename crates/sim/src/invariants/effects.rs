@@ -1,0 +1,165 @@
+//! Judges what an engine asks for, at the moment it asks: S7, S8, S13.
+
+use sluice_model::effect::Action;
+use sluice_model::names::Scope;
+use sluice_model::plan::{Intent, Subject};
+use sluice_model::{Effect, EgressName, ServiceKey};
+use sluice_engine::ServiceView;
+
+use super::deeds::Deed;
+use super::{Book, Tally};
+use crate::cluster::Cluster;
+use crate::names::{Invariant, Violation};
+
+pub(super) fn judge(
+    scope: &Scope,
+    book: &mut Book,
+    effect: &Effect,
+    cluster: &Cluster,
+    tally: &mut Tally<'_>,
+) -> Result<(), Violation> {
+    match &effect.action {
+        Action::RunPlan(plan) => {
+            let Subject::Service(key) = &plan.subject else { return Ok(()) };
+            match plan.intent {
+                Intent::Deprovision => {
+                    if !book.teardown.contains(key) {
+                        tally.judged(Invariant::S7);
+                        s7_unwanted(book, key, cluster)?;
+                        s7_brake(book, key)?;
+                    }
+                    book.teardown.insert(key.clone());
+                }
+                Intent::Provision | Intent::Update => {
+                    book.teardown.remove(key);
+                }
+                Intent::Inspect => {}
+            }
+        }
+        Action::SyncLocations(updates) => {
+            for update in updates {
+                for entry in &update.addresses {
+                    tally.judged(Invariant::S8);
+                    s8_owner_keeps_its_address(scope, book, entry.address, &entry.services)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// **S7**: a failed, partial or stale list deletes nothing.
+///
+/// Judged when a teardown is first asked for. A Service must be unwanted in the cluster's own
+/// truth, or must have said so itself to this process (deleting, or not selected). An egress must
+/// have no unfinished pod among those this process was told of, or none in the truth. Excused: a
+/// teardown that has begun goes on whatever happens.
+fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), Violation> {
+    match key {
+        ServiceKey::Inbound(uid) => {
+            let wanted = cluster.services().any(|service| {
+                service.meta.uid == *uid
+                    && service.body.is_ours()
+                    && service.meta.deletion_seconds.is_none()
+            });
+            let said_so = book
+                .seen
+                .service_of(*uid)
+                .is_some_and(|service| service.deleting || !service.selected);
+            if wanted && !said_so {
+                let text = format!("the teardown of {key} is begun, which exists and is wanted");
+                return Err(Violation::of(Invariant::S7, text));
+            }
+        }
+        ServiceKey::Outbound(egress) => {
+            if !egress.is_default() && book.seen.pods_of(egress, book.egress_namespaces.as_deref()) > 0 {
+                let text = format!("the teardown of {key} is begun, which has pods");
+                return Err(Violation::of(Invariant::S13, text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// **S7**, all at once: the teardown of many services that were found unwanted by comparison is held.
+///
+/// Counted are services that this process never saw wanted: it found them in Azure and nobody
+/// asked for them. More than five of them, and more than a tenth of all that Azure has told it of,
+/// may go only with the operator's consent. One by one, by their own deletion, they may always go.
+fn s7_brake(book: &mut Book, key: &ServiceKey) -> Result<(), Violation> {
+    if book.mass_deletion_allowed || book.seen.was_ever_wanted(key) {
+        return Ok(());
+    }
+    book.found_unwanted.insert(key.clone());
+    let limit = 5.max(book.ledger.registrations_told() / 10);
+    if book.found_unwanted.len() > limit {
+        let text = format!("{} services go at once that nobody deleted", book.found_unwanted.len());
+        return Err(Violation::of(Invariant::S7, text));
+    }
+    Ok(())
+}
+
+/// **S7**, on the wire: nothing is taken away that no plan of this process wanted to take away.
+pub(super) fn s7_planned(book: &Book, deed: &Deed) -> Result<(), Violation> {
+    match &deed.key {
+        Some(key) if book.teardown.contains(key) => Ok(()),
+        Some(key) => {
+            Err(Violation::of(Invariant::S7, format!("{:?} of {key} belongs to no teardown", deed.kind)))
+        }
+        None => {
+            let text = format!("{:?} of {}, which has no name of ours", deed.kind, deed.target.name());
+            Err(Violation::of(Invariant::S7, text))
+        }
+    }
+}
+
+/// **S8**: every event of a pod is fenced by its UID, so an address follows its newest living owner.
+///
+/// Judged on what is about to be sent: the egress named with an address must be the one whose pod
+/// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
+/// name is not judged here (the egress may not be ready); that is L1.
+fn s8_owner_keeps_its_address(
+    _scope: &Scope,
+    book: &Book,
+    address: core::net::IpAddr,
+    services: &[std::sync::Arc<str>],
+) -> Result<(), Violation> {
+    let named: Vec<EgressName> = services
+        .iter()
+        .filter_map(|name| match ServiceKey::from_identity(name) {
+            Some(ServiceKey::Outbound(egress)) => Some(egress),
+            _ => None,
+        })
+        .collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let owner = book.seen.egress_of_address(address);
+    if named.len() > 1 || named.first() != owner.as_ref() {
+        let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
+        let text = format!("{address} is sent for {named:?} and belongs to {owner}");
+        return Err(Violation::of(Invariant::S8, text));
+    }
+    Ok(())
+}
+
+/// **S13**: the set of an egress's pods is exact.
+///
+/// Judged after every step against the pods that this process was told of, kept as a plain map by
+/// UID: the engine wants an egress exactly while an unfinished pod names it. Not judged while
+/// egresses linger or when there are more names than allowed.
+pub(super) fn s13_exact(book: &Book, egress: &EgressName, view: &ServiceView) -> Result<(), Violation> {
+    let pods = book.seen.pods_of(egress, book.egress_namespaces.as_deref());
+    let asked = book.seen.is_asked_for(egress);
+    if view.wanted != (pods > 0 || asked) || view.pods != pods {
+        let text = format!(
+            "egress {egress} has {pods} pods and is {}; the engine counts {} and {} it",
+            if asked { "asked for" } else { "not asked for" },
+            view.pods,
+            if view.wanted { "wants" } else { "does not want" }
+        );
+        return Err(Violation::of(Invariant::S13, text));
+    }
+    Ok(())
+}

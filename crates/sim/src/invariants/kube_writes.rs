@@ -1,0 +1,94 @@
+//! Judges writes to Kubernetes and what is shown to people: S4, S8, S9, S14.
+
+use sluice_engine::ServiceView;
+use sluice_model::names::Scope;
+use sluice_model::{Family, ServiceKey, Time};
+
+use super::ledger::Told;
+use super::requests::all_gone;
+use super::{Book, Tally};
+use crate::cluster::{Cluster, KubeWrite};
+use crate::names::{Invariant, Violation};
+
+pub(super) fn judge(
+    scope: &Scope,
+    book: &Book,
+    now: Time,
+    fence: Option<Time>,
+    write: &KubeWrite,
+    tally: &mut Tally<'_>,
+) -> Result<(), Violation> {
+    tally.judged(Invariant::S9);
+    if fence.is_none_or(|fence| now > fence) {
+        return Err(Violation::of(Invariant::S9, "Kubernetes is written without the lease"));
+    }
+    let key = ServiceKey::Inbound(write.object().uid);
+    match write {
+        KubeWrite::RemoveFinalizer(_) => {
+            tally.judged(Invariant::S4);
+            s4_proven_gone(scope, book, &key)
+        }
+        KubeWrite::WriteStatus { ingress: Some(ip), .. } => {
+            tally.judged(Invariant::S14);
+            s14_registered(scope, book, &key, *ip)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// **S4**: our finalizer goes only after Azure's side is proven gone.
+///
+/// Violated when, by what Azure has told this leader, the registration, the load balancer or the
+/// public IP may still be there and be ours. That it never goes from an object with another UID is
+/// judged when the write lands (S8).
+fn s4_proven_gone(scope: &Scope, book: &Book, key: &ServiceKey) -> Result<(), Violation> {
+    all_gone(scope, &book.ledger, key)
+        .map_err(|why| Violation::of(Invariant::S4, format!("the finalizer of {key} goes although {why}")))
+}
+
+/// **S14**: status is honest: an IP is published only when its service is registered.
+///
+/// Violated when this leader has not been told that the service is registered with its pool, or
+/// that its public IP has this address.
+fn s14_registered(
+    scope: &Scope,
+    book: &Book,
+    key: &ServiceKey,
+    ip: core::net::IpAddr,
+) -> Result<(), Violation> {
+    let registered = match book.ledger.registration_before_write(&key.identity()) {
+        Told::Present(face) => !face.cleared,
+        _ => false,
+    };
+    let address = match book.ledger.resource_before_write(&scope.public_ip_id(key, Family::V4)) {
+        Told::Present(face) => face.address,
+        _ => None,
+    };
+    if !registered || address != Some(ip) {
+        let text = format!("{ip} is published for {key}: registered {registered}, its address {address:?}");
+        return Err(Violation::of(Invariant::S14, text));
+    }
+    Ok(())
+}
+
+/// **S14**: parked means a visible reason.
+pub(super) fn s14_parked_says_why(view: &ServiceView) -> Result<(), Violation> {
+    let silent = view.hold.as_ref().is_some_and(|hold| hold.parked && hold.text.trim().is_empty())
+        || view.invalid.as_ref().is_some_and(|(_, text)| text.trim().is_empty());
+    if silent {
+        return Err(Violation::of(Invariant::S14, format!("{} is held and does not say why", view.key)));
+    }
+    Ok(())
+}
+
+/// **S8**: a write that lands changes only the incarnation that it names.
+pub(super) fn s8_fenced(write: &KubeWrite, before: &Cluster, after: &Cluster) -> Result<(), Violation> {
+    let object = write.object();
+    let (was, is) = (before.service(&object.name), after.service(&object.name));
+    let other = was.is_some_and(|service| service.meta.uid != object.uid);
+    if other && was != is {
+        let text = format!("a write for {} changed another object of that name", object.name);
+        return Err(Violation::of(Invariant::S8, text));
+    }
+    Ok(())
+}

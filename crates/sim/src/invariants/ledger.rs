@@ -1,0 +1,653 @@
+//! What Azure has answered to one leader, written down by somebody who is not the leader.
+//!
+//! Safety is judged against this and not against Azure's own state: a leader cannot know of a
+//! request that its dead predecessor sent and that lands only now. The ledger sees every request
+//! at the moment it is begun and every answer at the moment it arrives, and keeps, per resource,
+//! registration and address, what the leader has been told. It shares no code with the engine's
+//! own records, so that the two can disagree.
+//!
+//! ```text
+//! write begun  ──▶ Unsure ──▶ confirmed: the new state      refused: back to what was told before
+//!                        └──▶ no answer: stays Unsure until a read or a listing tells
+//! ```
+//!
+//! A read that was begun before the last write of a resource had settled tells nothing, and one
+//! that contradicts a confirmed write within 30 s is taken for a lagging one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use core::time::Duration;
+
+use sluice_model::Time;
+use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, ServiceRequest, Tags};
+use sluice_model::call::{Answer, Body, Method, OperationState, Page, Payload, Reply, Request};
+use sluice_model::effect::Listable;
+use sluice_model::failure::{Failure, FailureClass};
+
+/// How long a read may contradict a confirmed write and still be taken for a lagging one.
+const LAG_TRUST: Duration = Duration::from_secs(30);
+
+/// What was told about one thing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Told {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// It is not there.
+    Absent,
+    /// It is there.
+    Present(Face),
+    /// A write was begun and nobody knows how it ended.
+    Unsure,
+}
+
+/// The part of a resource or registration that judgements need.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Face {
+    /// Its tags; empty for registrations.
+    pub tags: Tags,
+    /// The address of a public IP.
+    pub address: Option<IpAddr>,
+    /// A registration that refers to nothing any more.
+    pub cleared: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Fact {
+    told: Told,
+    before: Told,
+    touched_seq: u64,
+    settled_at: Time,
+    confirmed: bool,
+    in_flight: bool,
+}
+
+impl Fact {
+    fn before_write(&self) -> &Told {
+        if self.in_flight || self.told == Told::Unsure { &self.before } else { &self.told }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Sent {
+    request: Request,
+    seq: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Mapping {
+    /// Every service that the address may be mapped to.
+    services: BTreeSet<Arc<str>>,
+    before: BTreeSet<Arc<str>>,
+    touched_seq: u64,
+    in_flight: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Listing {
+    began_seq: u64,
+    resources: Vec<(ArmId, Face)>,
+    registrations: Vec<(Arc<str>, Face)>,
+    locations: Vec<(IpAddr, IpAddr, BTreeSet<Arc<str>>)>,
+}
+
+/// The book of one process, from its start to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    seq: u64,
+    calls: BTreeMap<u64, Sent>,
+    operations: BTreeMap<ArmId, Sent>,
+    watched: BTreeMap<ArmId, Sent>,
+    resources: BTreeMap<ArmId, Fact>,
+    registrations: BTreeMap<Arc<str>, Fact>,
+    mappings: BTreeMap<(IpAddr, IpAddr), Mapping>,
+    listings: BTreeMap<ArmId, Listing>,
+    listed: BTreeSet<Listable>,
+    gateway_read: bool,
+    subnet_read: bool,
+}
+
+impl Ledger {
+    /// A request is begun.
+    pub fn sent(&mut self, call: u64, request: &Request) {
+        self.seq += 1;
+        let seq = self.seq;
+        match request.method {
+            Method::Put | Method::PatchTags | Method::Delete => {
+                begin(self.resource_fact(&request.target), seq);
+            }
+            Method::UpdateServices => {
+                for entry in services_of(request) {
+                    begin(self.registration_fact(&entry.service.name), seq);
+                }
+            }
+            Method::UpdateLocations => self.locations_sent(locations_of(request), seq),
+            Method::List if request.page.is_none() => {
+                let listing = Listing {
+                    began_seq: seq,
+                    resources: Vec::new(),
+                    registrations: Vec::new(),
+                    locations: Vec::new(),
+                };
+                self.listings.insert(request.target.clone(), listing);
+            }
+            Method::Get | Method::List | Method::Poll => {}
+        }
+        self.calls.insert(call, Sent { request: request.clone(), seq });
+    }
+
+    /// An answer, or the news that there is none, has reached the leader.
+    pub fn answered(&mut self, now: Time, call: u64, reply: &Reply) {
+        let Some(sent) = self.calls.remove(&call) else { return };
+        self.seq += 1;
+        let failure = Failure::in_reply(reply);
+        match sent.request.method {
+            Method::Get => self.got(now, &sent, reply, failure.as_ref()),
+            Method::List => self.page(now, &sent, reply, failure.as_ref()),
+            Method::Poll => self.polled(now, &sent, reply, failure.as_ref()),
+            _ => {
+                if let Some(failure) = failure {
+                    return self.write_failed(now, &sent.request, &failure);
+                }
+                let Reply::Answered(answer) = reply else { return };
+                if !runs_on(answer) {
+                    return self.write_confirmed(now, &sent.request, Some(&answer.payload));
+                }
+                match &answer.operation {
+                    Some(operation) => self.operations.insert(operation.clone(), sent),
+                    // Without an operation the resource itself is looked at until it says how it went.
+                    None => self.watched.insert(sent.request.target.clone(), sent),
+                };
+            }
+        }
+    }
+
+    /// What the leader has been told about a resource; one that no whole listing showed is absent.
+    pub fn resource(&self, id: &ArmId) -> &Told {
+        self.resources.get(id).map_or(self.unlisted(kind_of_resource(id)), |fact| &fact.told)
+    }
+
+    /// What it had been told before the write that is in flight or unanswered.
+    pub fn resource_before_write(&self, id: &ArmId) -> &Told {
+        self.resources.get(id).map_or(self.unlisted(kind_of_resource(id)), Fact::before_write)
+    }
+
+    /// What the leader has been told about a registration.
+    pub fn registration(&self, name: &str) -> &Told {
+        let unlisted = self.unlisted(Some(Listable::Registrations));
+        self.registrations.get(name).map_or(unlisted, |fact| &fact.told)
+    }
+
+    /// What it had been told about a registration before the write that is in flight or unanswered.
+    pub fn registration_before_write(&self, name: &str) -> &Told {
+        let unlisted = self.unlisted(Some(Listable::Registrations));
+        self.registrations.get(name).map_or(unlisted, Fact::before_write)
+    }
+
+    fn unlisted(&self, kind: Option<Listable>) -> &'static Told {
+        match kind {
+            Some(kind) if self.has_listed(kind) => &Told::Absent,
+            _ => &Told::Nothing,
+        }
+    }
+
+    fn resource_fact(&mut self, id: &ArmId) -> &mut Fact {
+        let told = self.unlisted(kind_of_resource(id)).clone();
+        self.resources.entry(id.clone()).or_insert_with(|| Fact { told, ..Fact::default() })
+    }
+
+    fn registration_fact(&mut self, name: &str) -> &mut Fact {
+        let told = self.unlisted(Some(Listable::Registrations)).clone();
+        self.registrations.entry(lower(name)).or_insert_with(|| Fact { told, ..Fact::default() })
+    }
+
+    /// The addresses that, for all that the leader knows, may be mapped to a service.
+    pub fn mapped_to<'a>(&'a self, service: &'a str) -> impl Iterator<Item = (IpAddr, IpAddr)> + 'a {
+        self.mappings
+            .iter()
+            .filter(move |(_, mapping)| mapping.services.iter().any(|name| **name == *service))
+            .map(|(place, _)| *place)
+    }
+
+    /// Whether a whole listing of this kind has been answered.
+    pub fn has_listed(&self, what: Listable) -> bool {
+        match what {
+            Listable::Foundation => self.gateway_read && self.subnet_read,
+            other => self.listed.contains(&other),
+        }
+    }
+
+    /// How many registrations the leader has been told of.
+    pub fn registrations_told(&self) -> usize {
+        self.registrations.values().filter(|fact| matches!(fact.told, Told::Present(_) | Told::Unsure)).count()
+    }
+
+    /// The request behind a call that has not been answered.
+    pub fn open_call(&self, call: u64) -> Option<&Request> {
+        self.calls.get(&call).map(|sent| &sent.request)
+    }
+
+    fn locations_sent(&mut self, updates: &[LocationUpdate], seq: u64) {
+        for update in updates {
+            // A location that is replaced or removed touches addresses that the request does not name.
+            if update.full || update.addresses.is_empty() {
+                for ((location, _), mapping) in &mut self.mappings {
+                    if *location == update.location {
+                        begin_mapping(mapping, seq);
+                    }
+                }
+            }
+            for address in &update.addresses {
+                let mapping = self.mappings.entry((update.location, address.address)).or_default();
+                begin_mapping(mapping, seq);
+                mapping.services.extend(address.services.iter().cloned());
+            }
+        }
+    }
+
+    fn locations_ended(&mut self, updates: &[LocationUpdate], end: Option<FailureClass>) {
+        let seq = self.seq;
+        for update in updates {
+            let named: BTreeMap<IpAddr, &Vec<Arc<str>>> =
+                update.addresses.iter().map(|entry| (entry.address, &entry.services)).collect();
+            let whole = update.full || update.addresses.is_empty();
+            for ((location, address), mapping) in &mut self.mappings {
+                let services = named.get(address);
+                if *location != update.location || (services.is_none() && !whole) {
+                    continue;
+                }
+                mapping.touched_seq = seq;
+                mapping.in_flight = false;
+                match end {
+                    None => {
+                        mapping.services =
+                            services.map_or_else(BTreeSet::new, |list| list.iter().cloned().collect());
+                    }
+                    Some(FailureClass::Unknown) => {}
+                    Some(_) => mapping.services = mapping.before.clone(),
+                }
+            }
+        }
+        self.mappings.retain(|_, mapping| mapping.in_flight || !mapping.services.is_empty());
+    }
+
+    fn write_failed(&mut self, now: Time, request: &Request, failure: &Failure) {
+        let seq = self.seq;
+        let gone = request.method == Method::Delete && failure.class == FailureClass::NotFound;
+        if gone {
+            return self.write_confirmed(now, request, None);
+        }
+        let end = |fact: &mut Fact| {
+            fact.touched_seq = seq;
+            fact.settled_at = now;
+            fact.in_flight = false;
+            if failure.class == FailureClass::Unknown {
+                fact.told = Told::Unsure;
+                fact.confirmed = false;
+            } else {
+                fact.told = fact.before.clone();
+            }
+        };
+        match request.method {
+            Method::UpdateServices => {
+                for entry in services_of(request) {
+                    end(self.registration_fact(&entry.service.name));
+                }
+            }
+            Method::UpdateLocations => self.locations_ended(locations_of(request), Some(failure.class)),
+            _ => end(self.resource_fact(&request.target)),
+        }
+    }
+
+    fn write_confirmed(&mut self, now: Time, request: &Request, payload: Option<&Payload>) {
+        let seq = self.seq;
+        let confirm = |fact: &mut Fact, told: Told| {
+            fact.told = told;
+            fact.touched_seq = seq;
+            fact.settled_at = now;
+            fact.confirmed = true;
+            fact.in_flight = false;
+        };
+        match request.method {
+            Method::Delete => {
+                confirm(self.resource_fact(&request.target), Told::Absent);
+            }
+            Method::UpdateServices => {
+                for entry in services_of(request) {
+                    let fact = self.registration_fact(&entry.service.name);
+                    confirm(fact, told_of_service_request(entry));
+                }
+            }
+            Method::UpdateLocations => self.locations_ended(locations_of(request), None),
+            _ => {
+                let fact = self.resource_fact(&request.target);
+                let mut face = payload.and_then(face_of_payload).unwrap_or_else(|| match &fact.before {
+                    Told::Present(face) => face.clone(),
+                    _ => Face::default(),
+                });
+                if let Some(tags) = tags_of_body(&request.body) {
+                    face.tags = tags.clone();
+                }
+                confirm(fact, Told::Present(face));
+            }
+        }
+    }
+
+    fn polled(&mut self, now: Time, sent: &Sent, reply: &Reply, failure: Option<&Failure>) {
+        let operation = &sent.request.target;
+        let Reply::Answered(answer) = reply else { return };
+        match &answer.payload {
+            Payload::Operation(OperationState::Succeeded) => {
+                if let Some(write) = self.operations.remove(operation) {
+                    self.write_confirmed(now, &write.request, None);
+                }
+            }
+            Payload::Operation(OperationState::Failed(_) | OperationState::Canceled(_)) => {
+                let Some(write) = self.operations.remove(operation) else { return };
+                // A failed operation on a resource leaves it in whatever state; on the gateway it changes nothing.
+                let mut failure =
+                    failure.cloned().unwrap_or_else(|| Failure::of(FailureClass::Transient, "Failed", ""));
+                if matches!(write.request.method, Method::Put | Method::Delete | Method::PatchTags) {
+                    failure.class = FailureClass::Unknown;
+                }
+                self.write_failed(now, &write.request, &failure);
+            }
+            _ => {}
+        }
+    }
+
+    fn got(&mut self, now: Time, sent: &Sent, reply: &Reply, failure: Option<&Failure>) {
+        let target = &sent.request.target;
+        if let Some(write) = self.watched.remove(target) {
+            match (failure, reply) {
+                (None, Reply::Answered(answer)) if write.request.method != Method::Delete => {
+                    match provisioning_of(&answer.payload) {
+                        Some(Provisioning::Succeeded) => {
+                            self.write_confirmed(now, &write.request, Some(&answer.payload));
+                        }
+                        Some(Provisioning::Failed) => {
+                            let failure = Failure::of(FailureClass::Unknown, "Failed", "");
+                            self.write_failed(now, &write.request, &failure);
+                        }
+                        _ => {
+                            self.watched.insert(target.clone(), write);
+                        }
+                    }
+                }
+                (Some(failure), _) if failure.class == FailureClass::NotFound => {
+                    self.write_failed(now, &write.request, failure);
+                }
+                _ => {
+                    self.watched.insert(target.clone(), write);
+                }
+            }
+            return;
+        }
+        let told = match (failure, reply) {
+            (None, Reply::Answered(answer)) => match face_of_payload(&answer.payload) {
+                Some(face) => Told::Present(face),
+                None => return,
+            },
+            (Some(failure), _) if failure.class == FailureClass::NotFound => Told::Absent,
+            _ => return,
+        };
+        if target.segment("subnets").is_some() {
+            self.subnet_read = true;
+        } else if target.segment("serviceGateways").is_some() {
+            self.gateway_read = true;
+            if told == Told::Absent {
+                self.gateway_absent(now, sent.seq);
+            }
+        }
+        learn(self.resources.entry(target.clone()).or_default(), now, sent.seq, told);
+    }
+
+    /// No gateway: no registrations and no addresses either.
+    fn gateway_absent(&mut self, now: Time, seq: u64) {
+        for fact in self.registrations.values_mut() {
+            learn(fact, now, seq, Told::Absent);
+        }
+        self.mappings.retain(|_, mapping| mapping.in_flight || mapping.touched_seq > seq);
+        self.listed.extend([Listable::Registrations, Listable::Locations]);
+    }
+
+    fn page(&mut self, now: Time, sent: &Sent, reply: &Reply, failure: Option<&Failure>) {
+        let target = sent.request.target.clone();
+        if let Some(failure) = failure {
+            let listing = self.listings.remove(&target);
+            let of_gateway = target.segment("serviceGateways").is_some();
+            if let (FailureClass::NotFound, true, Some(listing)) = (failure.class, of_gateway, listing) {
+                self.gateway_absent(now, listing.began_seq);
+            }
+            return;
+        }
+        let Reply::Answered(answer) = reply else { return };
+        let Some(listing) = self.listings.get_mut(&target) else { return };
+        let last = match &answer.payload {
+            Payload::PublicIps(page) => {
+                listing.resources.extend(page.items.iter().map(|ip| {
+                    let face = Face { tags: ip.meta.tags.clone(), address: ip.address, cleared: false };
+                    (ip.meta.id.clone(), face)
+                }));
+                is_last(page)
+            }
+            Payload::LoadBalancers(page) => {
+                listing.resources.extend(
+                    page.items.iter().map(|lb| (lb.meta.id.clone(), tagged(&lb.meta.tags))),
+                );
+                is_last(page)
+            }
+            Payload::NatGateways(page) => {
+                listing.resources.extend(
+                    page.items.iter().map(|nat| (nat.meta.id.clone(), tagged(&nat.meta.tags))),
+                );
+                is_last(page)
+            }
+            Payload::Registrations(page) => {
+                listing.registrations.extend(page.items.iter().map(|registration| {
+                    let cleared = registration.pools.is_empty() && registration.nat_gateway.is_none();
+                    (lower(&registration.name), Face { cleared, ..Face::default() })
+                }));
+                is_last(page)
+            }
+            Payload::Locations(page) => {
+                for location in &page.items {
+                    listing.locations.extend(location.addresses.iter().map(|entry| {
+                        let services = entry.services.iter().map(|name| lower(name)).collect();
+                        (location.location, entry.address, services)
+                    }));
+                }
+                is_last(page)
+            }
+            _ => false,
+        };
+        if last && let Some(listing) = self.listings.remove(&target) {
+            self.listed_whole(now, &target, listing);
+        }
+    }
+
+    fn listed_whole(&mut self, now: Time, collection: &ArmId, listing: Listing) {
+        let seq = listing.began_seq;
+        let Some(kind) = kind_of_collection(collection) else { return };
+        self.listed.insert(kind);
+        match kind {
+            Listable::Registrations => {
+                let there: BTreeMap<_, _> = listing.registrations.into_iter().collect();
+                for (name, fact) in &mut self.registrations {
+                    if !there.contains_key(name) {
+                        learn(fact, now, seq, Told::Absent);
+                    }
+                }
+                for (name, face) in there {
+                    learn(self.registrations.entry(name).or_default(), now, seq, Told::Present(face));
+                }
+            }
+            Listable::Locations => {
+                let there: BTreeMap<_, _> =
+                    listing.locations.into_iter().map(|(at, address, set)| ((at, address), set)).collect();
+                self.mappings.retain(|place, mapping| {
+                    mapping.in_flight || mapping.touched_seq > seq || there.contains_key(place)
+                });
+                for (place, services) in there {
+                    let mapping = self.mappings.entry(place).or_default();
+                    if !mapping.in_flight && mapping.touched_seq <= seq {
+                        mapping.services = services;
+                    }
+                }
+                self.mappings.retain(|_, mapping| mapping.in_flight || !mapping.services.is_empty());
+            }
+            _ => {
+                let there: BTreeMap<_, _> = listing.resources.into_iter().collect();
+                let own = collection.name().to_ascii_lowercase();
+                for (id, fact) in &mut self.resources {
+                    let same_kind = id.segment(&own).is_some();
+                    if same_kind && !there.contains_key(id) {
+                        learn(fact, now, seq, Told::Absent);
+                    }
+                }
+                for (id, face) in there {
+                    learn(self.resources.entry(id).or_default(), now, seq, Told::Present(face));
+                }
+            }
+        }
+    }
+}
+
+fn begin(fact: &mut Fact, seq: u64) {
+    if !fact.in_flight && fact.told != Told::Unsure {
+        fact.before = fact.told.clone();
+    }
+    fact.told = Told::Unsure;
+    fact.touched_seq = seq;
+    fact.in_flight = true;
+    fact.confirmed = false;
+}
+
+fn begin_mapping(mapping: &mut Mapping, seq: u64) {
+    if !mapping.in_flight {
+        mapping.before = mapping.services.clone();
+    }
+    mapping.in_flight = true;
+    mapping.touched_seq = seq;
+}
+
+/// A read tells something, unless a write has been under way since it began or it looks like a lagging one.
+fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
+    if fact.in_flight || fact.touched_seq > read_seq {
+        return;
+    }
+    let contradicts = matches!(
+        (&fact.told, &told),
+        (Told::Absent, Told::Present(_)) | (Told::Present(_), Told::Absent | Told::Present(_))
+    );
+    if fact.confirmed && contradicts && now.since(fact.settled_at) < LAG_TRUST && fact.told != told {
+        return;
+    }
+    fact.told = told;
+    fact.confirmed = false;
+}
+
+fn services_of(request: &Request) -> &[ServiceRequest] {
+    match &request.body {
+        Body::Services(entries) => entries,
+        _ => &[],
+    }
+}
+
+fn locations_of(request: &Request) -> &[LocationUpdate] {
+    match &request.body {
+        Body::Locations(updates) => updates,
+        _ => &[],
+    }
+}
+
+fn told_of_service_request(entry: &ServiceRequest) -> Told {
+    if entry.is_delete {
+        return Told::Absent;
+    }
+    let cleared = entry.service.pools.is_empty() && entry.service.nat_gateway.is_none();
+    Told::Present(Face { cleared, ..Face::default() })
+}
+
+fn tags_of_body(body: &Body) -> Option<&Tags> {
+    match body {
+        Body::PublicIp(body) => Some(&body.tags),
+        Body::LoadBalancer(body) => Some(&body.tags),
+        Body::NatGateway(body) => Some(&body.tags),
+        Body::Gateway(body) => Some(&body.tags),
+        Body::Tags(tags) => Some(tags),
+        _ => None,
+    }
+}
+
+fn face_of_payload(payload: &Payload) -> Option<Face> {
+    match payload {
+        Payload::PublicIp(ip) => {
+            Some(Face { tags: ip.meta.tags.clone(), address: ip.address, cleared: false })
+        }
+        Payload::LoadBalancer(lb) => Some(tagged(&lb.meta.tags)),
+        Payload::NatGateway(nat) => Some(tagged(&nat.meta.tags)),
+        Payload::Gateway(gateway) => Some(tagged(&gateway.meta.tags)),
+        Payload::Subnet(_) | Payload::Container(_) => Some(Face::default()),
+        _ => None,
+    }
+}
+
+fn tagged(tags: &Tags) -> Face {
+    Face { tags: tags.clone(), ..Face::default() }
+}
+
+/// Whether a first answer only says that the work has begun.
+fn runs_on(answer: &Answer) -> bool {
+    match &answer.payload {
+        Payload::Operation(state) => *state == OperationState::Running,
+        payload => match provisioning_of(payload) {
+            Some(Provisioning::Succeeded) => false,
+            Some(_) => true,
+            None => answer.status == 202 || (answer.status == 201 && answer.operation.is_some()),
+        },
+    }
+}
+
+fn provisioning_of(payload: &Payload) -> Option<Provisioning> {
+    match payload {
+        Payload::PublicIp(ip) => Some(ip.meta.provisioning),
+        Payload::LoadBalancer(lb) => Some(lb.meta.provisioning),
+        Payload::NatGateway(nat) => Some(nat.meta.provisioning),
+        Payload::Gateway(gateway) => Some(gateway.meta.provisioning),
+        _ => None,
+    }
+}
+
+fn is_last<T>(page: &Page<T>) -> bool {
+    page.next.is_none()
+}
+
+fn lower(name: &str) -> Arc<str> {
+    name.to_ascii_lowercase().into()
+}
+
+fn kind_of_resource(id: &ArmId) -> Option<Listable> {
+    let is = |word: &str| id.segment(word).is_some();
+    if is("loadBalancers") {
+        Some(Listable::LoadBalancers)
+    } else if is("natGateways") {
+        Some(Listable::NatGateways)
+    } else if is("publicIPAddresses") {
+        Some(Listable::PublicIps)
+    } else {
+        None
+    }
+}
+
+fn kind_of_collection(collection: &ArmId) -> Option<Listable> {
+    Some(match collection.name().to_ascii_lowercase().as_str() {
+        "services" => Listable::Registrations,
+        "addresslocations" => Listable::Locations,
+        "loadbalancers" => Listable::LoadBalancers,
+        "natgateways" => Listable::NatGateways,
+        "publicipaddresses" => Listable::PublicIps,
+        _ => return None,
+    })
+}

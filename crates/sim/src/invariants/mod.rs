@@ -1,0 +1,294 @@
+//! The safety invariants S1-S14, judged from outside after every step.
+//!
+//! The judge keeps one book per process: what Azure has answered to it ([`ledger`]), what
+//! Kubernetes has told it ([`seen`]), how many calls it has made ([`budget`]), and until when its
+//! lease lets it begin requests. It sees every event, effect, request and answer, and the truth of
+//! both worlds, and asks the engine only for the views that people see too. Each invariant is one
+//! function whose comment says what is judged and what is excused.
+
+pub mod budget;
+pub mod deeds;
+mod effects;
+mod kube_writes;
+pub mod ledger;
+mod requests;
+pub mod seen;
+mod truth;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use sluice_cloud::State as CloudState;
+use sluice_engine::ServiceView;
+use sluice_model::call::{Method, Reply, Request};
+use sluice_model::failure::{Failure, FailureClass};
+use sluice_model::names::Scope;
+use sluice_model::{Effect, Event, ServiceKey, Time, Uid};
+use sluice_updater::Config as UpdaterConfig;
+
+use crate::cluster::{Cluster, KubeWrite};
+use crate::coverage::Coverage;
+use crate::names::{Invariant, Violation};
+
+use budget::CallCount;
+use deeds::deeds;
+use ledger::Ledger;
+use seen::Seen;
+
+/// So many refused location calls in a row, each with more than one address, are one bisection and no more:
+/// twice the halvings of a full batch, for two offenders.
+const REFUSALS_IN_A_ROW_MAX: u32 = 24;
+
+/// Everything that is known about one process from outside.
+#[derive(Clone, Debug)]
+pub(crate) struct Book {
+    pub(crate) ledger: Ledger,
+    pub(crate) seen: Seen,
+    calls: CallCount,
+    fence: Option<Time>,
+    pub(crate) egress_namespaces: Option<Vec<Arc<str>>>,
+    /// Services whose teardown this process has begun and not followed by making them anew.
+    pub(crate) teardown: BTreeSet<ServiceKey>,
+    /// Services that this process found and that nobody asked for, whose teardown it has begun.
+    pub(crate) found_unwanted: BTreeSet<ServiceKey>,
+    pub(crate) mass_deletion_allowed: bool,
+    refused_in_a_row: u32,
+}
+
+/// The judge of one run.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    pub(crate) scope: Scope,
+    pub(crate) books: BTreeMap<usize, Book>,
+    /// IPs that were published, while their Service has been wanted without a break.
+    pub(crate) published: BTreeMap<Uid, IpAddr>,
+}
+
+impl Judge {
+    /// Nothing has happened yet.
+    pub fn new(scope: Scope) -> Judge {
+        Judge { scope, books: BTreeMap::new(), published: BTreeMap::new() }
+    }
+
+    /// A process starts, knowing nothing.
+    pub fn started(&mut self, process: usize, updater: &UpdaterConfig, namespaces: Option<Vec<Arc<str>>>) {
+        let book = Book {
+            ledger: Ledger::default(),
+            seen: Seen::default(),
+            calls: CallCount::new(updater),
+            fence: None,
+            egress_namespaces: namespaces,
+            teardown: BTreeSet::new(),
+            found_unwanted: BTreeSet::new(),
+            mass_deletion_allowed: false,
+            refused_in_a_row: 0,
+        };
+        self.books.insert(process, book);
+    }
+
+    /// A process has taken the lease: what it was told before counts for nothing.
+    pub fn leads(&mut self, process: usize) {
+        if let Some(book) = self.books.get_mut(&process) {
+            book.ledger = Ledger::default();
+        }
+    }
+
+    /// A process has renewed its lease and may begin requests until then, by its own clock.
+    pub fn renewed(&mut self, process: usize, fence: Time) {
+        if let Some(book) = self.books.get_mut(&process) {
+            book.fence = Some(book.fence.map_or(fence, |old| old.max(fence)));
+        }
+    }
+
+    /// An event has reached a process, and these are the consequences.
+    pub fn handled(
+        &mut self,
+        process: usize,
+        now: Time,
+        event: &Event,
+        effects: &[Effect],
+        cluster: &Cluster,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
+        book.seen.apply(now, event);
+        if let Event::MassDeletionAllowed(allowed) = event {
+            book.mass_deletion_allowed = *allowed;
+        }
+        for effect in effects {
+            effects::judge(&self.scope, book, effect, cluster, tally)?;
+        }
+        Ok(())
+    }
+
+    /// A request is begun.
+    pub fn begun(
+        &mut self,
+        process: usize,
+        now: Time,
+        call: u64,
+        request: &Request,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        let scope = &self.scope;
+        let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
+        let deeds = deeds(request);
+        tally.judged(Invariant::S9);
+        requests::s9_lease_and_listing(&book.ledger, request, &deeds, now, book.fence)?;
+        tally.judged(Invariant::S12);
+        book.calls.s12_begin(now, request)?;
+        tally.judged(Invariant::S10);
+        requests::s10_well_formed(request)?;
+        for deed in &deeds {
+            tally.judged(Invariant::S1);
+            requests::s1_only_ours(scope, &book.ledger, deed)?;
+            if deed.kind.is_destructive() {
+                tally.judged(Invariant::S2);
+                requests::s2_nothing_mapped(&book.ledger, deed)?;
+                tally.judged(Invariant::S3);
+                requests::s3_in_order(scope, &book.ledger, deed)?;
+                tally.judged(Invariant::S7);
+                effects::s7_planned(book, deed)?;
+            }
+        }
+        book.ledger.sent(call, request);
+        Ok(())
+    }
+
+    /// An answer has reached a process.
+    pub fn answered(
+        &mut self,
+        process: usize,
+        now: Time,
+        call: u64,
+        reply: &Reply,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
+        let Some(request) = book.ledger.open_call(call).cloned() else { return Ok(()) };
+        book.calls.answered(now, request.method, reply);
+        book.ledger.answered(now, call, reply);
+        if request.method == Method::UpdateLocations {
+            tally.judged(Invariant::S11);
+            s11_one_bisection(book, &request, reply)?;
+        }
+        Ok(())
+    }
+
+    /// A write to Kubernetes is begun.
+    pub fn kube_begun(
+        &mut self,
+        process: usize,
+        now: Time,
+        write: &KubeWrite,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        let Some(book) = self.books.get(&process) else { return Ok(()) };
+        kube_writes::judge(&self.scope, book, now, book.fence, write, tally)
+    }
+
+    /// A write to Kubernetes has landed; `before` is the cluster as it was.
+    pub fn kube_landed(
+        &mut self,
+        write: &KubeWrite,
+        before: &Cluster,
+        after: &Cluster,
+        cloud: &CloudState,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        tally.judged(Invariant::S8);
+        kube_writes::s8_fenced(write, before, after)?;
+        tally.judged(Invariant::S6);
+        truth::s6_published(self, write, after, cloud)
+    }
+
+    /// Azure is about to carry out a request, whoever sent it.
+    pub fn arriving(
+        &mut self,
+        request: &Request,
+        late: bool,
+        cloud: &CloudState,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        if request.method == Method::Delete && request.target.segment("publicIPAddresses").is_some() {
+            tally.judged(Invariant::S6);
+            truth::s6_public_ip_stays(self, request, late, cloud)?;
+        }
+        Ok(())
+    }
+
+    /// After every step: the truth of both worlds, and what the engines show.
+    pub fn step(
+        &mut self,
+        cloud: &CloudState,
+        cluster: &Cluster,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        truth::forget_unwanted(self, cluster);
+        tally.judged(Invariant::S5);
+        truth::s5_one_each(&self.scope, cloud)
+    }
+
+    /// After every step that reached a process: what its engine shows of each service.
+    pub fn views(
+        &self,
+        process: usize,
+        views: &[ServiceView],
+        linger: bool,
+        tally: &mut Tally<'_>,
+    ) -> Result<(), Violation> {
+        let Some(book) = self.books.get(&process) else { return Ok(()) };
+        for view in views {
+            if let ServiceKey::Outbound(egress) = &view.key
+                && !egress.is_default()
+                && !linger
+            {
+                tally.judged(Invariant::S13);
+                effects::s13_exact(book, egress, view)?;
+            }
+            tally.judged(Invariant::S14);
+            kube_writes::s14_parked_says_why(view)?;
+        }
+        Ok(())
+    }
+}
+
+/// **S11**: a poison object delays others by at most the few calls of one bisection.
+///
+/// Violated when location calls with more than one address are refused again and again and
+/// nothing goes through in between. Excused: answers that are no refusal of the content
+/// (throttling, outages, lost answers) neither count nor end the row.
+fn s11_one_bisection(book: &mut Book, request: &Request, reply: &Reply) -> Result<(), Violation> {
+    use sluice_model::call::Body;
+    match Failure::in_reply(reply) {
+        None => book.refused_in_a_row = 0,
+        Some(failure) if failure.class == FailureClass::Refused => {
+            let Body::Locations(updates) = &request.body else { return Ok(()) };
+            let addresses: usize = updates.iter().map(|update| update.addresses.len()).sum();
+            if addresses > 1 {
+                book.refused_in_a_row += 1;
+            }
+        }
+        Some(_) => {}
+    }
+    if book.refused_in_a_row > REFUSALS_IN_A_ROW_MAX {
+        let text = format!("{} location calls in a row were refused whole", book.refused_in_a_row);
+        return Err(Violation::of(Invariant::S11, text));
+    }
+    Ok(())
+}
+
+/// Counts judgements for the coverage table.
+pub struct Tally<'a> {
+    /// The counts.
+    pub coverage: &'a mut Coverage,
+    /// The world's time.
+    pub now: Time,
+}
+
+impl Tally<'_> {
+    fn judged(&mut self, invariant: Invariant) {
+        self.coverage.judged(self.now, invariant, 1);
+    }
+}

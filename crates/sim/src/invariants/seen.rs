@@ -1,0 +1,229 @@
+//! What Kubernetes has told one process, kept the slow and obvious way.
+//!
+//! Every event that is handed to an engine is written down here too, as plain maps by UID and
+//! name. Lists older than anything seen are left aside, as the specification demands. Judgements
+//! about egress pods and fencing compare the engine with these maps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use sluice_model::address::{Family, is_routable};
+use sluice_model::event::Relist;
+use sluice_model::kube::{Kind, NodeObject, Phase, PodObject, ServiceObject, Slice};
+use sluice_model::{EgressName, Event, ObjectName, ServiceKey, Time, Uid};
+
+/// The watched objects as one process has them.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    services: BTreeMap<Uid, ServiceObject>,
+    slices: BTreeMap<ObjectName, Slice>,
+    nodes: BTreeMap<Arc<str>, NodeObject>,
+    pods: BTreeMap<Uid, PodObject>,
+    asked: BTreeSet<EgressName>,
+    newest: BTreeMap<Kind, u64>,
+    listed: BTreeSet<Kind>,
+    /// When a Service was last seen unwanted by its own word: deleting, or not selected.
+    unwanted_at: BTreeMap<Uid, Time>,
+    /// When an egress was last seen without any pod.
+    empty_at: BTreeMap<EgressName, Time>,
+    /// Everything that was ever wanted, or said itself that it is not.
+    known: BTreeSet<ServiceKey>,
+}
+
+impl Seen {
+    /// Writes an event down.
+    pub fn apply(&mut self, now: Time, event: &Event) {
+        let before = self.egresses();
+        match event {
+            Event::ServiceApplied(service) => self.service(now, service),
+            Event::ServiceDeleted { uid, .. } => {
+                self.services.remove(uid);
+            }
+            Event::SliceApplied(slice) => {
+                self.newer(Kind::Slice, slice.version);
+                self.slices.insert(slice.name.clone(), slice.clone());
+            }
+            Event::SliceDeleted(name) => {
+                self.slices.remove(name);
+            }
+            Event::NodeApplied(node) => {
+                self.newer(Kind::Node, node.version);
+                self.nodes.insert(node.name.clone(), node.clone());
+            }
+            Event::NodeDeleted(name) => {
+                self.nodes.remove(name);
+            }
+            Event::PodApplied(pod) => self.pod(pod),
+            Event::PodDeleted { uid } => {
+                self.pods.remove(uid);
+            }
+            Event::Relisted { version, objects } => self.relisted(now, *version, objects),
+            Event::EgressAdded(name) => {
+                self.asked.insert(name.clone());
+            }
+            Event::EgressReleased(name) => {
+                self.asked.remove(name);
+            }
+            _ => return,
+        }
+        let after = self.egresses();
+        self.known.extend(after.iter().cloned().map(ServiceKey::Outbound));
+        for gone in before.difference(&after) {
+            self.empty_at.insert(gone.clone(), now);
+        }
+    }
+
+    /// The Service, as last seen.
+    pub fn service_of(&self, uid: Uid) -> Option<&ServiceObject> {
+        self.services.get(&uid)
+    }
+
+    /// When the Service was last seen to be unwanted by its own word.
+    pub fn unwanted_at(&self, uid: Uid) -> Option<Time> {
+        self.unwanted_at.get(&uid).copied()
+    }
+
+    /// When the egress last lost its last pod.
+    pub fn emptied_at(&self, egress: &EgressName) -> Option<Time> {
+        self.empty_at.get(egress).copied()
+    }
+
+    /// Whether a service was wanted at any time, or has itself said that it is not any more.
+    pub fn was_ever_wanted(&self, key: &ServiceKey) -> bool {
+        self.known.contains(key)
+    }
+
+    /// Whether all four kinds have been listed.
+    pub fn is_complete(&self) -> bool {
+        self.listed.len() == Kind::ALL.len()
+    }
+
+    /// The egresses that unfinished pods name, one way or the other valid.
+    pub fn egresses(&self) -> BTreeSet<EgressName> {
+        self.pods
+            .values()
+            .filter(|pod| pod.phase != Phase::Finished)
+            .filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
+            .chain(self.asked.iter().cloned())
+            .collect()
+    }
+
+    /// How many unfinished pods name the egress, from namespaces that may.
+    pub fn pods_of(&self, egress: &EgressName, namespaces: Option<&[Arc<str>]>) -> usize {
+        self.pods
+            .values()
+            .filter(|pod| pod.phase != Phase::Finished)
+            .filter(|pod| namespaces.is_none_or(|allowed| allowed.contains(&pod.name.namespace)))
+            .filter(|pod| pod.egress.as_deref().and_then(|l| EgressName::parse(l).ok()).as_ref() == Some(egress))
+            .count()
+    }
+
+    /// Whether the egress was asked for by name.
+    pub fn is_asked_for(&self, egress: &EgressName) -> bool {
+        self.asked.contains(egress)
+    }
+
+    /// The egress whose pod owns an address: of several pods the newest that does not terminate, then the larger UID.
+    pub fn egress_of_address(&self, address: IpAddr) -> Option<EgressName> {
+        self.pods
+            .values()
+            .filter(|pod| pod.phase != Phase::Finished && !pod.host_network)
+            .filter(|pod| first_of_family(&pod.ips, Family::of(address)) == Some(address))
+            .max_by_key(|pod| (!pod.terminating, pod.created, pod.uid))
+            .and_then(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
+    }
+
+    /// The services that an address belongs to at any location, by the obvious union over slices and pods.
+    pub fn services_of_address(&self, address: IpAddr) -> BTreeSet<ServiceKey> {
+        let mut keys = BTreeSet::new();
+        for slice in self.slices.values() {
+            if slice.endpoints.iter().any(|endpoint| endpoint.address == address)
+                && let Some(uid) = self.owner(slice)
+            {
+                keys.insert(ServiceKey::Inbound(uid));
+            }
+        }
+        keys.extend(
+            self.pods
+                .values()
+                .filter(|pod| pod.phase != Phase::Finished && pod.ips.contains(&address))
+                .filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
+                .map(ServiceKey::Outbound),
+        );
+        keys
+    }
+
+    fn owner(&self, slice: &Slice) -> Option<Uid> {
+        use sluice_model::kube::SliceOwner;
+        match &slice.owner {
+            SliceOwner::Uid(uid) => Some(*uid),
+            SliceOwner::Name(name) => {
+                let wanted = ObjectName::new(Arc::clone(&slice.name.namespace), Arc::clone(name));
+                self.services.values().find(|service| service.name == wanted).map(|service| service.uid)
+            }
+            SliceOwner::Nobody => None,
+        }
+    }
+
+    fn service(&mut self, now: Time, service: &ServiceObject) {
+        if self.services.get(&service.uid).is_some_and(|known| known.version > service.version) {
+            return;
+        }
+        self.newer(Kind::Service, service.version);
+        self.known.insert(ServiceKey::Inbound(service.uid));
+        if service.deleting || !service.selected {
+            self.unwanted_at.insert(service.uid, now);
+        }
+        self.services.retain(|uid, known| known.name != service.name || *uid == service.uid);
+        self.services.insert(service.uid, service.clone());
+    }
+
+    fn pod(&mut self, pod: &PodObject) {
+        if self.pods.get(&pod.uid).is_some_and(|known| known.version > pod.version) {
+            return;
+        }
+        self.newer(Kind::Pod, pod.version);
+        self.pods.insert(pod.uid, pod.clone());
+    }
+
+    fn newer(&mut self, kind: Kind, version: u64) {
+        let newest = self.newest.entry(kind).or_default();
+        *newest = (*newest).max(version);
+    }
+
+    fn relisted(&mut self, now: Time, version: u64, objects: &Relist) {
+        let kind = match objects {
+            Relist::Services(_) => Kind::Service,
+            Relist::Slices(_) => Kind::Slice,
+            Relist::Nodes(_) => Kind::Node,
+            Relist::Pods(_) => Kind::Pod,
+        };
+        if self.newest.get(&kind).is_some_and(|newest| *newest > version) {
+            return;
+        }
+        self.newer(kind, version);
+        self.listed.insert(kind);
+        match objects {
+            Relist::Services(all) => {
+                self.services.clear();
+                for service in all {
+                    self.service(now, service);
+                }
+            }
+            Relist::Slices(all) => {
+                self.slices = all.iter().map(|slice| (slice.name.clone(), slice.clone())).collect();
+            }
+            Relist::Nodes(all) => {
+                self.nodes = all.iter().map(|node| (node.name.clone(), node.clone())).collect();
+            }
+            Relist::Pods(all) => {
+                self.pods = all.iter().map(|pod| (pod.uid, pod.clone())).collect();
+            }
+        }
+    }
+}
+
+fn first_of_family(ips: &[IpAddr], family: Family) -> Option<IpAddr> {
+    ips.iter().copied().find(|ip| Family::of(*ip) == family && is_routable(*ip))
+}

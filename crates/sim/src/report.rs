@@ -1,0 +1,207 @@
+//! What is printed: progress, tables, JSON.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Instant;
+
+use sluice_sim::bugs::Catch;
+use sluice_sim::coverage::Coverage;
+use sluice_sim::crash_points::Enumeration;
+use sluice_sim::names::{FaultKind, Invariant};
+use sluice_sim::run::Report;
+
+/// Everything that many runs came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) seeds: u64,
+    pub(crate) failures: Vec<(u64, String)>,
+    steps: u64,
+    compared: u64,
+    virtual_ms: u64,
+    crash_points: u64,
+    crash_stories: usize,
+    crash_failed: bool,
+    coverage: Coverage,
+}
+
+impl Summary {
+    pub(crate) fn add(&mut self, report: &Report) {
+        self.seeds += 1;
+        self.steps += report.steps;
+        self.compared += u64::from(report.compared);
+        self.virtual_ms += report.ended.as_millis();
+        self.coverage.add(&report.coverage);
+    }
+
+    pub(crate) fn crash_points(&mut self, points: &Enumeration) {
+        self.crash_points = points.points;
+        self.crash_stories = points.stories;
+        self.crash_failed = points.failed.is_some();
+        self.steps += points.steps;
+        self.coverage.add(&points.coverage);
+    }
+
+    /// Whether something did not hold; a run that is long enough must also have tried everything.
+    pub(crate) fn has_failed(&self, must_cover: bool) -> bool {
+        !self.failures.is_empty() || self.crash_failed || (must_cover && !self.coverage.gaps().is_empty())
+    }
+
+    pub(crate) fn print(&self, json: bool, must_cover: bool) {
+        if json {
+            println!("{}", self.as_json(must_cover));
+            return;
+        }
+        let coverage = &self.coverage;
+        println!("seeds                   {}", self.seeds);
+        println!("steps                   {}", self.steps);
+        println!("virtual time            {} h", self.virtual_ms / 3_600_000);
+        println!("invariants checked      {}", coverage.judged_total());
+        println!("crash points enumerated {} in {} stories", self.crash_points, self.crash_stories);
+        println!("compared with a run without faults {}", self.compared);
+        println!("\nfaults injected");
+        for fault in FaultKind::ALL {
+            println!("  {:<4} {:>8}  {}", fault.code(), coverage.injected[fault.index()], fault.words());
+        }
+        println!("\n{}", coverage.cells_table());
+        println!("fault × invariant, how often the invariant was judged while the fault was fresh");
+        println!("{}", coverage.pairs_table());
+        for reason in coverage.reasons() {
+            println!("not expected: {reason}");
+        }
+        let gaps = coverage.gaps();
+        if must_cover {
+            for gap in &gaps {
+                println!("gap: {gap}");
+            }
+        }
+        if self.failures.is_empty() && !self.crash_failed {
+            println!("{} seeds passed", self.seeds);
+        } else {
+            println!("{} of {} seeds failed", self.failures.len(), self.seeds);
+        }
+        if must_cover && !gaps.is_empty() {
+            println!("{} gaps in what was tried, without a written reason", gaps.len());
+        }
+    }
+
+    fn as_json(&self, must_cover: bool) -> String {
+        let coverage = &self.coverage;
+        let counts = |names: Vec<&str>, counts: &[u64]| {
+            let pairs: Vec<String> =
+                names.iter().zip(counts).map(|(name, count)| format!("{}:{count}", quoted(name))).collect();
+            format!("{{{}}}", pairs.join(","))
+        };
+        let injected = counts(FaultKind::ALL.iter().map(|it| it.code()).collect(), &coverage.injected);
+        let judged = counts(Invariant::ALL.iter().map(|it| it.code()).collect(), &coverage.judged);
+        let failures: Vec<String> = self
+            .failures
+            .iter()
+            .map(|(seed, what)| format!("{{\"seed\":{seed},\"what\":{}}}", quoted(what)))
+            .collect();
+        let gaps: Vec<String> = match must_cover {
+            true => coverage.gaps().iter().map(|gap| quoted(gap)).collect(),
+            false => Vec::new(),
+        };
+        format!(
+            "{{\"seeds\":{},\"steps\":{},\"invariants_checked\":{},\"crash_points\":{},\"compared\":{},\
+             \"injected\":{injected},\"judged\":{judged},\"failures\":[{}],\"gaps\":[{}],\"passed\":{}}}",
+            self.seeds,
+            self.steps,
+            coverage.judged_total(),
+            self.crash_points,
+            self.compared,
+            failures.join(","),
+            gaps.join(","),
+            !self.has_failed(must_cover)
+        )
+    }
+}
+
+/// One run for machines, its trace as lines.
+pub(crate) fn one_as_json(report: &Report) -> String {
+    let failure = match &report.failure {
+        Some((at, violation)) => {
+            format!("{{\"at_ms\":{},\"what\":{}}}", at.as_millis(), quoted(&violation.to_string()))
+        }
+        None => "null".into(),
+    };
+    let lines: Vec<String> = report.trace.lines().map(quoted).collect();
+    format!(
+        "{{\"seed\":{},\"steps\":{},\"ended_ms\":{},\"failure\":{failure},\"trace\":[{}]}}",
+        report.seed,
+        report.steps,
+        report.ended.as_millis(),
+        lines.join(",")
+    )
+}
+
+/// One line of the table of bugs.
+pub(crate) fn bug_row(row: &Catch) -> String {
+    let bug = format!("{:?}", row.bug);
+    match &row.by {
+        Some((by, what)) => {
+            let what: String = what.chars().take(90).collect();
+            format!("{bug:<24} | {by:<5} | {:<12} | {what}", row.at)
+        }
+        None => format!("{bug:<24} | NOT CAUGHT"),
+    }
+}
+
+/// The table of bugs for machines.
+pub(crate) fn bugs_as_json(rows: &[Catch]) -> String {
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let by = row.by.as_ref().map_or_else(|| "null".into(), |(by, _)| quoted(by));
+            format!("{{\"bug\":{},\"caught_by\":{by},\"at\":{}}}", quoted(&format!("{:?}", row.bug)), quoted(&row.at))
+        })
+        .collect();
+    format!("[{}]", rows.join(","))
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A line that says how far it is, on a terminal only.
+pub(crate) struct Progress {
+    what: &'static str,
+    all: u64,
+    shown: bool,
+    began: Instant,
+    drawn: Option<Instant>,
+}
+
+impl Progress {
+    pub(crate) fn new(what: &'static str, all: u64) -> Progress {
+        let shown = std::io::stderr().is_terminal();
+        Progress { what, all, shown, began: Instant::now(), drawn: None }
+    }
+
+    pub(crate) fn step(&mut self, done: u64) {
+        let due = self.drawn.is_none_or(|drawn| drawn.elapsed().as_millis() >= 100);
+        if self.shown && due {
+            let seconds = self.began.elapsed().as_secs();
+            eprint!("\r{done}/{} {}, {seconds} s ", self.all, self.what);
+            let _ = std::io::stderr().flush();
+            self.drawn = Some(Instant::now());
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if self.shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

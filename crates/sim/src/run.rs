@@ -1,0 +1,413 @@
+//! One run from beginning to end: the fault phase, the end of all faults, and what must hold then.
+
+use core::time::Duration;
+
+use sluice_cloud::{LockLevel, Tamper};
+use sluice_model::kube::{Protocol, ServicePort, SlicePort, TargetPort};
+use sluice_model::seeded::Seeded;
+use sluice_model::{ObjectName, Time};
+
+use crate::cluster::KubeFaults;
+use crate::cluster::objects::{AddressType, EndpointRecord, Health, ServiceRecord};
+use crate::cluster::stories::{OwnerBy, SliceDraft, Story, UserAction};
+use crate::coverage::Coverage;
+use crate::faults::{FaultPlan, kube_faults};
+use crate::liveness::{compare, foreigners_untouched, nothing_waits};
+use crate::names::{FaultKind, Invariant, Violation};
+use crate::portrait::Portrait;
+use crate::rng::Rng;
+use crate::world::{CrashPoint, Settings, Setup, World, scope};
+
+/// The longest that convergence may take.
+const CONVERGE_MAX: Duration = Duration::from_secs(3 * 3_600);
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// How soon a new Service must be served although another one is in trouble (L7).
+const PROBE_MAX: Duration = Duration::from_secs(300);
+/// How long the world must then be quiet: two drift sweeps of every kind.
+const QUIET_SWEEPS: u32 = 2;
+
+/// What one run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its seed.
+    pub seed: u64,
+    /// What did not hold, and when.
+    pub failure: Option<(Time, Violation)>,
+    /// Steps taken.
+    pub steps: u64,
+    /// Virtual time at the end.
+    pub ended: Time,
+    /// What was exercised.
+    pub coverage: Coverage,
+    /// External calls before faults ended.
+    pub external_calls: u64,
+    /// Azure writes in all.
+    pub azure_writes: u64,
+    /// Whether the end was compared with that of a run without faults.
+    pub compared: bool,
+    /// The trace, if one was asked for.
+    pub trace: String,
+}
+
+/// What users do in a run.
+#[derive(Clone, Debug)]
+pub enum Script {
+    /// Dice.
+    Dice {
+        /// How many actions.
+        actions: u64,
+        /// Within this time.
+        within: Duration,
+    },
+    /// Given actions at given times.
+    Given(Vec<(Time, UserAction)>),
+}
+
+impl Script {
+    /// A named story, begun when the process has had a moment to start.
+    pub fn story(story: &Story) -> Script {
+        let mut at = Time::from_millis(500);
+        let mut given = Vec::new();
+        for (wait_ms, action) in &story.steps {
+            at = at + Duration::from_millis(*wait_ms);
+            given.push((at, action.clone()));
+        }
+        Script::Given(given)
+    }
+
+    fn length(&self) -> Duration {
+        match self {
+            Script::Dice { within, .. } => *within,
+            Script::Given(given) => given.last().map_or(Duration::ZERO, |(at, _)| at.since(Time::ZERO)),
+        }
+    }
+}
+
+/// Everything that decides a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How the world is made.
+    pub setup: Setup,
+    /// What users do.
+    pub script: Script,
+    /// How long the fault phase lasts after the last action.
+    pub aftermath: Duration,
+    /// Compare the end with that of a run of the same actions without faults.
+    pub compare: bool,
+    /// Actions beside the script.
+    pub scene: Vec<(Time, UserAction)>,
+    /// Faults at given moments beside those of the plan.
+    pub cues: Vec<(Time, FaultKind)>,
+}
+
+impl Plan {
+    /// The plan of a seed: swarm of faults, one or two processes, dice.
+    pub fn of_seed(seed: u64, seeded: Seeded, traced: bool) -> Plan {
+        let rng = Rng::new(seed);
+        let mut dice = rng.fork("plan");
+        let mut settings = Settings::new(&scope());
+        if dice.chance(150) {
+            // A small share of the budget, so that it binds.
+            settings.updater.share_permille = 50;
+        }
+        if dice.chance(150) {
+            settings.engine.slots_max = 2;
+        }
+        if dice.chance(100) {
+            settings.engine.linger = Duration::from_secs(dice.between(1, 60));
+        }
+        let within = Duration::from_millis(dice.between(30_000, 90_000));
+        let plan = if dice.chance(60) { FaultPlan::none() } else { FaultPlan::random(&mut dice) };
+        let setup = Setup {
+            seed,
+            processes: if dice.chance(450) { 2 } else { 1 },
+            settings,
+            plan,
+            kube_faults: kube_faults(&mut dice),
+            seeded,
+            traced,
+            crash: None,
+            synchronous_posts: dice.chance(200),
+        };
+        let script = Script::Dice { actions: dice.between(20, 55), within };
+        let (scene, cues) = if dice.chance(50) { crowd_vanishes() } else { (Vec::new(), Vec::new()) };
+        Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene, cues }
+    }
+
+    /// The plan of a named story without faults, but perhaps with one crash.
+    pub fn of_story(story: &Story, seeded: Seeded, traced: bool, crash: Option<CrashPoint>) -> Plan {
+        let setup = Setup {
+            seed: 1,
+            processes: 1,
+            settings: Settings::new(&scope()),
+            plan: FaultPlan::none(),
+            kube_faults: KubeFaults::none(),
+            seeded,
+            traced,
+            crash,
+            synchronous_posts: false,
+        };
+        Plan { setup, script: Script::story(story), aftermath: Duration::from_secs(30), compare: false, scene: Vec::new(), cues: Vec::new() }
+    }
+}
+
+/// A scene for the brake: a crowd of Services is served, the process is replaced, and in that very
+/// moment their namespace vanishes, so that the next process finds them all and nobody wants them.
+fn crowd_vanishes() -> (Vec<(Time, UserAction)>, Vec<(Time, FaultKind)>) {
+    let mut scene = Vec::new();
+    for number in 0..9u64 {
+        let service = ObjectName::new("crowd", format!("web-{number}"));
+        let record = ServiceRecord::balanced(vec![port(80)]);
+        scene.push((Time::from_millis(400 + number), UserAction::CreateService { service, record }));
+    }
+    scene.push((Time::from_millis(28_200), UserAction::DropNamespace { namespace: "crowd".into() }));
+    (scene, vec![(Time::from_millis(28_000), FaultKind::P2)])
+}
+
+/// Runs a plan.
+pub fn run(plan: &Plan) -> Report {
+    let mut world = World::new(plan.setup.clone());
+    let mut compared = false;
+    let mut external_calls = 0;
+    let result = (|| {
+        fault_phase(&mut world, plan)?;
+        external_calls = world.external_calls;
+        liveness_phase(&mut world, plan)?;
+        if plan.compare {
+            compared = same_as_without_faults(&mut world, plan)?;
+        }
+        Ok(())
+    })();
+    world.collect_cells();
+    Report {
+        seed: plan.setup.seed,
+        failure: result.err().map(|violation| (world.now, violation)),
+        steps: world.steps,
+        ended: world.now,
+        coverage: world.coverage.clone(),
+        external_calls,
+        azure_writes: world.azure_writes,
+        compared,
+        trace: world.trace.text().to_owned(),
+    }
+}
+
+fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
+    let phase = plan.script.length() + plan.aftermath;
+    match &plan.script {
+        Script::Dice { actions, within } => world.plan_dice(*actions, *within),
+        Script::Given(given) => {
+            for (at, action) in given {
+                world.plan_action(*at, action.clone());
+            }
+        }
+    }
+    for (at, action) in &plan.scene {
+        world.plan_action(*at, action.clone());
+    }
+    for (at, kind) in &plan.cues {
+        world.plan_fault(*at, *kind);
+    }
+    let mut moments = Rng::new(plan.setup.seed).fork("moments");
+    for fault in plan.setup.plan.schedule(&mut moments, phase) {
+        world.plan_fault(fault.at, fault.kind);
+    }
+    world.run_until(Time::ZERO + phase)
+}
+
+fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
+    world.calm_down();
+    probe(world)?;
+    converge(world)?;
+    quiet(world, plan)?;
+    world.recount()
+}
+
+/// **L7**: one Service is locked against every write and edited, and a new one is still served at once.
+fn probe(world: &mut World) -> Result<(), Violation> {
+    let scope = world.scope.clone();
+    let victim = world
+        .cluster
+        .services()
+        .filter(|service| service.body.is_ours() && service.meta.deletion_seconds.is_none())
+        .map(|service| (service.meta.name.clone(), service.meta.uid))
+        .find(|(_, uid)| {
+            let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(*uid));
+            world.cloud.state().load_balancers.contains_key(&id)
+        });
+    let locked = victim.map(|(name, uid)| {
+        let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(uid));
+        let lock = Tamper::Lock { scope: id.clone(), level: LockLevel::ReadOnly };
+        world.cloud.tamper(world.now, lock);
+        let ports = vec![port(7_070)];
+        world.plan_action(world.now, UserAction::SetPorts { service: name, ports });
+        id
+    });
+    let name = ObjectName::new("probe", "probe");
+    let slice = ObjectName::new("probe", "probe-0");
+    let began = world.now;
+    world.plan_action(
+        began,
+        UserAction::PutNode { node: "node-probe".into(), ips: vec!["10.0.200.1".into()] },
+    );
+    let record = ServiceRecord::balanced(vec![port(80)]);
+    world.plan_action(began, UserAction::CreateService { service: name.clone(), record });
+    let draft = SliceDraft {
+        service: "probe".into(),
+        owner_by: OwnerBy::Uid,
+        address_type: AddressType::V4,
+        ports: vec![SlicePort { name: "tcp-80".into(), protocol: Protocol::Tcp, port: Some(8_080) }],
+        endpoints: vec![EndpointRecord {
+            address: "10.244.200.1".into(),
+            node: Some("node-probe".into()),
+            health: Health::Ready,
+        }],
+    };
+    world.plan_action(began, UserAction::PutSlice { slice, draft });
+    let is_served = |world: &World| {
+        let gateway = world.scope.gateway_id();
+        let address = "10.244.200.1".parse().ok();
+        world.cluster.service(&name).is_some_and(|service| !service.body.ingress.is_empty())
+            && world
+                .cloud
+                .state()
+                .locations(&gateway)
+                .any(|location| location.addresses.iter().any(|entry| Some(entry.address) == address))
+    };
+    while !is_served(world) && world.now < began + PROBE_MAX {
+        world.run_until(world.now + Duration::from_secs(5))?;
+    }
+    world.coverage.judged_at_the_end(Invariant::L7);
+    if !is_served(world) {
+        let text = "a new Service is not served within 5 min while another one is locked";
+        return Err(Violation::of(Invariant::L7, text));
+    }
+    if let Some(id) = locked {
+        world.cloud.tamper(world.now, Tamper::Unlock(id));
+    }
+    Ok(())
+}
+
+fn port(number: u16) -> ServicePort {
+    ServicePort {
+        name: format!("tcp-{number}").into(),
+        protocol: Protocol::Tcp,
+        port: number,
+        target: TargetPort::Number(8_000 + number),
+    }
+}
+
+/// **L1**-**L5**: everything becomes as it should be, and nothing waits any more.
+fn converge(world: &mut World) -> Result<(), Violation> {
+    let deadline = world.now + CONVERGE_MAX;
+    let consent_at = world.now + Duration::from_secs(1_800);
+    loop {
+        let result = compare(world).and_then(|()| nothing_waits(world));
+        match result {
+            Ok(()) => break,
+            Err(difference) if world.now >= deadline => return Err(difference.into()),
+            Err(_) => {}
+        }
+        if world.now >= consent_at {
+            // The operator has seen that many deletions are held, and allows them.
+            world.allow_mass_deletion()?;
+        }
+        world.run_until(world.now + LOOK_EVERY)?;
+    }
+    for property in [Invariant::L1, Invariant::L2, Invariant::L3, Invariant::L4, Invariant::L5] {
+        world.coverage.judged_at_the_end(property);
+    }
+    Ok(())
+}
+
+/// **L6**: drift sweeps go on, find nothing, and write nothing. **L8**: not too many writes in all.
+fn quiet(world: &mut World, plan: &Plan) -> Result<(), Violation> {
+    let sweep = plan.setup.settings.engine.drift_interval;
+    // What two listings must see takes up to two sweeps and a second look.
+    let settled = world.now + sweep * 2 + Duration::from_secs(120);
+    world.run_until(settled)?;
+    let writes = world.azure_writes;
+    let last = world.last_write_at;
+    world.run_until(settled + sweep * QUIET_SWEEPS)?;
+    world.coverage.judged_at_the_end(Invariant::L6);
+    if world.azure_writes != writes {
+        let text = format!(
+            "{} writes although nothing changes (the last before at t={last})",
+            world.azure_writes - writes
+        );
+        return Err(Violation::of(Invariant::L6, text));
+    }
+    compare(world).and_then(|()| nothing_waits(world)).and_then(|()| foreigners_untouched(world))?;
+    Ok(())
+}
+
+/// The same actions at the same times without a single fault must end the same; and the faulty run
+/// may have written at most three times as much, and two more for each fault (**L8**).
+///
+/// Whether the ends can be compared is decided by the cluster: where a fault made people's actions
+/// come out differently (a name was still taken), there is nothing to compare.
+fn same_as_without_faults(world: &mut World, plan: &Plan) -> Result<bool, Violation> {
+    let given = world.actions_done.iter().map(|(at, action, _)| (*at, action.clone())).collect();
+    let mut setup = plan.setup.clone();
+    setup.plan = FaultPlan::none();
+    setup.kube_faults = KubeFaults::none();
+    setup.crash = None;
+    setup.processes = 1;
+    setup.traced = false;
+    let until = world.faults_ended_at;
+    let calm = Plan {
+        setup,
+        script: Script::Given(given),
+        aftermath: Duration::ZERO,
+        compare: false,
+        scene: Vec::new(),
+        cues: Vec::new(),
+    };
+    let mut other = World::new(calm.setup.clone());
+    fault_phase(&mut other, &calm)?;
+    other.run_until(other.now.max(until))?;
+    other.calm_down();
+    converge(&mut other)?;
+    l8(world, &other)?;
+    world.coverage.judged_at_the_end(Invariant::L8);
+    let (faulty, clean) = (Portrait::of(world), Portrait::of(&other));
+    if faulty.objects != clean.objects {
+        return Ok(false);
+    }
+    match faulty.difference(&clean) {
+        None => Ok(true),
+        Some(what) => {
+            let text = format!("the end differs from that of the run without faults: {what}");
+            Err(Violation::of(Invariant::L1, text))
+        }
+    }
+}
+
+/// **L8**: writes to converge ≤ 3 × the minimal plan + 2 per injected fault.
+///
+/// The minimal plan is what the engine itself writes for the same actions at the same times without
+/// any fault; that number is in turn bounded by what the actions cost by themselves (see
+/// [`crate::portrait::cost_of`]). What others have destroyed counts as faults by the number of
+/// writes that mend it.
+fn l8(world: &World, clean: &World) -> Result<(), Violation> {
+    let faults: u64 = world.coverage.injected.iter().sum();
+    let bound = 3 * clean.azure_writes + 2 * faults + world.destroyed;
+    if world.azure_writes > bound {
+        let text = format!(
+            "{} writes, at most {bound} are allowed (3 × {} without faults + 2 × {faults} faults)",
+            world.azure_writes, clean.azure_writes
+        );
+        return Err(Violation::of(Invariant::L8, text));
+    }
+    let actions = clean.actions_done.iter().map(|(_, action, _)| crate::portrait::cost_of(action)).sum::<u64>();
+    let bound = 3 * (actions + crate::portrait::FOUNDATION_COST);
+    if clean.azure_writes > bound {
+        let text = format!(
+            "{} writes without any fault; the actions cost at most {bound}",
+            clean.azure_writes
+        );
+        return Err(Violation::of(Invariant::L8, text));
+    }
+    Ok(())
+}

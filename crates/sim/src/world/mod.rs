@@ -1,0 +1,658 @@
+//! Everything under one clock and one seed.
+//!
+//! The world is a queue of happenings ordered by time and then by the order in which they were
+//! planned. Each is one step: a user acts, a request arrives at Azure, an answer arrives at a
+//! process, a lease is renewed, a fault strikes, a process wakes because something is due. After
+//! every step the judge looks. Nothing here reads a clock or has a thread, so a seed is a run.
+//!
+//! ```text
+//! users ──▶ cluster ──▶ informer ──▶ engine ──▶ updaters ──▶ wire ──▶ cloud
+//!              ▲                        │  ▲                            │
+//!              └──── finalizers, status ┘  └────────── replies ◀────────┘
+//! ```
+
+mod azure;
+mod clock;
+mod disturb;
+mod kube;
+mod lease;
+mod process;
+mod wire;
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use sluice_cloud::{Cloud, Config as CloudConfig};
+use sluice_model::azure::ArmId;
+use sluice_model::effect::Action;
+use sluice_model::names::Scope;
+use sluice_model::seeded::Seeded;
+use sluice_model::{Event, Outcome, Time};
+use sluice_updater::Output;
+
+use crate::cluster::stories::{UserAction, apply, random_action};
+use crate::cluster::{Cluster, KubeFault, KubeFaults};
+use crate::coverage::Coverage;
+use crate::faults::FaultPlan;
+use crate::invariants::{Judge, Tally};
+use crate::names::{FaultKind, Violation};
+use crate::rng::Rng;
+use crate::trace::Trace;
+
+pub use clock::Clock;
+pub use process::Settings;
+
+use lease::Lease;
+use process::Process;
+use wire::{Incoming, OnTheWire, ToKube};
+
+/// The recount is slow, so it is taken every so many steps and at the end.
+const RECOUNT_EVERY: u64 = 64;
+/// So many wake-ups in one millisecond are a deadline that never passes.
+const WAKES_AT_ONCE_MAX: u32 = 2_000;
+
+/// How a world is made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Decides everything.
+    pub seed: u64,
+    /// One process, or a leader and a standby.
+    pub processes: usize,
+    /// The numbers that the processes run with.
+    pub settings: Settings,
+    /// What goes wrong.
+    pub plan: FaultPlan,
+    /// What goes wrong with Kubernetes.
+    pub kube_faults: KubeFaults,
+    /// A deliberate bug.
+    pub seeded: Seeded,
+    /// Whether lines are written.
+    pub traced: bool,
+    /// Where to crash on purpose.
+    pub crash: Option<CrashPoint>,
+    /// Azure answers the two POSTs at once.
+    pub synchronous_posts: bool,
+}
+
+/// One enumerated crash: at the n-th external call, before or after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CrashPoint {
+    /// Counted from zero.
+    pub call: u64,
+    /// The request leaves, and the answer is never heard.
+    pub after: bool,
+}
+
+/// The scope of every run.
+pub fn scope() -> Scope {
+    Scope {
+        subscription: "00000000-0000-0000-0000-000000000000".into(),
+        resource_group: "rg".into(),
+        network_resource_group: "rg-network".into(),
+        virtual_network: "vnet".into(),
+        subnet: "nodes".into(),
+        gateway: "servicegateway".into(),
+        cluster_id: "cluster-under-test".into(),
+    }
+}
+
+/// One thing that will happen.
+#[derive(Clone, Debug)]
+enum Happening {
+    User(UserAction),
+    Dice,
+    Fault(FaultKind),
+    FaultEnds(FaultKind),
+    Wake { slot: usize, life: u64 },
+    LeaseLook { slot: usize, life: u64 },
+    Arrives(u64),
+    KubeArrives(u64),
+    ReachesProcess { slot: usize, life: u64, incoming: Incoming },
+    CloudDue,
+    KubeLanding,
+    Restart { slot: usize },
+    Thaw { slot: usize, life: u64 },
+    GraceEnds { slot: usize, life: u64 },
+}
+
+/// Everything.
+pub struct World {
+    /// The one clock.
+    pub now: Time,
+    /// Azure.
+    pub cloud: Cloud,
+    /// Kubernetes.
+    pub cluster: Cluster,
+    /// Names and places.
+    pub scope: Scope,
+    /// What was exercised.
+    pub coverage: Coverage,
+    /// What was written down.
+    pub trace: Trace,
+    /// Steps so far.
+    pub steps: u64,
+    /// External calls begun: requests to Azure, and writes and questions to Kubernetes.
+    pub external_calls: u64,
+    /// Writes that processes have begun: to Azure, reads and polls not counted.
+    pub azure_writes: u64,
+    /// When the last of them was begun.
+    pub last_write_at: Time,
+    /// Actions that changed something, in order.
+    pub actions_done: Vec<(Time, UserAction, bool)>,
+    queue: BTreeMap<(Time, u64), Happening>,
+    planned: u64,
+    processes: Vec<Option<Process>>,
+    clocks: Vec<Clock>,
+    settings: Vec<Settings>,
+    lives: u64,
+    lease: Lease,
+    plan: FaultPlan,
+    kube_faults: KubeFaults,
+    to_azure: BTreeMap<u64, OnTheWire>,
+    to_kube: BTreeMap<u64, ToKube>,
+    wired: u64,
+    judge: Judge,
+    seeded: Seeded,
+    crash: Option<CrashPoint>,
+    net: Rng,
+    users: Rng,
+    chance: Rng,
+    own: Rng,
+    cloud_armed: Option<Time>,
+    landing_armed: Option<Time>,
+    counted: [u64; 20],
+    wakes_at_once: u32,
+    calm: bool,
+    slowness: u64,
+    locked: Vec<ArmId>,
+    foreigners: u64,
+    /// Resources of others, which must be there in the end as they were made.
+    pub(crate) foreign: Vec<ArmId>,
+    /// How much the hands of others have destroyed, in writes that repair it.
+    pub destroyed: u64,
+    /// When all faults ended.
+    pub faults_ended_at: Time,
+    mass_deletion_allowed: bool,
+}
+
+impl World {
+    /// A world with an empty cluster, a prepared subscription without a gateway, and processes that start at once.
+    pub fn new(setup: Setup) -> World {
+        let rng = Rng::new(setup.seed);
+        let scope = scope();
+        let mut chance = rng.fork("faults");
+        let cloud_config = CloudConfig {
+            seed: rng.fork("cloud").next_u64(),
+            page_size: usize::try_from(rng.fork("pages").between(2, 12)).unwrap_or(5),
+            synchronous_posts: setup.synchronous_posts,
+            ..CloudConfig::default()
+        };
+        let mut cloud = Cloud::new(cloud_config);
+        cloud.prepare(Time::ZERO, &scope);
+        let clocks = (0..setup.processes)
+            .map(|_| match setup.kube_faults.per_mille(KubeFault::LeaseSkew) > 0 {
+                true => Clock::skewed(chance.between(0, 90_000), chance.between(985, 1_015)),
+                false => Clock::EXACT,
+            })
+            .collect();
+        let mut world = World {
+            now: Time::ZERO,
+            cloud,
+            cluster: Cluster::new(),
+            coverage: Coverage::default(),
+            trace: Trace::new(setup.traced),
+            steps: 0,
+            external_calls: 0,
+            azure_writes: 0,
+            last_write_at: Time::ZERO,
+            actions_done: Vec::new(),
+            queue: BTreeMap::new(),
+            planned: 0,
+            processes: (0..setup.processes).map(|_| None).collect(),
+            clocks,
+            settings: vec![setup.settings; setup.processes],
+            lives: 0,
+            lease: Lease::default(),
+            plan: setup.plan,
+            kube_faults: setup.kube_faults,
+            to_azure: BTreeMap::new(),
+            to_kube: BTreeMap::new(),
+            wired: 0,
+            judge: Judge::new(scope.clone()),
+            scope,
+            seeded: setup.seeded,
+            crash: setup.crash,
+            net: rng.fork("network"),
+            users: rng.fork("users"),
+            own: rng.fork("world"),
+            chance,
+            cloud_armed: None,
+            landing_armed: None,
+            counted: [0; 20],
+            wakes_at_once: 0,
+            calm: false,
+            slowness: 1,
+            locked: Vec::new(),
+            foreigners: 0,
+            foreign: Vec::new(),
+            destroyed: 0,
+            faults_ended_at: Time::ZERO,
+            mass_deletion_allowed: false,
+        };
+        for slot in 0..setup.processes {
+            let at = Time::from_millis(if slot == 0 { 0 } else { 700 });
+            world.plan_at(at, Happening::Restart { slot });
+        }
+        world
+    }
+
+    /// Plans what users do.
+    pub fn plan_action(&mut self, at: Time, action: UserAction) {
+        self.plan_at(at, Happening::User(action));
+    }
+
+    /// Plans actions by dice, each chosen when its time has come.
+    pub fn plan_dice(&mut self, actions: u64, within: Duration) {
+        let end = u64::try_from(within.as_millis()).unwrap_or(0);
+        let mut at = Time::from_millis(300);
+        for _ in 0..actions {
+            self.plan_at(at, Happening::Dice);
+            // Often in quick succession, sometimes with a pause.
+            let mean = end / actions.max(1);
+            let wait = if self.users.chance(500) { self.users.between(0, 300) } else { self.users.between(0, mean * 3) };
+            at = at + Duration::from_millis(wait);
+        }
+    }
+
+    /// The operator allows the teardown of many services at once.
+    pub fn allow_mass_deletion(&mut self) -> Result<(), Violation> {
+        if std::mem::replace(&mut self.mass_deletion_allowed, true) {
+            return Ok(());
+        }
+        for slot in 0..self.processes.len() {
+            self.drive(slot, Process::first(Event::MassDeletionAllowed(true)))?;
+        }
+        self.arm_all();
+        Ok(())
+    }
+
+    /// Whether the processes make a default outbound service.
+    pub fn default_outbound(&self) -> sluice_engine::DefaultOutbound {
+        self.settings.first().map_or(sluice_engine::DefaultOutbound::Leave, |settings| {
+            settings.engine.default_outbound
+        })
+    }
+
+    /// Plans a fault that begins at a moment.
+    pub fn plan_fault(&mut self, at: Time, kind: FaultKind) {
+        self.plan_at(at, Happening::Fault(kind));
+    }
+
+    /// Runs until nothing is planned before `until`, and sets the clock to it.
+    pub fn run_until(&mut self, until: Time) -> Result<(), Violation> {
+        while let Some((&(at, _), _)) = self.queue.first_key_value() {
+            if at > until {
+                break;
+            }
+            self.step()?;
+        }
+        self.now = self.now.max(until);
+        self.cloud.advance(self.now);
+        self.cluster.set_time(self.now);
+        Ok(())
+    }
+
+    /// All faults end, whatever was frozen thaws, whoever is dead comes back.
+    pub fn calm_down(&mut self) {
+        self.calm = true;
+        self.faults_ended_at = self.now;
+        self.trace.world(self.now, || "all faults end".into());
+        self.plan.calm();
+        self.kube_faults.calm();
+        self.cloud.calm();
+        self.slowness = 1;
+        self.crash = None;
+        let faults: Vec<(Time, u64)> = self
+            .queue
+            .iter()
+            .filter(|(_, what)| matches!(what, Happening::Fault(_) | Happening::FaultEnds(_)))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in faults {
+            self.queue.remove(&key);
+        }
+        for slot in 0..self.processes.len() {
+            let life = match &self.processes[slot] {
+                Some(process) if process.frozen_until.is_some() => process.life,
+                _ => continue,
+            };
+            self.plan_at(self.now, Happening::Thaw { slot, life });
+        }
+        self.arm_all();
+    }
+
+    /// The slow truth: every engine's books add up, and none has met the impossible.
+    pub fn recount(&self) -> Result<(), Violation> {
+        for process in self.processes.iter().flatten() {
+            process.engine.recount().map_err(Violation::internal)?;
+            let errors = process.engine.counters().internal_errors;
+            if errors > 0 {
+                return Err(Violation::internal(format!("the engine counts {errors} internal errors")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the leader's engine shows; nothing if nobody leads.
+    pub fn views(&self) -> Vec<sluice_engine::ServiceView> {
+        self.leader().map_or_else(Vec::new, |process| process.engine.services())
+    }
+
+    /// Whether somebody leads and has worked off the first difference.
+    pub fn is_synced(&self) -> bool {
+        self.leader().is_some_and(|process| process.engine.initial_sync_done())
+    }
+
+    fn leader(&self) -> Option<&Process> {
+        self.processes.iter().flatten().find(|process| process.leads())
+    }
+
+    /// Takes over the counts of engines that are still alive.
+    pub fn collect_cells(&mut self) {
+        for process in self.processes.iter().flatten() {
+            self.coverage.cells(&process.engine.counters().cells);
+        }
+    }
+
+    fn plan_at(&mut self, at: Time, what: Happening) {
+        self.planned += 1;
+        self.queue.insert((at.max(self.now), self.planned), what);
+    }
+
+    /// The next happening.
+    fn step(&mut self) -> Result<(), Violation> {
+        let Some(((at, _), what)) = self.queue.pop_first() else { return Ok(()) };
+        if at > self.now {
+            self.wakes_at_once = 0;
+        }
+        self.now = self.now.max(at);
+        self.steps += 1;
+        self.cluster.set_time(self.now);
+        let quiet = matches!(what, Happening::LeaseLook { .. });
+        self.happen(what)?;
+        self.arm_all();
+        if !quiet {
+            let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
+            self.judge.step(self.cloud.state(), &self.cluster, &mut tally)?;
+            if self.steps % RECOUNT_EVERY == 0 {
+                self.recount()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+        match what {
+            Happening::User(action) => self.user_acts(action),
+            Happening::Dice => {
+                let action = random_action(&mut self.users, &self.cluster);
+                self.user_acts(action);
+            }
+            Happening::Fault(kind) => self.fault_begins(kind)?,
+            Happening::FaultEnds(kind) => self.fault_ends(kind),
+            Happening::Wake { slot, life } => self.wake(slot, life)?,
+            Happening::LeaseLook { slot, life } => self.look_at_lease(slot, life)?,
+            Happening::Arrives(number) => self.request_arrives(number)?,
+            Happening::KubeArrives(number) => self.kube_call_arrives(number)?,
+            Happening::ReachesProcess { slot, life, incoming } => self.reach(slot, life, incoming)?,
+            Happening::CloudDue => {
+                self.cloud_armed = None;
+                self.cloud.advance(self.now);
+            }
+            Happening::KubeLanding => {
+                // The cluster has landed it when its time was set.
+                self.landing_armed = None;
+            }
+            Happening::Restart { slot } => self.restart(slot),
+            Happening::Thaw { slot, life } => self.thaw(slot, life)?,
+            Happening::GraceEnds { slot, life } => self.grace_ends(slot, life),
+        }
+        Ok(())
+    }
+
+    fn user_acts(&mut self, action: UserAction) {
+        let changed = apply(&mut self.cluster, &action);
+        let now = self.now;
+        self.trace.world(now, || {
+            let nothing = if changed { "" } else { " (nothing changes)" };
+            format!("user: {action}{nothing}")
+        });
+        self.actions_done.push((self.now, action, changed));
+        self.count_kube_faults();
+    }
+
+    /// Wakes a process whose time has come.
+    fn wake(&mut self, slot: usize, life: u64) -> Result<(), Violation> {
+        let now = self.now;
+        let Some(process) = self.alive(slot, life) else { return Ok(()) };
+        if process.armed.is_none_or(|armed| armed > now) {
+            return Ok(());
+        }
+        process.armed = None;
+        if process.frozen_until.is_some() {
+            return Ok(());
+        }
+        self.wakes_at_once += 1;
+        if self.wakes_at_once > WAKES_AT_ONCE_MAX {
+            return Err(Violation::internal("a deadline never passes: the process wakes for ever"));
+        }
+        self.drive(slot, VecDeque::new())
+    }
+
+    fn alive(&mut self, slot: usize, life: u64) -> Option<&mut Process> {
+        self.processes[slot].as_mut().filter(|process| process.life == life)
+    }
+
+    fn reach(&mut self, slot: usize, life: u64, incoming: Incoming) -> Result<(), Violation> {
+        let Some(process) = self.alive(slot, life) else { return Ok(()) };
+        if process.frozen_until.is_some() {
+            process.missed.push_back(incoming);
+            return Ok(());
+        }
+        self.take_in(slot, incoming)
+    }
+
+    /// One answer reaches a process that is awake.
+    fn take_in(&mut self, slot: usize, incoming: Incoming) -> Result<(), Violation> {
+        let Some(process) = &mut self.processes[slot] else { return Ok(()) };
+        let local = process.clock.local(self.now);
+        match incoming {
+            Incoming::Reply { call, reply } => {
+                self.trace.replied(self.now, letter(slot), &format!("c{}", call.0), &reply);
+                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
+                self.judge.answered(slot, local, call.0, &reply, &mut tally)?;
+                process.updaters.replied(local, call, reply);
+                self.drive(slot, VecDeque::new())
+            }
+            Incoming::Written { effect, outcome } => {
+                process.kube_in_flight = process.kube_in_flight.saturating_sub(1);
+                let event = Event::EffectFinished { id: effect, outcome: Outcome::Kube(outcome) };
+                self.drive(slot, Process::first(event))
+            }
+            Incoming::Looked { effect, existence } => {
+                process.kube_in_flight = process.kube_in_flight.saturating_sub(1);
+                let event = Event::EffectFinished { id: effect, outcome: Outcome::Existence(existence) };
+                self.drive(slot, Process::first(event))
+            }
+        }
+    }
+
+    /// Lets a process work until it has nothing more to do at this moment, or dies.
+    fn drive(&mut self, slot: usize, events: VecDeque<Event>) -> Result<(), Violation> {
+        let Some(mut process) = self.processes[slot].take() else { return Ok(()) };
+        match self.work(slot, &mut process, events)? {
+            Fate::Lives => {
+                let linger = !self.settings[slot].engine.linger.is_zero();
+                let views = process.engine.services();
+                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
+                self.judge.views(slot, &views, linger, &mut tally)?;
+                self.processes[slot] = Some(process);
+                self.end_if_idle(slot);
+            }
+            Fate::Dies => self.bury(slot, process),
+        }
+        Ok(())
+    }
+
+    fn work(
+        &mut self,
+        slot: usize,
+        process: &mut Process,
+        mut events: VecDeque<Event>,
+    ) -> Result<Fate, Violation> {
+        let local = process.clock.local(self.now);
+        process.updaters.tick(local);
+        if events.is_empty() && process.engine.next_deadline().is_some_and(|at| at <= local) {
+            events.push_back(Event::Tick);
+        }
+        loop {
+            while let Some(event) = process.informer.poll(self.now, &self.cluster, &mut self.kube_faults) {
+                events.push_back(event);
+            }
+            self.count_kube_faults();
+            while let Some(event) = events.pop_front() {
+                let effects = process.engine.handle(local, event.clone());
+                self.trace.fact(self.now, letter(slot), &event, &effects);
+                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
+                self.judge.handled(slot, local, &event, &effects, &self.cluster, &mut tally)?;
+                for effect in effects {
+                    match &effect.action {
+                        Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
+                            process.updaters.start(local, &effect);
+                        }
+                        Action::Relist(kind) => process.informer.relist(self.now, *kind),
+                        Action::Notify(_) => {}
+                        Action::AddFinalizer(_)
+                        | Action::RemoveFinalizer(_)
+                        | Action::WriteStatus { .. }
+                        | Action::ConfirmGone(_) => {
+                            if self.kube_call(slot, process, &effect)? == Fate::Dies {
+                                return Ok(Fate::Dies);
+                            }
+                        }
+                    }
+                }
+            }
+            let mut idle = true;
+            while let Some(output) = process.updaters.next_output() {
+                match output {
+                    Output::Report(event) => {
+                        events.push_back(event);
+                        idle = false;
+                    }
+                    Output::Send { call, request, .. } => {
+                        if self.send(slot, process, call, request)? == Fate::Dies {
+                            return Ok(Fate::Dies);
+                        }
+                    }
+                }
+            }
+            if idle {
+                return Ok(Fate::Lives);
+            }
+        }
+    }
+
+    /// Whether the process dies at this external call, and whether the call is made first.
+    fn crash_here(&mut self, listing: bool) -> Option<bool> {
+        let number = self.external_calls;
+        self.external_calls += 1;
+        if let Some(crash) = self.crash.filter(|crash| crash.call == number) {
+            self.crash = None;
+            self.coverage.injected(self.now, FaultKind::P1);
+            return Some(crash.after);
+        }
+        if listing {
+            self.coverage.injected(self.now, FaultKind::P5);
+            return Some(true);
+        }
+        if self.plan.strikes(FaultKind::P1, &mut self.chance) {
+            self.coverage.injected(self.now, FaultKind::P1);
+            return Some(self.chance.chance(500));
+        }
+        None
+    }
+
+    /// Plans the next wake-up of everybody.
+    fn arm_all(&mut self) {
+        for slot in 0..self.processes.len() {
+            self.arm(slot);
+        }
+        if let Some(at) = self.cloud.next_deadline()
+            && at != Time::NEVER
+            && self.cloud_armed.is_none_or(|armed| at < armed)
+        {
+            self.cloud_armed = Some(at);
+            self.plan_at(at, Happening::CloudDue);
+        }
+        if let Some(at) = self.cluster.next_landing()
+            && self.landing_armed.is_none_or(|armed| at < armed)
+        {
+            self.landing_armed = Some(at);
+            self.plan_at(at, Happening::KubeLanding);
+        }
+    }
+
+    fn arm(&mut self, slot: usize) {
+        let now = self.now;
+        let Some(process) = &mut self.processes[slot] else { return };
+        if process.frozen_until.is_some() {
+            return;
+        }
+        let clock = process.clock;
+        let engine = process.engine.next_deadline().map(|at| clock.world(at));
+        let updaters = process.updaters.next_deadline().map(|at| clock.world(at));
+        let informer = process.informer.next_event_at(now, &self.cluster, &self.kube_faults);
+        let next = [engine, updaters, informer].into_iter().flatten().filter(|at| *at != Time::NEVER).min();
+        let Some(at) = next.map(|at| at.max(now)) else { return };
+        if process.armed.is_none_or(|armed| at < armed) {
+            process.armed = Some(at);
+            let life = process.life;
+            self.plan_at(at, Happening::Wake { slot, life });
+        }
+    }
+
+    /// Takes over what the fake cluster has counted.
+    fn count_kube_faults(&mut self) {
+        for (at, fault) in KubeFault::ALL.into_iter().enumerate() {
+            let count = self.kube_faults.injected().of(fault) + self.cluster.happened().of(fault);
+            for _ in self.counted[at]..count {
+                self.coverage.injected(self.now, FaultKind::ALL[at]);
+            }
+            self.counted[at] = count;
+        }
+    }
+
+    /// How long something takes on the network, one way.
+    fn network_delay(&mut self) -> Duration {
+        Duration::from_millis(self.net.between(3, 45) * self.slowness)
+    }
+}
+
+/// What becomes of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Lives,
+    Dies,
+}
+
+/// What a process is called in traces.
+fn letter(slot: usize) -> &'static str {
+    ["A", "B", "C", "D"].get(slot).copied().unwrap_or("?")
+}
+
+/// A name for the things that foreigners make.
+fn foreign_tags() -> sluice_model::azure::Tags {
+    sluice_model::azure::Tags::from([(Arc::from("team"), Arc::from("somebody else"))])
+}
