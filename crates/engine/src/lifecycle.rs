@@ -46,6 +46,7 @@ impl Engine {
     /// Brings one service to where its levels say it belongs.
     pub(crate) fn settle(&mut self, service: ServiceIndex) {
         self.note_pods(service);
+        self.note_wanted(service);
         self.ask_for_the_vanished(service);
         for _ in 0..TRIGGERS_MAX {
             let Some(trigger) = self.implied(service) else { break };
@@ -62,6 +63,18 @@ impl Engine {
         self.queue(service);
         self.note_initial_sync(service);
         self.rearm(service);
+    }
+
+    /// Counts a change of the wanted level where it moves nothing; where it does, the levels imply it.
+    fn note_wanted(&mut self, service: ServiceIndex) {
+        let wanted = self.is_wanted(service);
+        let Some(record) = self.record_mut(service) else { return };
+        let before = record.was_wanted.replace(wanted);
+        let state = record.state;
+        let trigger = if wanted { Trigger::Wanted } else { Trigger::Unwanted };
+        if before != Some(wanted) && matches!(cell(state, trigger), Cell::Stay(_)) {
+            self.fire(service, trigger);
+        }
     }
 
     /// The trigger that the levels imply, if they imply a move.
@@ -245,7 +258,16 @@ impl Engine {
         let record = self.record(service)?;
         if record.compared.is_none() {
             let compared = self.compare_anew(record);
+            let trigger = match (record.state, &compared) {
+                _ if record.operation.is_some() => None,
+                (State::Created, Compared::InSync) => Some(Trigger::FoundInSync),
+                (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundDifferent),
+                _ => None,
+            };
             self.record_mut(service)?.compared = Some(compared);
+            if let Some(trigger) = trigger {
+                self.fire(service, trigger);
+            }
         }
         self.record(service)?.compared.clone()
     }
@@ -517,7 +539,10 @@ impl Engine {
             _ => self.fire(service, Trigger::OperationFailed),
         }
         if matches!(failure.class, FailureClass::NotFound)
-            && matches!(step, Some(Step::Register(_) | Step::Clear(_) | Step::Unregister(_)))
+            && matches!(
+                step,
+                Some(Step::Register(_) | Step::Clear(_) | Step::Unregister(_) | Step::ReadRegistration(_))
+            )
         {
             self.survey.look_soon(Listable::Foundation, now);
         }

@@ -29,6 +29,8 @@ pub(crate) struct Service {
 
     /// The Service behind an inbound one, as last seen.
     pub(crate) object: Option<Box<ServiceObject>>,
+    /// Whether anybody wanted it when it was last looked at; `None` before the first look.
+    pub(crate) was_wanted: Option<bool>,
     /// An outbound one is wanted for its own sake.
     pub(crate) requested: bool,
     /// An outbound one had pods when it was last looked at.
@@ -114,6 +116,7 @@ impl Service {
             wanted_since: now,
             unwanted_since: None,
             object: None,
+            was_wanted: None,
             requested: false,
             had_pods: false,
             linger_until: None,

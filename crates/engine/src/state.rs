@@ -206,7 +206,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (NotStarted, NothingLeft) => Forget("finalizer off"),
         (NotStarted, GoneButWanted) => Never("it is where a wanted service without resources belongs"),
 
-        (CreationInProgress, Wanted) => Stay("on its way"),
+        (CreationInProgress, Wanted) => Never("an unwanted service has left CreationInProgress before"),
         (CreationInProgress, Unwanted) => Go(DeletionPending, "the operation runs to its end first"),
         (CreationInProgress, CreationStarted) => Never("one operation at a time"),
         (CreationInProgress, UpdateStarted) => Never("one operation at a time"),
@@ -224,7 +224,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (CreationInProgress, NothingLeft) => Never("its operation is making something"),
         (CreationInProgress, GoneButWanted) => Never("its operation is making something"),
 
-        (Created, Wanted) => Stay("as it should be"),
+        (Created, Wanted) => Never("an unwanted service has left Created before"),
         (Created, Unwanted) => Go(DeletionPending, "drains"),
         (Created, CreationStarted) => Never("it is there"),
         (Created, UpdateStarted) => Never("a difference has moved it to UpdateInProgress before"),
@@ -242,7 +242,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (Created, NothingLeft) => Never("an unwanted service has left Created before"),
         (Created, GoneButWanted) => Never("a missing resource is a difference"),
 
-        (UpdateInProgress, Wanted) => Stay("on its way"),
+        (UpdateInProgress, Wanted) => Never("an unwanted service has left UpdateInProgress before"),
         (UpdateInProgress, Unwanted) => {
             Go(DeletionPending, "an operation in flight ends first; a wait or park is dropped")
         }
@@ -297,7 +297,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionInProgress, OutcomeUnknown) => Stay("every step of a teardown can be repeated"),
         (DeletionInProgress, RetryDue) => Stay("queued for a slot"),
         (DeletionInProgress, AddressesChanged) => Stay("nothing is added"),
-        (DeletionInProgress, Drained) => Stay("queued for a slot"),
+        (DeletionInProgress, Drained) => Never("it has drained before"),
         (DeletionInProgress, StillMapped) => Go(DeletionPending, "the addresses are read again from Azure"),
         (DeletionInProgress, NothingLeft) => Forget("finalizer off"),
         (DeletionInProgress, GoneButWanted) => Go(NotStarted, "made anew"),
