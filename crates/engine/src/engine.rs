@@ -31,6 +31,9 @@ use crate::hold::Jitter;
 use crate::service::Service;
 use crate::survey::Survey;
 
+/// Rounds of work that one event can need at most; more would be a cycle.
+const ROUNDS_MAX: usize = 16;
+
 /// The engine.
 pub struct Engine {
     pub(crate) config: Config,
@@ -278,17 +281,30 @@ impl Engine {
         }
     }
 
-    /// Settles what was touched, then hands out slots and sends addresses.
+    /// Settles what was touched, looks, hands out slots and sends addresses, until nothing is left to do.
+    ///
+    /// Each part can touch services again (the baseline touches all), so one round is not enough.
     fn work(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            self.settle_touched();
+            self.work_on_survey();
+            self.work_on_foundation();
+            self.hand_out_slots();
+            self.sync_locations();
+            if self.touched.is_empty() {
+                return;
+            }
+        }
+        self.counters.internal_errors = self.counters.internal_errors.saturating_add(1);
+        self.refuse("an event".into(), "its consequences did not come to an end; they go on with the next".into());
+    }
+
+    fn settle_touched(&mut self) {
         loop {
             self.take_address_news();
             let Some(service) = self.touched.pop_first() else { break };
             self.settle(service);
         }
-        self.work_on_survey();
-        self.work_on_foundation();
-        self.hand_out_slots();
-        self.sync_locations();
     }
 
     fn wake_the_due(&mut self) {
