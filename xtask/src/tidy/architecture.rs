@@ -1,6 +1,6 @@
 //! ARCHITECTURE.md has a line for every crate and for every module, taken from their own first sentence.
 //!
-//! The list of rooms stands between two markers and is written by `cargo xtask bless`; here it
+//! The list of rooms stands between two markers and is written by `cargo xtask rooms`; here it
 //! is compared with what the sources say. So a module explains itself in one place, and a
 //! newcomer finds it in the other.
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::tree::Tree;
 
 const PAGE: &str = "ARCHITECTURE.md";
-const BEGIN: &str = "<!-- rooms: written by `cargo xtask bless` -->";
+const BEGIN: &str = "<!-- rooms: written by `cargo xtask rooms` -->";
 const END: &str = "<!-- end of rooms -->";
 const LINES_MAX: usize = 200;
 /// From the ring that knows nothing to the ring that knows everybody; what is not named comes last.
@@ -34,7 +34,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         None => problems.push(format!("{PAGE}: the markers `{BEGIN}` and `{END}` are missing")),
         Some(told) if told.trim() != rooms(tree).trim() => {
             problems.push(format!(
-                "{PAGE}: the list of rooms is not as the sources say; run `cargo xtask bless`"
+                "{PAGE}: the list of rooms is not as the sources say; run `cargo xtask rooms`"
             ));
         }
         Some(_) => {}
@@ -45,8 +45,9 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
 /// The page with the list of rooms as it should be; `None` when it is so already.
 pub(crate) fn blessed(tree: &Tree) -> Option<(&'static str, String)> {
     let text = tree.text(PAGE)?;
-    let told = between(text)?;
-    let page = text.replacen(told, &format!("\n{}", rooms(tree)), 1);
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    let page = format!("{before}{BEGIN}\n{}{END}{after}", rooms(tree));
     (page != text).then_some((PAGE, page))
 }
 
@@ -135,11 +136,13 @@ mod tests {
 
     #[test]
     fn a_page_behind_the_sources_is_named_and_can_be_blessed() {
-        let tree = tree_with(&format!("# Rooms\n{BEGIN}\nold\n{END}\nrest\n"));
-        assert!(check(&tree)[0].contains("cargo xtask bless"));
-        let (_, page) = blessed(&tree).unwrap();
-        assert_eq!(page, format!("# Rooms\n{BEGIN}\n{ROOMS}{END}\nrest\n"));
-        assert!(blessed(&tree_with(&page)).is_none());
+        let right = format!("# Rooms\n{BEGIN}\n{ROOMS}{END}\nrest\n");
+        for told in ["", "old\n"] {
+            let tree = tree_with(&format!("# Rooms\n{BEGIN}\n{told}{END}\nrest\n"));
+            assert!(check(&tree)[0].contains("cargo xtask rooms"));
+            assert_eq!(blessed(&tree).unwrap().1, right);
+        }
+        assert!(blessed(&tree_with(&right)).is_none());
         assert!(check(&tree_with(""))[0].contains("markers"));
     }
 
