@@ -15,11 +15,11 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{Failure, FailureClass, Family, ObjectName, Time, Uid};
 
 /// What Azure has, or should have: (location, address) and the identities.
-pub type Mappings = BTreeMap<(IpAddr, IpAddr), BTreeSet<String>>;
+pub(crate) type Mappings = BTreeMap<(IpAddr, IpAddr), BTreeSet<String>>;
 
 /// How a request ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub(crate) enum End {
     Success,
     Transient,
     Throttled,
@@ -28,44 +28,44 @@ pub enum End {
 }
 
 /// Everything at once.
-pub struct World {
-    pub addresses: Addresses,
-    pub limits: Limits,
-    pub now: Time,
-    pub services: Vec<(String, ServiceIndex, Mode)>,
-    pub binds: BTreeMap<OwnerKey, usize>,
-    pub slices: BTreeMap<ObjectName, Slice>,
-    pub pods: BTreeMap<Uid, (PodObject, usize)>,
-    pub nodes: BTreeMap<Arc<str>, NodeObject>,
-    pub azure: Mappings,
+pub(crate) struct World {
+    pub(crate) addresses: Addresses,
+    pub(crate) limits: Limits,
+    pub(crate) now: Time,
+    pub(crate) services: Vec<(String, ServiceIndex, Mode)>,
+    pub(crate) binds: BTreeMap<OwnerKey, usize>,
+    pub(crate) slices: BTreeMap<ObjectName, Slice>,
+    pub(crate) pods: BTreeMap<Uid, (PodObject, usize)>,
+    pub(crate) nodes: BTreeMap<Arc<str>, NodeObject>,
+    pub(crate) azure: Mappings,
     /// Azure refuses to bind these addresses.
-    pub poison: BTreeSet<IpAddr>,
+    pub(crate) poison: BTreeSet<IpAddr>,
     /// Azure refuses to touch these addresses one by one, even to unbind them.
-    pub sticky: BTreeSet<IpAddr>,
+    pub(crate) sticky: BTreeSet<IpAddr>,
     /// Azure refuses to bind an address at two locations, or to move it in one request.
-    pub one_location_each: bool,
+    pub(crate) one_location_each: bool,
     /// Azure does not know these services.
-    pub unregistered: BTreeSet<String>,
-    pub in_flight: Option<Vec<LocationUpdate>>,
-    pub calls: usize,
+    pub(crate) unregistered: BTreeSet<String>,
+    pub(crate) in_flight: Option<Vec<LocationUpdate>>,
+    pub(crate) calls: usize,
     /// Somebody else wrote to Azure, so we cannot know what is there.
-    pub tampered: bool,
+    pub(crate) tampered: bool,
 }
 
-pub fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     sluice_model::address::parse_ip(text).unwrap()
 }
 
-pub fn failure(class: FailureClass) -> Failure {
+pub(crate) fn failure(class: FailureClass) -> Failure {
     Failure::of(class, "Test", "a failure of the test")
 }
 
 impl World {
-    pub fn new(limits: Limits, identities: &[&str]) -> World {
+    pub(crate) fn new(limits: Limits, identities: &[&str]) -> World {
         World::with_bug(limits, identities, Seeded::NONE)
     }
 
-    pub fn with_bug(limits: Limits, identities: &[&str], seeded: Seeded) -> World {
+    pub(crate) fn with_bug(limits: Limits, identities: &[&str], seeded: Seeded) -> World {
         let mut addresses = Addresses::new(limits, 7, seeded);
         let services =
             identities.iter().map(|&name| (name.to_string(), addresses.open(name), Mode::Draining)).collect();
@@ -89,24 +89,24 @@ impl World {
         }
     }
 
-    pub fn index(&self, service: usize) -> ServiceIndex {
+    pub(crate) fn index(&self, service: usize) -> ServiceIndex {
         self.services[service].1
     }
 
-    pub fn wait(&mut self, span: Duration) {
+    pub(crate) fn wait(&mut self, span: Duration) {
         self.now = self.now + span;
     }
 
-    pub fn set_ready(&mut self, service: usize, ready: bool) {
+    pub(crate) fn set_ready(&mut self, service: usize, ready: bool) {
         self.set_mode(service, if ready { Mode::Ready } else { Mode::Draining });
     }
 
-    pub fn set_mode(&mut self, service: usize, mode: Mode) {
+    pub(crate) fn set_mode(&mut self, service: usize, mode: Mode) {
         self.services[service].2 = mode;
         self.addresses.set_mode(self.services[service].1, mode);
     }
 
-    pub fn close_and_open(&mut self, service: usize) {
+    pub(crate) fn close_and_open(&mut self, service: usize) {
         self.addresses.close(self.services[service].1);
         let named = self.binds.values().any(|&bound| bound == service)
             || self.pods.values().any(|&(_, egress)| egress == service);
@@ -116,7 +116,7 @@ impl World {
         self.services[service].2 = Mode::Draining;
     }
 
-    pub fn bind(&mut self, owner: OwnerKey, service: Option<usize>) {
+    pub(crate) fn bind(&mut self, owner: OwnerKey, service: Option<usize>) {
         let index = service.map(|service| self.services[service].1);
         self.addresses.bind(owner.clone(), index);
         match service {
@@ -125,17 +125,17 @@ impl World {
         };
     }
 
-    pub fn apply_slice(&mut self, slice: Slice) {
+    pub(crate) fn apply_slice(&mut self, slice: Slice) {
         self.addresses.apply_slice(&slice);
         self.slices.insert(slice.name.clone(), slice);
     }
 
-    pub fn remove_slice(&mut self, name: &ObjectName) {
+    pub(crate) fn remove_slice(&mut self, name: &ObjectName) {
         self.addresses.remove_slice(name);
         self.slices.remove(name);
     }
 
-    pub fn apply_pod(&mut self, pod: PodObject, egress: Option<usize>) {
+    pub(crate) fn apply_pod(&mut self, pod: PodObject, egress: Option<usize>) {
         self.addresses.apply_pod(&pod, egress.map(|service| self.services[service].1));
         match egress {
             Some(egress) if pod.phase != Phase::Finished => self.pods.insert(pod.uid, (pod, egress)),
@@ -143,23 +143,23 @@ impl World {
         };
     }
 
-    pub fn remove_pod(&mut self, uid: Uid) {
+    pub(crate) fn remove_pod(&mut self, uid: Uid) {
         self.addresses.remove_pod(uid);
         self.pods.remove(&uid);
     }
 
-    pub fn apply_node(&mut self, node: NodeObject) {
+    pub(crate) fn apply_node(&mut self, node: NodeObject) {
         self.addresses.apply_node(&node);
         self.nodes.insert(Arc::clone(&node.name), node);
     }
 
-    pub fn remove_node(&mut self, name: &str) {
+    pub(crate) fn remove_node(&mut self, name: &str) {
         self.addresses.remove_node(name);
         self.nodes.remove(name);
     }
 
     /// Where an address on a node belongs, the naive way.
-    pub fn location(&self, node: Option<&str>, family: Family) -> Option<IpAddr> {
+    pub(crate) fn location(&self, node: Option<&str>, family: Family) -> Option<IpAddr> {
         let name = node.filter(|name| !name.is_empty())?;
         let ips: Vec<IpAddr> = match self.nodes.get(name) {
             Some(node) => node.internal_ips.clone(),
@@ -175,7 +175,7 @@ impl World {
     }
 
     /// Everything that should be in Azure, the naive way.
-    pub fn desired(&self) -> Mappings {
+    pub(crate) fn desired(&self) -> Mappings {
         let mut desired = Mappings::new();
         let mut want = |location: Option<IpAddr>, address: IpAddr, service: usize| {
             let (name, _, mode) = &self.services[service];
@@ -229,7 +229,7 @@ impl World {
     }
 
     /// Takes the next batch, if there is one, and checks its form.
-    pub fn send(&mut self) -> bool {
+    pub(crate) fn send(&mut self) -> bool {
         let Some(batch) = self.addresses.next_batch(self.now) else { return false };
         assert!(self.in_flight.is_none(), "two batches in flight");
         self.calls += 1;
@@ -253,7 +253,7 @@ impl World {
     }
 
     /// Ends the batch in flight. Azure refuses what it does not like, whatever end was meant for it.
-    pub fn finish(&mut self, end: End) {
+    pub(crate) fn finish(&mut self, end: End) {
         let Some(batch) = self.in_flight.take() else {
             return self.addresses.finish(self.now, Some(&failure(FailureClass::Unknown)));
         };
@@ -300,7 +300,7 @@ impl World {
     }
 
     /// All that Azure has, as a listing shows it.
-    pub fn listing(&self) -> Vec<Location> {
+    pub(crate) fn listing(&self) -> Vec<Location> {
         let mut locations: Vec<Location> = Vec::new();
         for ((location, address), services) in &self.azure {
             let services = services.iter().map(|service| service.as_str().into()).collect();
@@ -313,14 +313,14 @@ impl World {
         locations
     }
 
-    pub fn list(&mut self, first: bool) -> usize {
+    pub(crate) fn list(&mut self, first: bool) -> usize {
         let listing = self.listing();
         let trust = if first { Trust::Baseline } else { Trust::Sweep };
         self.addresses.listed(self.now, self.now, &listing, trust)
     }
 
     /// Checks that nothing is counted wrong, and that the gate never opens too early.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         if let Err(difference) = self.addresses.recount() {
             panic!("{difference}");
         }
@@ -337,7 +337,7 @@ impl World {
     }
 
     /// Lets everything succeed until there is nothing left to do.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.poison.clear();
         self.sticky.clear();
         self.one_location_each = false;
@@ -361,7 +361,7 @@ impl World {
     }
 
     /// Sends and succeeds until nothing is left, waiting as told.
-    pub fn drain(&mut self, calls_max: usize) {
+    pub(crate) fn drain(&mut self, calls_max: usize) {
         for _ in 0..calls_max {
             if self.send() {
                 self.finish(End::Success);
@@ -376,7 +376,7 @@ impl World {
     }
 
     /// Checks that Azure has exactly what is wanted.
-    pub fn check_settled(&self) {
+    pub(crate) fn check_settled(&self) {
         assert_eq!(self.azure, self.desired());
         let totals = self.addresses.totals();
         assert_eq!((totals.dirty, totals.in_flight, totals.either, totals.quarantined), (0, 0, 0, 0));
@@ -394,7 +394,7 @@ fn first(ips: &[IpAddr], family: Family) -> Option<IpAddr> {
 }
 
 /// Does to Azure what a request says.
-pub fn apply(azure: &mut Mappings, batch: &[LocationUpdate]) {
+pub(crate) fn apply(azure: &mut Mappings, batch: &[LocationUpdate]) {
     for update in batch {
         if update.full || update.addresses.is_empty() {
             azure.retain(|(location, _), _| *location != update.location);
