@@ -1,6 +1,7 @@
 //! What the command line says.
 
 use sluice_model::seeded::{Bug, Seeded};
+use sluice_sim::names::FaultKind;
 use sluice_sim::world::CrashPoint;
 
 /// What is to be done.
@@ -24,6 +25,8 @@ pub(crate) enum Task {
     },
     /// The names of all stories.
     Stories,
+    /// All stories, each once.
+    AllStories,
     /// All crash points of all stories.
     CrashPoints,
     /// All seeded bugs.
@@ -44,6 +47,8 @@ pub(crate) struct Arguments {
     pub(crate) seeded: Seeded,
     /// Failing seeds after which to stop.
     pub(crate) failures_max: usize,
+    /// Only these faults, whatever the seed says.
+    pub(crate) faults: Option<Vec<FaultKind>>,
 }
 
 /// The help text.
@@ -64,12 +69,14 @@ WHAT TO RUN (the default is --seeds 200)
   --story NAME       run one named story and print its trace; a part of the name will do
     --crash SIDE:N   and crash at its N-th external call; SIDE is 'before' or 'after'
   --stories          list the named stories
+  --all-stories      run every named story once
   --crash-points     crash before and after every external call of every story
   --bugs             plant every seeded bug and say what catches it
     --bug-seeds N    seeds to try for each (default 400)
 
 HOW
   --bug NAME         plant one seeded bug, to see what it does
+  --faults LIST      only these faults, like K1,Z5,P1; 'none' for none
   --failures N       go on until N seeds have failed (default 1)
   --output json      for machines
   --help             this
@@ -88,7 +95,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
     let mut words = words;
     let (mut start, mut count, mut seed, mut story, mut crash) = (None, None, None, None, None);
     let (mut bug_seeds, mut failures_max) = (None, None);
-    let (mut json, mut seeded) = (false, Seeded::NONE);
+    let (mut json, mut seeded, mut faults) = (false, Seeded::NONE, None);
     let mut modes: Vec<(&str, Task)> = Vec::new();
     while let Some(word) = words.next() {
         let (name, mut inline) = match word.split_once('=') {
@@ -106,10 +113,12 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             "--story" => story = Some(value()?),
             "--crash" => crash = Some(crash_point(&value()?)?),
             "--stories" => modes.push(("--stories", Task::Stories)),
+            "--all-stories" => modes.push(("--all-stories", Task::AllStories)),
             "--crash-points" => modes.push(("--crash-points", Task::CrashPoints)),
             "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
             "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
             "--bug" => seeded = Seeded::with(bug(&value()?)?),
+            "--faults" => faults = Some(fault_list(&value()?)?),
             "--failures" => failures_max = Some(number(&name, &value()?)?),
             "--output" => match value()?.as_str() {
                 "json" => json = true,
@@ -146,7 +155,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
         return Err("--bug-seeds needs --bugs".into());
     }
     let failures_max = usize::try_from(failures_max.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
-    Ok(Arguments { task, json, seeded, failures_max })
+    Ok(Arguments { task, json, seeded, failures_max, faults })
 }
 
 fn number(name: &str, text: &str) -> Result<u64, String> {
@@ -162,6 +171,15 @@ fn crash_point(text: &str) -> Result<CrashPoint, String> {
         _ => return Err(bad()),
     };
     Ok(CrashPoint { call: call.parse().map_err(|_| bad())?, after })
+}
+
+fn fault_list(text: &str) -> Result<Vec<FaultKind>, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    text.split(',')
+        .map(|code| FaultKind::parse(code.trim()).ok_or_else(|| format!("there is no fault {code:?}")))
+        .collect()
 }
 
 fn bug(text: &str) -> Result<Bug, String> {

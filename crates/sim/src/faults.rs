@@ -182,6 +182,18 @@ pub fn kube_faults(rng: &mut Rng) -> KubeFaults {
     faults
 }
 
+/// Only these faults of the fake API server, as often as a stormy day has them.
+pub fn only_kube_faults(kinds: &[FaultKind]) -> KubeFaults {
+    let storm = KubeFaults::storm();
+    let mut faults = KubeFaults::none();
+    for (at, fault) in KubeFault::ALL.into_iter().enumerate() {
+        if kinds.contains(&FaultKind::ALL[at]) && fault != KubeFault::ServerAway {
+            faults.set(fault, storm.per_mille(fault));
+        }
+    }
+    faults
+}
+
 fn is_write(request: &Request) -> bool {
     !matches!(request.method, Method::Get | Method::List | Method::Poll)
 }

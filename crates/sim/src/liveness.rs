@@ -272,13 +272,6 @@ pub fn nothing_waits(world: &World) -> Result<(), Difference> {
         if view.operation.is_some() || !view.wanted {
             return Err(Difference::of(Invariant::L4, format!("{key} is {} and still works", view.state)));
         }
-        if view.addresses_wanted != view.addresses_programmed && view.live {
-            let text = format!(
-                "{key} has {} of {} addresses and nothing is going on",
-                view.addresses_programmed, view.addresses_wanted
-            );
-            return Err(Difference::of(Invariant::L4, text));
-        }
         if let (Some((reason, _)), ServiceKey::Inbound(uid)) = (&view.invalid, key) {
             let shown = world.cluster.services().any(|service| {
                 service.meta.uid == *uid

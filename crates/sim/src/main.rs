@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             false
         }
         Task::Seeds { start, count } => seeds(&arguments, *start, *count),
-        Task::Seed(seed) => one(&arguments, &Plan::of_seed(*seed, arguments.seeded, true), &format!("seed {seed}")),
+        Task::Seed(seed) => one(&arguments, &plan_of(&arguments, *seed, true), &format!("seed {seed}")),
         Task::Story { name, crash } => match find_story(name) {
             Ok(story) => {
                 let plan = Plan::of_story(&story, arguments.seeded, true, *crash);
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
             }
         },
         Task::CrashPoints => crash_points(&arguments),
+        Task::AllStories => all_stories(&arguments),
         Task::Bugs { seeds } => bugs(&arguments, *seeds),
     };
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -58,7 +59,7 @@ fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
     let mut summary = Summary::default();
     let mut progress = Progress::new("seeds", count);
     for seed in start..start.saturating_add(count) {
-        let outcome = run(&Plan::of_seed(seed, arguments.seeded, false));
+        let outcome = run(&plan_of(arguments, seed, false));
         summary.add(&outcome);
         if let Some((at, violation)) = &outcome.failure {
             progress.clear();
@@ -80,6 +81,14 @@ fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
     }
     summary.print(arguments.json, count >= 1_000);
     summary.has_failed(count >= 1_000)
+}
+
+fn plan_of(arguments: &Arguments, seed: u64, traced: bool) -> Plan {
+    let plan = Plan::of_seed(seed, arguments.seeded, traced);
+    match &arguments.faults {
+        Some(faults) => plan.with_only(faults),
+        None => plan,
+    }
 }
 
 fn enumerate_with_progress(chosen: impl Fn(usize) -> bool, seeded: Seeded) -> Enumeration {
@@ -117,6 +126,20 @@ fn one(arguments: &Arguments, plan: &Plan, what: &str) -> bool {
         None => println!("{what} passed after {} steps at t={}", outcome.steps, outcome.ended),
     }
     outcome.failure.is_some()
+}
+
+fn all_stories(arguments: &Arguments) -> bool {
+    let mut failed = 0;
+    let stories = named();
+    for story in &stories {
+        let outcome = run(&Plan::of_story(story, arguments.seeded, false, None));
+        if let Some((at, violation)) = &outcome.failure {
+            failed += 1;
+            println!("story {:?} failed at t={at}: {violation}", story.name);
+        }
+    }
+    println!("{} of {} stories passed", stories.len() - failed, stories.len());
+    failed > 0
 }
 
 fn find_story(name: &str) -> Result<Story, String> {

@@ -11,7 +11,7 @@ use crate::cluster::KubeFaults;
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, ServiceRecord};
 use crate::cluster::stories::{OwnerBy, SliceDraft, Story, UserAction};
 use crate::coverage::Coverage;
-use crate::faults::{FaultPlan, kube_faults};
+use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
 use crate::names::{FaultKind, Invariant, Violation};
 use crate::portrait::Portrait;
@@ -135,6 +135,16 @@ impl Plan {
         Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene, cues }
     }
 
+    /// The same with only these faults.
+    pub fn with_only(mut self, faults: &[FaultKind]) -> Plan {
+        self.setup.plan = FaultPlan::only(faults);
+        self.setup.kube_faults = only_kube_faults(faults);
+        if !faults.contains(&FaultKind::P2) {
+            self.cues.clear();
+        }
+        self
+    }
+
     /// The plan of a named story without faults, but perhaps with one crash.
     pub fn of_story(story: &Story, seeded: Seeded, traced: bool, crash: Option<CrashPoint>) -> Plan {
         let setup = Setup {
@@ -218,14 +228,16 @@ fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
 
 fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
     world.calm_down();
-    probe(world)?;
+    // With a twentieth of the budget everything takes its time.
+    let patience = if plan.setup.settings.updater.share_permille < 800 { 4 } else { 1 };
+    probe(world, PROBE_MAX * patience)?;
     converge(world)?;
     quiet(world, plan)?;
     world.recount()
 }
 
 /// **L7**: one Service is locked against every write and edited, and a new one is still served at once.
-fn probe(world: &mut World) -> Result<(), Violation> {
+fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
     let scope = world.scope.clone();
     let victim = world
         .cluster
@@ -275,7 +287,7 @@ fn probe(world: &mut World) -> Result<(), Violation> {
                 .locations(&gateway)
                 .any(|location| location.addresses.iter().any(|entry| Some(entry.address) == address))
     };
-    while !is_served(world) && world.now < began + PROBE_MAX {
+    while !is_served(world) && world.now < began + within {
         world.run_until(world.now + Duration::from_secs(5))?;
     }
     world.coverage.judged_at_the_end(Invariant::L7);

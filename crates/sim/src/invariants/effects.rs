@@ -1,7 +1,6 @@
 //! Judges what an engine asks for, at the moment it asks: S7, S8, S13.
 
 use sluice_model::effect::Action;
-use sluice_model::names::Scope;
 use sluice_model::plan::{Intent, Subject};
 use sluice_model::{Effect, EgressName, ServiceKey};
 use sluice_engine::ServiceView;
@@ -12,7 +11,6 @@ use crate::cluster::Cluster;
 use crate::names::{Invariant, Violation};
 
 pub(super) fn judge(
-    scope: &Scope,
     book: &mut Book,
     effect: &Effect,
     cluster: &Cluster,
@@ -40,7 +38,7 @@ pub(super) fn judge(
             for update in updates {
                 for entry in &update.addresses {
                     tally.judged(Invariant::S8);
-                    s8_owner_keeps_its_address(scope, book, entry.address, &entry.services)?;
+                    s8_owner_keeps_its_address(book, entry.address, &entry.services)?;
                 }
             }
         }
@@ -120,7 +118,6 @@ pub(super) fn s7_planned(book: &Book, deed: &Deed) -> Result<(), Violation> {
 /// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
 /// name is not judged here (the egress may not be ready); that is L1.
 fn s8_owner_keeps_its_address(
-    _scope: &Scope,
     book: &Book,
     address: core::net::IpAddr,
     services: &[std::sync::Arc<str>],
@@ -135,7 +132,7 @@ fn s8_owner_keeps_its_address(
     if named.is_empty() {
         return Ok(());
     }
-    let owner = book.seen.egress_of_address(address);
+    let owner = book.seen.egress_of_address(address, book.egress_namespaces.as_deref());
     if named.len() > 1 || named.first() != owner.as_ref() {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");

@@ -537,11 +537,12 @@ fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
     if fact.in_flight || fact.touched_seq > read_seq {
         return;
     }
-    let contradicts = matches!(
-        (&fact.told, &told),
-        (Told::Absent, Told::Present(_)) | (Told::Present(_), Told::Absent | Told::Present(_))
-    );
-    if fact.confirmed && contradicts && now.since(fact.settled_at) < LAG_TRUST && fact.told != told {
+    let contradicts = match (&fact.told, &told) {
+        (Told::Absent, Told::Present(_)) | (Told::Present(_), Told::Absent) => true,
+        (Told::Present(was), Told::Present(is)) => was.cleared != is.cleared || was.tags != is.tags,
+        _ => false,
+    };
+    if fact.confirmed && contradicts && now.since(fact.settled_at) < LAG_TRUST {
         return;
     }
     fact.told = told;

@@ -117,7 +117,7 @@ impl Judge {
             book.mass_deletion_allowed = *allowed;
         }
         for effect in effects {
-            effects::judge(&self.scope, book, effect, cluster, tally)?;
+            effects::judge(book, effect, cluster, tally)?;
         }
         Ok(())
     }

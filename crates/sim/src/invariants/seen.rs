@@ -103,7 +103,7 @@ impl Seen {
     pub fn egresses(&self) -> BTreeSet<EgressName> {
         self.pods
             .values()
-            .filter(|pod| pod.phase != Phase::Finished)
+            .filter(|pod| pod.phase != Phase::Finished && !pod.host_network)
             .filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
             .chain(self.asked.iter().cloned())
             .collect()
@@ -113,7 +113,7 @@ impl Seen {
     pub fn pods_of(&self, egress: &EgressName, namespaces: Option<&[Arc<str>]>) -> usize {
         self.pods
             .values()
-            .filter(|pod| pod.phase != Phase::Finished)
+            .filter(|pod| pod.phase != Phase::Finished && !pod.host_network)
             .filter(|pod| namespaces.is_none_or(|allowed| allowed.contains(&pod.name.namespace)))
             .filter(|pod| pod.egress.as_deref().and_then(|l| EgressName::parse(l).ok()).as_ref() == Some(egress))
             .count()
@@ -124,46 +124,17 @@ impl Seen {
         self.asked.contains(egress)
     }
 
-    /// The egress whose pod owns an address: of several pods the newest that does not terminate, then the larger UID.
-    pub fn egress_of_address(&self, address: IpAddr) -> Option<EgressName> {
+    /// The egress whose pod owns an address: of the pods that name a valid egress the newest that does not
+    /// terminate, then the larger UID.
+    pub fn egress_of_address(&self, address: IpAddr, namespaces: Option<&[Arc<str>]>) -> Option<EgressName> {
         self.pods
             .values()
             .filter(|pod| pod.phase != Phase::Finished && !pod.host_network)
+            .filter(|pod| namespaces.is_none_or(|allowed| allowed.contains(&pod.name.namespace)))
             .filter(|pod| first_of_family(&pod.ips, Family::of(address)) == Some(address))
-            .max_by_key(|pod| (!pod.terminating, pod.created, pod.uid))
-            .and_then(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
-    }
-
-    /// The services that an address belongs to at any location, by the obvious union over slices and pods.
-    pub fn services_of_address(&self, address: IpAddr) -> BTreeSet<ServiceKey> {
-        let mut keys = BTreeSet::new();
-        for slice in self.slices.values() {
-            if slice.endpoints.iter().any(|endpoint| endpoint.address == address)
-                && let Some(uid) = self.owner(slice)
-            {
-                keys.insert(ServiceKey::Inbound(uid));
-            }
-        }
-        keys.extend(
-            self.pods
-                .values()
-                .filter(|pod| pod.phase != Phase::Finished && pod.ips.contains(&address))
-                .filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
-                .map(ServiceKey::Outbound),
-        );
-        keys
-    }
-
-    fn owner(&self, slice: &Slice) -> Option<Uid> {
-        use sluice_model::kube::SliceOwner;
-        match &slice.owner {
-            SliceOwner::Uid(uid) => Some(*uid),
-            SliceOwner::Name(name) => {
-                let wanted = ObjectName::new(Arc::clone(&slice.name.namespace), Arc::clone(name));
-                self.services.values().find(|service| service.name == wanted).map(|service| service.uid)
-            }
-            SliceOwner::Nobody => None,
-        }
+            .filter_map(|pod| Some((pod, EgressName::parse(pod.egress.as_deref()?).ok()?)))
+            .max_by_key(|(pod, _)| (!pod.terminating, pod.created, pod.uid))
+            .map(|(_, egress)| egress)
     }
 
     fn service(&mut self, now: Time, service: &ServiceObject) {
