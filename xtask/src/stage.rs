@@ -28,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) tier: Tier,
     /// A tool of the toolchain that it needs beside cargo itself.
     pub(crate) needs: Option<&'static str>,
+    /// A stage without whose success this one proves nothing.
+    pub(crate) after: Option<&'static str>,
     /// What it does.
     pub(crate) work: Work,
 }
@@ -64,6 +66,10 @@ pub(crate) fn run_all(tier: Tier) -> ExitCode {
         println!("\n== {}/{} {}", at + 1, stages.len(), stage.name);
         let began = Instant::now();
         let end = match stage.needs.map_or(Ok(()), ensure_component) {
+            Ok(()) if !is_grounded(stage, &ends) => {
+                eprintln!("this proves nothing as long as {:?} fails", stage.after.unwrap_or_default());
+                End::Failed
+            }
             Ok(()) => run_one(stage),
             Err(why) if must_have_all => {
                 eprintln!("MISSING, and CI=true forbids to go on without: {why}");
@@ -85,6 +91,11 @@ pub(crate) fn run_all(tier: Tier) -> ExitCode {
     let ends: Vec<End> = ends.iter().map(|(_, end, _)| *end).collect();
     println!("{}", last_line(&ends));
     if ends.contains(&End::Failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Whether the stage that it builds on has passed.
+fn is_grounded(stage: &Stage, ends: &[(&str, End, Duration)]) -> bool {
+    stage.after.is_none_or(|after| ends.iter().any(|(name, end, _)| *name == after && *end == End::Passed))
 }
 
 fn run_one(stage: &Stage) -> End {
@@ -208,6 +219,24 @@ mod tests {
     fn the_last_line_counts_and_never_hides_a_skipped_stage() {
         assert_eq!(last_line(&[End::Passed, End::Passed]), "2 passed, 0 failed");
         assert_eq!(last_line(&[End::Passed, End::Failed, End::Skipped]), "1 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_stage_that_builds_on_a_failed_one_proves_nothing() {
+        let bugs = Stage { name: "bugs", tier: Tier::Test, needs: None, after: Some("seeds"), work: NOTHING };
+        assert!(is_grounded(&bugs, &[("seeds", End::Passed, Duration::ZERO)]));
+        assert!(!is_grounded(&bugs, &[("seeds", End::Failed, Duration::ZERO)]));
+        assert!(!is_grounded(&bugs, &[("other", End::Passed, Duration::ZERO)]));
+    }
+
+    const NOTHING: Work = Work::Own(|_| Ok(String::new()));
+
+    #[test]
+    fn what_a_stage_builds_on_comes_before_it() {
+        for (at, stage) in STAGES.iter().enumerate() {
+            let is_before = |after| STAGES[..at].iter().any(|earlier| earlier.name == after);
+            assert!(stage.after.is_none_or(is_before), "{}", stage.name);
+        }
     }
 
     #[test]
