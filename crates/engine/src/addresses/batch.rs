@@ -102,10 +102,10 @@ impl Addresses {
     /// Puts an entry into a draft, unless it has nothing to say or there is no room.
     fn offer(&mut self, draft: &mut Draft, spot: Spot) -> Fit {
         let Some(entry) = self.places.entry(spot) else { return Fit::Needless };
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective_of(spot, Some(entry));
         let certain = !entry.is(Entry::ODD) || self.odd.get(&spot).is_none_or(|odd| odd.either.is_empty());
         if certain && self.is(&effective, entry.actual()) {
-            self.note_kept(spot);
+            self.note_kept(spot, Some(entry));
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
@@ -162,7 +162,7 @@ impl Addresses {
     /// A request that writes a whole location without one of its addresses, if that fits into one.
     pub(super) fn draft_without(&mut self, without: Spot) -> Option<Draft> {
         let place = &self.places[without.place];
-        let mut addrs: Vec<_> = place.entries.keys().copied().collect();
+        let mut addrs: Vec<_> = place.entries.iter().map(|(addr, _)| addr).collect();
         addrs.sort_unstable_by_key(|&addr| self.addrs.ip(place.family, addr));
         let mut draft = Draft::default();
         for addr in addrs {
@@ -173,7 +173,7 @@ impl Addresses {
             } else if self.is_quarantined(spot) {
                 self.sets.share(entry.actual())
             } else {
-                let effective = self.effective(spot.place, addr);
+                let effective = self.effective(spot);
                 self.hold(&effective)
             };
             self.add(&mut draft, Sent { spot, set });

@@ -135,7 +135,7 @@ impl Addresses {
             return self.draft_of(&group.spots);
         }
         let Some(&spot) = group.spots.first() else { return Default::default() };
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective(spot);
         let refused = self.hold(&effective);
         let still_binding = self.unbinding_is_urgent(spot, refused);
         let draft = if still_binding { self.draft_without(spot) } else { None };
@@ -245,7 +245,7 @@ impl Addresses {
 
     /// Whether an entry is to have services at all.
     fn gains(&self, spot: Spot) -> bool {
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective(spot);
         !self.is(&effective, SetId::EMPTY)
     }
 
@@ -258,7 +258,7 @@ impl Addresses {
         let leads: Vec<Option<ServiceIndex>> = spots
             .iter()
             .map(|&spot| {
-                let effective = self.effective(spot.place, spot.addr);
+                let effective = self.effective(spot);
                 self.lead(spot, &effective)
             })
             .collect();

@@ -189,7 +189,7 @@ impl Addresses {
             let record = &mut self.places[place];
             let (ip, family) = (record.ip, record.family);
             let mut missing = Vec::new();
-            for (&addr, entry) in &mut record.entries {
+            for (addr, entry) in record.entries.iter_mut() {
                 let seen = entry.is(Entry::SEEN);
                 entry.clear(Entry::SEEN);
                 let anything = entry.actual() != SetId::EMPTY || entry.is(Entry::ODD);

@@ -41,6 +41,7 @@ mod services;
 mod sets;
 mod slab;
 mod slices;
+mod table;
 mod wanted;
 mod wide;
 
@@ -325,7 +326,7 @@ impl Addresses {
     pub fn holding(&self, service: ServiceIndex, most: usize) -> Vec<(IpAddr, IpAddr)> {
         let mut holding = Vec::new();
         for (place, record) in self.places.iter() {
-            for &addr in record.entries.keys() {
+            for (addr, _) in record.entries.iter() {
                 let spot = Spot { place, addr };
                 if self.possible_sets(spot).iter().any(|&set| self.sets.contains(set, service)) {
                     holding.push((record.ip, self.addrs.ip(record.family, addr)));

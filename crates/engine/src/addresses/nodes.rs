@@ -11,7 +11,6 @@ use core::hash::BuildHasher;
 use core::net::IpAddr;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use sluice_model::Family;
 use sluice_model::address::is_routable;
 use sluice_model::kube::NodeObject;
@@ -21,13 +20,18 @@ use super::notice::AddressNotice;
 use super::place::{PlaceId, Spot};
 use super::sets::SetId;
 use super::slab::{Slab, key};
+use super::table::{Fingerprint, Table, Value};
 use super::wide::Addr;
-use super::{Addresses, Map, side};
+use super::{Addresses, side};
 
 key!(
     /// One node.
     pub(super) NodeId
 );
+
+impl Value for NodeId {
+    const VACANT: NodeId = NodeId(u32::MAX);
+}
 
 /// One node.
 pub(super) struct Node {
@@ -39,7 +43,7 @@ pub(super) struct Node {
     /// Where its addresses of each family are.
     pub(super) place: [Option<PlaceId>; 2],
     /// The services that want each address, ready or not.
-    pub(super) wanted: [Map<Addr, SetId>; 2],
+    pub(super) wanted: [Table<Addr, SetId>; 2],
     /// Endpoints and pods that name it.
     pub(super) holders: u32,
     /// It was said that it lacks an address of the family.
@@ -59,22 +63,25 @@ impl Node {
 /// All nodes.
 pub(super) struct Nodes {
     pub(super) slab: Slab<NodeId, Node>,
-    index: HashTable<NodeId>,
+    index: Table<Fingerprint, NodeId>,
     hasher: FixedState,
 }
 
 impl Nodes {
     pub(super) fn new() -> Nodes {
-        Nodes { slab: Slab::new(), index: HashTable::new(), hasher: FixedState::default() }
+        Nodes { slab: Slab::new(), index: Table::default(), hasher: FixedState::default() }
+    }
+
+    fn fingerprint(&self, name: &str) -> Fingerprint {
+        Fingerprint::of(self.hasher.hash_one(name))
     }
 
     pub(super) fn find(&self, name: &str) -> Option<NodeId> {
-        self.index.find(self.hasher.hash_one(name), |&node| &*self.slab[node].name == name).copied()
+        self.index.find(self.fingerprint(name), |node| &*self.slab[node].name == name)
     }
 
     pub(super) fn find_or_add(&mut self, name: &str) -> NodeId {
-        let hash = self.hasher.hash_one(name);
-        if let Some(&node) = self.index.find(hash, |&node| &*self.slab[node].name == name) {
+        if let Some(node) = self.find(name) {
             return node;
         }
         let node = self.slab.insert(Node {
@@ -82,12 +89,11 @@ impl Nodes {
             object: None,
             hosts: Vec::new(),
             place: [None; 2],
-            wanted: [Map::default(), Map::default()],
+            wanted: Default::default(),
             holders: 0,
             warned: [false; 2],
         });
-        let (slab, hasher) = (&self.slab, &self.hasher);
-        self.index.insert_unique(hash, node, |&node| hasher.hash_one(&*slab[node].name));
+        self.index.insert_another(self.fingerprint(name), node);
         node
     }
 
@@ -97,10 +103,7 @@ impl Nodes {
         if record.object.is_some() || record.holders > 0 {
             return;
         }
-        let hash = self.hasher.hash_one(&*record.name);
-        if let Ok(found) = self.index.find_entry(hash, |&other| other == node) {
-            found.remove();
-        }
+        self.index.remove_meant(self.fingerprint(&record.name), |other| other == node);
         self.slab.remove(node);
     }
 }
@@ -224,7 +227,8 @@ impl Addresses {
 
     /// The addresses that are wanted on a node, sorted.
     fn wanted_on(&self, node: NodeId, family: Family) -> Vec<Addr> {
-        let mut addrs: Vec<Addr> = self.nodes[node].wanted[side(family)].keys().copied().collect();
+        let mut addrs: Vec<Addr> =
+            self.nodes[node].wanted[side(family)].iter().map(|(addr, _)| addr).collect();
         match family {
             Family::V4 => addrs.sort_unstable(),
             Family::V6 => addrs.sort_unstable_by_key(|&addr| self.addrs.ip(family, addr)),
@@ -233,7 +237,7 @@ impl Addresses {
     }
 
     fn count_unplaceable(&mut self, node: NodeId, family: Family, addr: Addr, without: bool) {
-        let Some(&set) = self.nodes[node].wanted[side(family)].get(&addr) else { return };
+        let Some(set) = self.nodes[node].wanted[side(family)].get(addr) else { return };
         for &service in self.sets.members(set) {
             let count = &mut self.services[service].unplaceable;
             *count = if without { *count + 1 } else { count.saturating_sub(1) };

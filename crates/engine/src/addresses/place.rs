@@ -14,6 +14,7 @@ use super::Map;
 use super::nodes::NodeId;
 use super::sets::SetId;
 use super::slab::{Slab, key};
+use super::table::{Table, Value};
 use super::wide::Addr;
 
 key!(
@@ -31,6 +32,10 @@ pub(super) struct Spot {
 /// What Azure has for an address, and how the entry stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry(u32);
+
+impl Value for Entry {
+    const VACANT: Entry = Entry(u32::MAX);
+}
 
 impl Entry {
     /// It is in the queue of a service: the two sides may differ.
@@ -73,9 +78,11 @@ impl Entry {
 pub(super) struct Place {
     pub(super) ip: IpAddr,
     pub(super) family: Family,
-    /// The nodes that have this address; two only by mistake, and then both count.
-    pub(super) nodes: Vec<NodeId>,
-    pub(super) entries: Map<Addr, Entry>,
+    /// The node that has this address.
+    pub(super) node: Option<NodeId>,
+    /// More nodes that have it, by mistake; then all count.
+    more_nodes: Vec<NodeId>,
+    pub(super) entries: Table<Addr, Entry>,
     /// Entries whose outcome is unknown.
     pub(super) either: u32,
     /// Recent batches that wrote here.
@@ -85,6 +92,18 @@ pub(super) struct Place {
     pub(super) batch_at: u32,
     /// A listing showed it without addresses; it is to be removed.
     pub(super) hollow: bool,
+}
+
+impl Place {
+    /// The nodes that are here.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.node.into_iter().chain(self.more_nodes.iter().copied())
+    }
+
+    /// The only node that is here, if there is no other.
+    pub(super) fn only_node(&self) -> Option<NodeId> {
+        self.node.filter(|_| self.more_nodes.is_empty())
+    }
 }
 
 /// All locations.
@@ -111,8 +130,9 @@ impl Places {
         let place = self.slab.insert(Place {
             ip,
             family: Family::of(ip),
-            nodes: Vec::new(),
-            entries: Map::default(),
+            node: None,
+            more_nodes: Vec::new(),
+            entries: Table::default(),
             either: 0,
             recent: 0,
             batch: 0,
@@ -136,19 +156,27 @@ impl Places {
     }
 
     pub(super) fn entry(&self, spot: Spot) -> Option<Entry> {
-        self.slab[spot.place].entries.get(&spot.addr).copied()
+        self.slab[spot.place].entries.get(spot.addr)
     }
 
     pub(super) fn entry_mut(&mut self, spot: Spot) -> Option<&mut Entry> {
-        self.slab[spot.place].entries.get_mut(&spot.addr)
+        self.slab[spot.place].entries.get_mut(spot.addr)
     }
 
     pub(super) fn join(&mut self, place: PlaceId, node: NodeId) {
-        self.change(place, |record| record.nodes.push(node));
+        self.change(place, |record| match record.node {
+            None => record.node = Some(node),
+            Some(_) => record.more_nodes.push(node),
+        });
     }
 
     pub(super) fn leave(&mut self, place: PlaceId, node: NodeId) {
-        self.change(place, |record| record.nodes.retain(|&other| other != node));
+        self.change(place, |record| {
+            record.more_nodes.retain(|&other| other != node);
+            if record.node == Some(node) {
+                record.node = record.more_nodes.pop();
+            }
+        });
     }
 
     /// An entry's outcome became unknown, or known again.
@@ -161,7 +189,7 @@ impl Places {
     /// Changes what decides whether a place is lost, and keeps count.
     fn change(&mut self, place: PlaceId, change: impl FnOnce(&mut Place)) {
         let record = &mut self.slab[place];
-        let is_lost = |record: &Place| record.nodes.is_empty() && record.either > 0;
+        let is_lost = |record: &Place| record.node.is_none() && record.either > 0;
         let was = is_lost(record);
         change(record);
         match (was, is_lost(record)) {
@@ -183,7 +211,7 @@ impl Places {
     /// Forgets a place that neither a node nor Azure has.
     pub(super) fn forget_if_unused(&mut self, place: PlaceId) {
         let record = &self.slab[place];
-        if record.nodes.is_empty() && record.entries.is_empty() && record.recent == 0 && !record.hollow {
+        if record.node.is_none() && record.entries.is_empty() && record.recent == 0 && !record.hollow {
             self.by_ip.remove(&record.ip);
             self.slab.remove(place);
         }

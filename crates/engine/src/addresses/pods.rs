@@ -11,8 +11,6 @@ use core::hash::BuildHasher;
 use core::net::IpAddr;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_map::Entry as MapEntry;
 use sluice_model::address::is_routable;
 use sluice_model::kube::{Phase, PodObject};
 use sluice_model::seeded::Bug;
@@ -21,14 +19,19 @@ use sluice_model::{Family, Uid};
 use super::nodes::NodeId;
 use super::services::ServiceIndex;
 use super::slab::{Slab, key};
+use super::table::{Fingerprint, Table, Value};
 use super::wanted::Wish;
 use super::wide::Addr;
-use super::{Addresses, Map, side};
+use super::{Addresses, side};
 
 key!(
     /// One pod.
     pub(super) PodId
 );
+
+impl Value for PodId {
+    const VACANT: PodId = PodId(u32::MAX);
+}
 
 /// What matters about a pod.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,10 +67,10 @@ impl Pod {
 /// All pods.
 pub(super) struct Pods {
     pub(super) slab: Slab<PodId, Pod>,
-    index: HashTable<PodId>,
+    index: Table<Fingerprint, PodId>,
     hasher: FixedState,
     /// The owner of each address.
-    pub(super) owner: [Map<Addr, PodId>; 2],
+    pub(super) owner: [Table<Addr, PodId>; 2],
     /// Others that report an address which has an owner.
     pub(super) waiting: BTreeMap<(Family, Addr), Vec<PodId>>,
 }
@@ -76,30 +79,29 @@ impl Pods {
     pub(super) fn new() -> Pods {
         Pods {
             slab: Slab::new(),
-            index: HashTable::new(),
+            index: Table::default(),
             hasher: FixedState::default(),
-            owner: [Map::default(), Map::default()],
+            owner: Default::default(),
             waiting: BTreeMap::new(),
         }
     }
 
+    fn fingerprint(&self, uid: Uid) -> Fingerprint {
+        Fingerprint::of(self.hasher.hash_one(uid))
+    }
+
     fn find(&self, uid: Uid) -> Option<PodId> {
-        self.index.find(self.hasher.hash_one(uid), |&pod| self.slab[pod].uid == uid).copied()
+        self.index.find(self.fingerprint(uid), |pod| self.slab[pod].uid == uid)
     }
 
     fn insert(&mut self, pod: Pod) -> PodId {
-        let hash = self.hasher.hash_one(pod.uid);
         let id = self.slab.insert(pod);
-        let (slab, hasher) = (&self.slab, &self.hasher);
-        self.index.insert_unique(hash, id, |&pod| hasher.hash_one(slab[pod].uid));
+        self.index.insert_another(self.fingerprint(pod.uid), id);
         id
     }
 
     fn remove(&mut self, id: PodId) {
-        let hash = self.hasher.hash_one(self.slab[id].uid);
-        if let Ok(found) = self.index.find_entry(hash, |&other| other == id) {
-            found.remove();
-        }
+        self.index.remove_meant(self.fingerprint(self.slab[id].uid), |other| other == id);
         self.slab.remove(id);
     }
 }
@@ -302,12 +304,9 @@ impl Addresses {
     /// A pod reports an address.
     fn claim(&mut self, id: PodId, family: Family, addr: Addr) {
         let wish = self.wish_of(id, family, addr);
-        let owner = match self.pods.owner[side(family)].entry(addr) {
-            MapEntry::Vacant(vacant) => {
-                vacant.insert(id);
-                return self.want(wish);
-            }
-            MapEntry::Occupied(occupied) => *occupied.get(),
+        let Some(owner) = self.pods.owner[side(family)].get(addr) else {
+            self.pods.owner[side(family)].insert_another(addr, id);
+            return self.want(wish);
         };
         let waiting = self.pods.waiting.entry((family, addr)).or_default();
         if self.pods.slab[id].rank() < self.pods.slab[owner].rank() {
@@ -323,9 +322,9 @@ impl Addresses {
     /// A pod no longer reports an address.
     fn unclaim(&mut self, id: PodId, family: Family, addr: Addr) {
         let wish = self.wish_of(id, family, addr);
-        let owner = self.pods.owner[side(family)].get(&addr).copied();
+        let owner = self.pods.owner[side(family)].get(addr);
         let Some(waiting) = self.pods.waiting.get_mut(&(family, addr)) else {
-            self.pods.owner[side(family)].remove(&addr);
+            self.pods.owner[side(family)].remove(addr);
             return self.unwant(wish);
         };
         if owner != Some(id) {

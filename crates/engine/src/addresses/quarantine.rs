@@ -41,7 +41,7 @@ impl Addresses {
 
     /// Whether an entry is, may be or should be mapped to a service.
     fn concerns(&self, spot: Spot, service: ServiceIndex) -> bool {
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective(spot);
         self.effective_members(&effective).contains(&service)
             || self.possible_sets(spot).iter().any(|&set| self.sets.contains(set, service))
     }
@@ -62,7 +62,7 @@ impl Addresses {
         if let Standing::Quarantined { turn, refused } = take(&mut self.odd_mut(spot).standing) {
             self.leave_quarantine(turn, refused);
         }
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective(spot);
         let refused = self.hold(&effective);
         self.bisect.turns += 1;
         let turn = (tried_alone, self.bisect.turns);
@@ -117,7 +117,7 @@ impl Addresses {
 
     /// Azure refused an entry that was alone in its request.
     pub(super) fn refused_alone(&mut self, spot: Spot) {
-        let effective = self.effective(spot.place, spot.addr);
+        let effective = self.effective(spot);
         let wanted = self.hold(&effective);
         let urgent = self.unbinding_is_urgent(spot, wanted);
         self.sets.drop(wanted, &mut self.services);
@@ -170,7 +170,7 @@ impl Addresses {
         }
         let mut services: BTreeSet<Arc<str>> = BTreeSet::new();
         for &spot in &spots {
-            let effective = self.effective(spot.place, spot.addr);
+            let effective = self.effective(spot);
             let possible = self.possible_sets(spot);
             let possible = possible.iter().flat_map(|&set| self.sets.members(set));
             let concerned = possible.chain(self.effective_members(&effective));

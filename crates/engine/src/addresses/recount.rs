@@ -97,14 +97,14 @@ impl Addresses {
         let mut kept = Wants::new();
         for (id, node) in self.nodes.slab.iter() {
             for family in Family::ALL {
-                for (&addr, &set) in &node.wanted[side(family)] {
+                for (addr, set) in node.wanted[side(family)].iter() {
                     let once = self.sets.members(set).iter().map(|&service| (service, 1)).collect();
                     kept.insert((id, family, addr), once);
                 }
                 let place = node.place[side(family)].map(|place| self.places[place].ip);
                 agree!(place, node.location(family), "place of node {}", node.name);
                 if let Some(place) = node.place[side(family)] {
-                    let here = self.places[place].nodes.iter().filter(|&&other| other == id).count();
+                    let here = self.places[place].nodes().filter(|&other| other == id).count();
                     agree!(here, 1, "node {} at its place", node.name);
                 }
             }
@@ -142,8 +142,8 @@ impl Addresses {
     fn naive_effective(&self, place: PlaceId, addr: Addr) -> BTreeSet<ServiceIndex> {
         let record = &self.places[place];
         let here = self.nodes.slab.iter().filter(|(_, node)| node.location(record.family) == Some(record.ip));
-        let sets = here.filter_map(|(_, node)| node.wanted[side(record.family)].get(&addr));
-        let members = sets.flat_map(|&set| self.sets.members(set)).copied();
+        let sets = here.filter_map(|(_, node)| node.wanted[side(record.family)].get(addr));
+        let members = sets.flat_map(|set| self.sets.members(set)).copied();
         let ready = members.filter(|&service| self.services[service].is_ready());
         let possible = self.possible_sets(Spot { place, addr });
         let possible = possible.iter().flat_map(|&set| self.sets.members(set)).copied();
@@ -161,10 +161,10 @@ impl Addresses {
         let mut lost = 0;
         let mut spots = BTreeSet::new();
         for (place, record) in self.places.iter() {
-            let mut wanted_here: BTreeSet<Addr> = record.entries.keys().copied().collect();
-            for &node in &record.nodes {
+            let mut wanted_here: BTreeSet<Addr> = record.entries.iter().map(|(addr, _)| addr).collect();
+            for node in record.nodes() {
                 agree!(self.nodes[node].location(record.family), Some(record.ip), "node at {}", record.ip);
-                wanted_here.extend(self.nodes[node].wanted[side(record.family)].keys());
+                wanted_here.extend(self.nodes[node].wanted[side(record.family)].iter().map(|(addr, _)| addr));
             }
             let mut either_here = 0;
             for addr in wanted_here {
@@ -172,7 +172,7 @@ impl Addresses {
                 spots.insert(spot);
                 let at = format!("{} at {}", self.addrs.ip(record.family, addr), record.ip);
                 let wanted = self.naive_effective(place, addr);
-                let entry = record.entries.get(&addr).copied();
+                let entry = record.entries.get(addr);
                 let Some(entry) = entry else {
                     agree!(wanted.len(), 0, "{at} is wanted and has no entry; services");
                     continue;
@@ -209,7 +209,7 @@ impl Addresses {
                 }
             }
             agree!(record.either, either_here, "unknown outcomes at {}", record.ip);
-            lost += usize::from(either_here > 0 && record.nodes.is_empty());
+            lost += usize::from(either_here > 0 && record.node.is_none());
         }
         agree!(self.places.lost(), lost, "lost places");
         for spot in self.odd.keys().chain(flying.keys()) {
@@ -237,7 +237,7 @@ impl Addresses {
         let mut flagged = BTreeSet::new();
         for (place, record) in self.places.iter() {
             let entries = record.entries.iter().filter(|(_, entry)| entry.is(Entry::QUEUED));
-            flagged.extend(entries.map(|(&addr, _)| Spot { place, addr }));
+            flagged.extend(entries.map(|(addr, _)| Spot { place, addr }));
         }
         agree!(flagged, queued, "queued entries");
         let flight = self.flight.iter().filter_map(|flight| flight.group.as_ref());
@@ -270,12 +270,12 @@ impl Addresses {
             }
         };
         for (_, node) in self.nodes.slab.iter() {
-            for set in node.wanted.iter().flat_map(|wanted| wanted.values()) {
-                *sets.entry(*set).or_default() += 1;
+            for (_, set) in node.wanted.iter().flat_map(|wanted| wanted.iter()) {
+                *sets.entry(set).or_default() += 1;
             }
         }
         for (_, place) in self.places.iter() {
-            for (&addr, entry) in &place.entries {
+            for (addr, entry) in place.entries.iter() {
                 hold(place.family, addr);
                 *sets.entry(entry.actual()).or_default() += 1;
             }
@@ -328,8 +328,7 @@ impl Addresses {
         }
         for (id, place) in self.places.iter() {
             agree!(place.recent, recent.get(&id).copied().unwrap_or(0), "recent writes at {}", place.ip);
-            let used =
-                !place.nodes.is_empty() || !place.entries.is_empty() || place.recent > 0 || place.hollow;
+            let used = place.node.is_some() || !place.entries.is_empty() || place.recent > 0 || place.hollow;
             agree!(used, true, "use for place {}", place.ip);
         }
         for (id, service) in self.services.iter() {

@@ -13,11 +13,16 @@ use hashbrown::HashTable;
 
 use super::services::{ServiceIndex, Services};
 use super::slab::{Slab, key};
+use super::table::Value;
 
 key!(
     /// One list of services.
     pub(super) SetId
 );
+
+impl Value for SetId {
+    const VACANT: SetId = SetId(u32::MAX);
+}
 
 impl SetId {
     /// The list with nobody on it; always there and never counted.

@@ -10,7 +10,7 @@ use hashbrown::hash_map::Entry as MapEntry;
 use sluice_model::Family;
 
 use super::nodes::NodeId;
-use super::place::{Entry, PlaceId, Spot};
+use super::place::{Entry, Spot};
 use super::services::{Mode, ServiceIndex};
 use super::sets::SetId;
 use super::wide::Addr;
@@ -38,17 +38,16 @@ impl Addresses {
     pub(super) fn want(&mut self, wish: Wish) {
         let Wish { node, family, addr, service } = wish;
         let record = &mut self.nodes[node];
-        match record.wanted[side(family)].entry(addr) {
-            MapEntry::Vacant(vacant) => {
-                vacant.insert(self.sets.solo(service, &mut self.services));
-            }
-            MapEntry::Occupied(mut occupied) => {
-                let old = *occupied.get();
+        let wanted = &mut record.wanted[side(family)];
+        match wanted.get_mut(addr) {
+            None => wanted.insert_another(addr, self.sets.solo(service, &mut self.services)),
+            Some(set) => {
+                let old = *set;
                 if self.sets.contains(old, service) {
                     *self.repeated.entry(wish).or_insert(0) += 1;
                     return;
                 }
-                occupied.insert(self.sets.with(old, service, &mut self.services));
+                *set = self.sets.with(old, service, &mut self.services);
                 self.sets.drop(old, &mut self.services);
             }
         }
@@ -79,8 +78,8 @@ impl Addresses {
             return;
         }
         let record = &mut self.nodes[node];
-        let MapEntry::Occupied(mut occupied) = record.wanted[side(family)].entry(addr) else { return };
-        let old = *occupied.get();
+        let Some(set) = record.wanted[side(family)].get_mut(addr) else { return };
+        let old = *set;
         if !self.sets.contains(old, service) {
             return;
         }
@@ -90,15 +89,9 @@ impl Addresses {
         counts.unplaceable -= u32::from(place.is_none());
         self.totals.wanted -= 1;
         self.totals.buffered -= usize::from(counts.open && !counts.is_ready());
-        let others = self.sets.without(old, service, &mut self.services);
-        if others == SetId::EMPTY {
-            occupied.remove();
-            let wanted = &mut record.wanted[side(family)];
-            if wanted.is_empty() {
-                *wanted = Default::default();
-            }
-        } else {
-            occupied.insert(others);
+        *set = self.sets.without(old, service, &mut self.services);
+        if *set == SetId::EMPTY {
+            record.wanted[side(family)].remove(addr);
         }
         // The entry in Azure may still need the list, so it is compared before the list is given up.
         if let Some(place) = place {
@@ -109,10 +102,15 @@ impl Addresses {
 
     /// The services that an address should have at a place: the ready ones that want it, and the held ones
     /// that Azure may have it for.
-    pub(super) fn effective(&self, place: PlaceId, addr: Addr) -> Effective {
-        let wanted = self.wanted_by_the_ready(place, addr);
-        let kept = self.held_at(Spot { place, addr });
-        if kept.is_empty() {
+    pub(super) fn effective(&self, spot: Spot) -> Effective {
+        self.effective_of(spot, self.places.entry(spot))
+    }
+
+    /// As [`Addresses::effective`], for those who have looked at the entry.
+    pub(super) fn effective_of(&self, spot: Spot, entry: Option<Entry>) -> Effective {
+        let wanted = self.wanted_by_the_ready(spot);
+        let mut kept = self.held(spot, entry).peekable();
+        if kept.peek().is_none() {
             return wanted;
         }
         let mut members: Vec<ServiceIndex> = self.effective_members(&wanted).into();
@@ -123,45 +121,39 @@ impl Addresses {
     }
 
     /// The held services that Azure may have an address for.
-    fn held_at(&self, spot: Spot) -> Vec<ServiceIndex> {
-        let Some(entry) = self.places.entry(spot) else { return Vec::new() };
-        let is_held = |service: &ServiceIndex| self.services[*service].mode == Mode::Held;
-        let mut held: Vec<ServiceIndex> =
-            self.sets.members(entry.actual()).iter().copied().filter(is_held).collect();
-        if entry.is(Entry::ODD) {
-            let either = self.odd.get(&spot).map_or(&[][..], |odd| &odd.either);
-            held.extend(either.iter().flat_map(|&set| self.sets.members(set)).copied().filter(is_held));
-        }
-        held
+    fn held(&self, spot: Spot, entry: Option<Entry>) -> impl Iterator<Item = ServiceIndex> {
+        let actual = self.sets.members(entry.map_or(SetId::EMPTY, Entry::actual));
+        let odd = entry.filter(|entry| entry.is(Entry::ODD)).and_then(|_| self.odd.get(&spot));
+        let either = odd.into_iter().flat_map(|odd| &odd.either).flat_map(|&set| self.sets.members(set));
+        actual.iter().chain(either).copied().filter(|&service| self.services[service].mode == Mode::Held)
     }
 
     /// Remembers an entry for the day on which the services that hold it are decided about.
-    pub(super) fn note_kept(&mut self, spot: Spot) {
-        for service in self.held_at(spot) {
-            self.services[service].kept.insert(spot);
+    pub(super) fn note_kept(&mut self, spot: Spot, entry: Option<Entry>) {
+        if self.held(spot, entry).next().is_some() {
+            let held: Vec<ServiceIndex> = self.held(spot, entry).collect();
+            for service in held {
+                self.services[service].kept.insert(spot);
+            }
         }
     }
 
     /// The ready services that want an address at a place, over all nodes that are there.
-    fn wanted_by_the_ready(&self, place: PlaceId, addr: Addr) -> Effective {
-        let record = &self.places[place];
-        let family = side(record.family);
-        let raw = |node: NodeId| self.nodes[node].wanted[family].get(&addr).copied();
-        match record.nodes.as_slice() {
-            [] => Effective::Known(SetId::EMPTY),
-            [node] => match raw(*node) {
+    fn wanted_by_the_ready(&self, spot: Spot) -> Effective {
+        let record = &self.places[spot.place];
+        let raw = |node: NodeId| self.nodes[node].wanted[side(record.family)].get(spot.addr);
+        if let Some(node) = record.only_node() {
+            return match raw(node) {
                 Some(set) => self.ready_part(self.sets.members(set), Some(set)),
                 None => Effective::Known(SetId::EMPTY),
-            },
-            nodes => {
-                let sets = nodes.iter().filter_map(|&node| raw(node));
-                let mut members: Vec<ServiceIndex> =
-                    sets.flat_map(|set| self.sets.members(set).iter().copied()).collect();
-                members.sort_unstable();
-                members.dedup();
-                self.ready_part(&members, None)
-            }
+            };
         }
+        let sets = record.nodes().filter_map(raw);
+        let mut members: Vec<ServiceIndex> =
+            sets.flat_map(|set| self.sets.members(set).iter().copied()).collect();
+        members.sort_unstable();
+        members.dedup();
+        self.ready_part(&members, None)
     }
 
     fn ready_part(&self, members: &[ServiceIndex], known_as: Option<SetId>) -> Effective {
@@ -206,14 +198,15 @@ impl Addresses {
 
     /// As [`Addresses::check`], for changes that are nobody's news; says whether there is something to send.
     pub(super) fn queue_if_needed(&mut self, spot: Spot) -> bool {
-        self.note_kept(spot);
-        let effective = self.effective(spot.place, spot.addr);
-        let Some(entry) = self.places.entry(spot) else {
+        let entry = self.places.entry(spot);
+        self.note_kept(spot, entry);
+        let effective = self.effective_of(spot, entry);
+        let Some(entry) = entry else {
             if self.is(&effective, SetId::EMPTY) {
                 return false;
             }
             let place = &mut self.places[spot.place];
-            place.entries.insert(spot.addr, Entry::ABSENT);
+            place.entries.insert_another(spot.addr, Entry::ABSENT);
             self.addrs.share(place.family, spot.addr);
             return self.enqueue(spot, &effective);
         };
@@ -244,12 +237,9 @@ impl Addresses {
             return;
         }
         let place = &mut self.places[spot.place];
-        place.entries.remove(&spot.addr);
-        if place.entries.is_empty() {
-            place.entries = Default::default();
-        }
+        place.entries.remove(spot.addr);
         self.addrs.drop(place.family, spot.addr);
-        if self.places[spot.place].nodes.is_empty() {
+        if self.places[spot.place].node.is_none() {
             self.places.forget_if_unused(spot.place);
         }
     }
