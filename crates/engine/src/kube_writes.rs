@@ -33,7 +33,8 @@ impl Engine {
         {
             return;
         }
-        let wanted = self.is_wanted(service);
+        // What is being torn down is not served, even when it is wanted again: it ends first.
+        let wanted = self.is_wanted(service) && !record.teardown_begun;
         let reference = ObjectRef { uid: object.uid, name: object.name.clone() };
         if wanted && !object.finalizer {
             let write = KubeWrite::Finalizer(true);

@@ -56,7 +56,7 @@ pub fn validate(
     }
     let idle_timeout_minutes = match spec.idle_timeout.as_deref() {
         None => IDLE_TIMEOUT_DEFAULT_MINUTES,
-        Some(text) => match text.trim().parse::<u8>() {
+        Some(text) => match text.parse::<u8>() {
             Ok(minutes @ 4..=30) => minutes,
             _ => {
                 return refuse(format!(

@@ -159,19 +159,27 @@ impl Cluster {
         all
     }
 
-    /// An endpoint is where its Node is; without a Node it is nowhere yet.
+    /// An endpoint is where its node is.
     fn endpoint_location(&self, endpoint: &EndpointRecord, address: IpAddr) -> Option<IpAddr> {
-        let node = self.nodes.find(&ObjectName::new("", endpoint.node.clone()?))?;
-        smallest(&node.body.ips, Family::of(address))
+        self.node_location(&endpoint.node.clone()?, Family::of(address))
     }
 
-    /// A pod is where its Node is; only while there is no such Node, where its `hostIPs` say.
+    /// A pod is where its node is.
     fn pod_location(&self, pod: &Stored<PodRecord>, address: IpAddr) -> Option<IpAddr> {
-        let name = pod.body.node.clone()?;
-        match self.nodes.find(&ObjectName::new("", name)) {
-            Some(node) => smallest(&node.body.ips, Family::of(address)),
-            None => smallest(&pod.body.host_ips, Family::of(address)),
+        self.node_location(&pod.body.node.clone()?, Family::of(address))
+    }
+
+    /// A node is where its Node object says; only while there is none, where the `hostIPs` of the egress pods
+    /// on it say, the smallest if they disagree. Without either it is nowhere yet.
+    fn node_location(&self, name: &Arc<str>, family: Family) -> Option<IpAddr> {
+        if let Some(node) = self.nodes.find(&ObjectName::new("", name.clone())) {
+            return smallest(&node.body.ips, family);
         }
+        let here = self.pods().filter(|pod| pod.body.node.as_ref() == Some(name) && egress_of(pod).is_some());
+        let first = |pod: &Stored<PodRecord>| {
+            pod.body.host_ips.iter().filter_map(|text| canonical(text)).find(|ip| Family::of(*ip) == family)
+        };
+        here.filter_map(first).min()
     }
 
     /// Which pod has which address: of the pods that may have one, the newest that is not terminating,
