@@ -48,14 +48,19 @@ fn s4_proven_gone(scope: &Scope, book: &Book, key: &ServiceKey) -> Result<(), Vi
 
 /// **S14**: status is honest: an IP is published only when its service is registered.
 ///
-/// Violated when this leader has not been told that the service is registered with its pool, or
-/// that its public IP has this address.
+/// Violated when an IP is added although this leader has not been told that the service is
+/// registered with its pool, or that its public IP has this address. An IP that the Service already
+/// shows stays while somebody else's damage is repaired (S6), so writing it again is no publication.
 fn s14_registered(
     scope: &Scope,
     book: &Book,
     key: &ServiceKey,
     ip: core::net::IpAddr,
 ) -> Result<(), Violation> {
+    let ServiceKey::Inbound(uid) = key else { return Ok(()) };
+    if book.seen.service_of(*uid).is_some_and(|service| service.ingress.contains(&ip)) {
+        return Ok(());
+    }
     let registered = match book.ledger.registration_before_write(&key.identity()) {
         Told::Present(face) => !face.cleared,
         _ => false,

@@ -58,6 +58,8 @@ struct Fact {
     told: Told,
     before: Told,
     touched_seq: u64,
+    /// The last write that was begun; the end of an older one, long given up, tells nothing.
+    write_seq: u64,
     settled_at: Time,
     confirmed: bool,
     in_flight: bool,
@@ -81,6 +83,7 @@ struct Mapping {
     services: BTreeSet<Arc<str>>,
     before: BTreeSet<Arc<str>>,
     touched_seq: u64,
+    write_seq: u64,
     in_flight: bool,
 }
 
@@ -148,11 +151,11 @@ impl Ledger {
             Method::Poll => self.polled(now, &sent, reply, failure.as_ref()),
             _ => {
                 if let Some(failure) = failure {
-                    return self.write_failed(now, &sent.request, &failure);
+                    return self.write_failed(now, &sent, &failure);
                 }
                 let Reply::Answered(answer) = reply else { return };
                 if !runs_on(answer) {
-                    return self.write_confirmed(now, &sent.request, Some(&answer.payload));
+                    return self.write_confirmed(now, &sent, Some(&answer.payload));
                 }
                 match &answer.operation {
                     Some(operation) => self.operations.insert(operation.clone(), sent),
@@ -246,15 +249,16 @@ impl Ledger {
         }
     }
 
-    fn locations_ended(&mut self, updates: &[LocationUpdate], end: Option<FailureClass>) {
+    fn locations_ended(&mut self, sent: &Sent, end: Option<FailureClass>) {
         let seq = self.seq;
-        for update in updates {
+        for update in locations_of(&sent.request) {
             let named: BTreeMap<IpAddr, &Vec<Arc<str>>> =
                 update.addresses.iter().map(|entry| (entry.address, &entry.services)).collect();
             let whole = update.full || update.addresses.is_empty();
             for ((location, address), mapping) in &mut self.mappings {
                 let services = named.get(address);
-                if *location != update.location || (services.is_none() && !whole) {
+                let theirs = *location == update.location && (services.is_some() || whole);
+                if !theirs || mapping.write_seq != sent.seq {
                     continue;
                 }
                 mapping.touched_seq = seq;
@@ -272,13 +276,27 @@ impl Ledger {
         self.mappings.retain(|_, mapping| mapping.in_flight || !mapping.services.is_empty());
     }
 
-    fn write_failed(&mut self, now: Time, request: &Request, failure: &Failure) {
-        let seq = self.seq;
+    fn write_failed(&mut self, now: Time, sent: &Sent, failure: &Failure) {
+        let (seq, request) = (self.seq, &sent.request);
         let gone = request.method == Method::Delete && failure.class == FailureClass::NotFound;
         if gone {
-            return self.write_confirmed(now, request, None);
+            return self.write_confirmed(now, sent, None);
+        }
+        let is_post = matches!(request.method, Method::UpdateServices | Method::UpdateLocations);
+        if is_post && failure.class == FailureClass::NotFound && failure.message.contains("serviceGateways/") {
+            // The gateway itself is not there, so nothing is registered or mapped either.
+            for fact in self.registrations.values_mut().filter(|fact| fact.write_seq == sent.seq) {
+                fact.in_flight = false;
+            }
+            for mapping in self.mappings.values_mut().filter(|mapping| mapping.write_seq == sent.seq) {
+                mapping.in_flight = false;
+            }
+            return self.gateway_absent(now, seq);
         }
         let end = |fact: &mut Fact| {
+            if fact.write_seq != sent.seq {
+                return;
+            }
             fact.touched_seq = seq;
             fact.settled_at = now;
             fact.in_flight = false;
@@ -295,14 +313,17 @@ impl Ledger {
                     end(self.registration_fact(&entry.service.name));
                 }
             }
-            Method::UpdateLocations => self.locations_ended(locations_of(request), Some(failure.class)),
+            Method::UpdateLocations => self.locations_ended(sent, Some(failure.class)),
             _ => end(self.resource_fact(&request.target)),
         }
     }
 
-    fn write_confirmed(&mut self, now: Time, request: &Request, payload: Option<&Payload>) {
-        let seq = self.seq;
+    fn write_confirmed(&mut self, now: Time, sent: &Sent, payload: Option<&Payload>) {
+        let (seq, request) = (self.seq, &sent.request);
         let confirm = |fact: &mut Fact, told: Told| {
+            if fact.write_seq != sent.seq {
+                return;
+            }
             fact.told = told;
             fact.touched_seq = seq;
             fact.settled_at = now;
@@ -319,7 +340,7 @@ impl Ledger {
                     confirm(fact, told_of_service_request(entry));
                 }
             }
-            Method::UpdateLocations => self.locations_ended(locations_of(request), None),
+            Method::UpdateLocations => self.locations_ended(sent, None),
             _ => {
                 let fact = self.resource_fact(&request.target);
                 let mut face = payload.and_then(face_of_payload).unwrap_or_else(|| match &fact.before {
@@ -340,7 +361,7 @@ impl Ledger {
         match &answer.payload {
             Payload::Operation(OperationState::Succeeded) => {
                 if let Some(write) = self.operations.remove(operation) {
-                    self.write_confirmed(now, &write.request, None);
+                    self.write_confirmed(now, &write, None);
                 }
             }
             Payload::Operation(OperationState::Failed(_) | OperationState::Canceled(_)) => {
@@ -351,7 +372,7 @@ impl Ledger {
                 if matches!(write.request.method, Method::Put | Method::Delete | Method::PatchTags) {
                     failure.class = FailureClass::Unknown;
                 }
-                self.write_failed(now, &write.request, &failure);
+                self.write_failed(now, &write, &failure);
             }
             _ => {}
         }
@@ -364,11 +385,11 @@ impl Ledger {
                 (None, Reply::Answered(answer)) if write.request.method != Method::Delete => {
                     match provisioning_of(&answer.payload) {
                         Some(Provisioning::Succeeded) => {
-                            self.write_confirmed(now, &write.request, Some(&answer.payload));
+                            self.write_confirmed(now, &write, Some(&answer.payload));
                         }
                         Some(Provisioning::Failed) => {
                             let failure = Failure::of(FailureClass::Unknown, "Failed", "");
-                            self.write_failed(now, &write.request, &failure);
+                            self.write_failed(now, &write, &failure);
                         }
                         _ => {
                             self.watched.insert(target.clone(), write);
@@ -376,7 +397,7 @@ impl Ledger {
                     }
                 }
                 (Some(failure), _) if failure.class == FailureClass::NotFound => {
-                    self.write_failed(now, &write.request, failure);
+                    self.write_failed(now, &write, failure);
                 }
                 _ => {
                     self.watched.insert(target.clone(), write);
@@ -415,10 +436,12 @@ impl Ledger {
     fn page(&mut self, now: Time, sent: &Sent, reply: &Reply, failure: Option<&Failure>) {
         let target = sent.request.target.clone();
         if let Some(failure) = failure {
-            let listing = self.listings.remove(&target);
+            // A page that fails is asked for again; the listing goes on.
+            let listing = self.listings.get(&target);
             let of_gateway = target.segment("serviceGateways").is_some();
             if let (FailureClass::NotFound, true, Some(listing)) = (failure.class, of_gateway, listing) {
-                self.gateway_absent(now, listing.began_seq);
+                let began_seq = listing.began_seq;
+                self.gateway_absent(now, began_seq);
             }
             return;
         }
@@ -520,6 +543,7 @@ fn begin(fact: &mut Fact, seq: u64) {
     }
     fact.told = Told::Unsure;
     fact.touched_seq = seq;
+    fact.write_seq = seq;
     fact.in_flight = true;
     fact.confirmed = false;
 }
@@ -530,6 +554,7 @@ fn begin_mapping(mapping: &mut Mapping, seq: u64) {
     }
     mapping.in_flight = true;
     mapping.touched_seq = seq;
+    mapping.write_seq = seq;
 }
 
 /// A read tells something, unless a write has been under way since it began or it looks like a lagging one.

@@ -445,7 +445,15 @@ impl World {
         }
         self.wakes_at_once += 1;
         if self.wakes_at_once > WAKES_AT_ONCE_MAX {
-            return Err(Violation::internal("a deadline never passes: the process wakes for ever"));
+            let Some(process) = &self.processes[slot] else { return Ok(()) };
+            let text = format!(
+                "a deadline never passes: at {} the engine wants to wake at {:?}, the updaters at {:?}, the watch at {:?}",
+                process.clock.local(now),
+                process.engine.next_deadline(),
+                process.updaters.next_deadline(),
+                process.informer.next_event_at(now, &self.cluster, &self.kube_faults)
+            );
+            return Err(Violation::internal(text));
         }
         self.drive(slot, VecDeque::new())
     }
