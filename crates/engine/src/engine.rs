@@ -168,9 +168,9 @@ impl Engine {
             return None;
         }
         let services = self.timers.first().map(|(at, _)| *at);
-        let locations = match self.sync {
-            Some(_) => None,
-            None => self.addresses.wake_at().map(|at| at.max(self.sync_not_before)),
+        let locations = match self.may_sync() {
+            true => self.addresses.wake_at().map(|at| at.max(self.sync_not_before)),
+            false => None,
         };
         let survey = self.survey.next_deadline();
         let foundation = self.foundation.next_deadline();

@@ -671,13 +671,14 @@ impl Engine {
         }
     }
 
+    /// Whether the location lane has nothing but time to wait for.
+    pub(crate) fn may_sync(&self) -> bool {
+        self.sync.is_none() && self.may_act() && self.foundation.is_ready()
+    }
+
     /// Sends what differs, one request at a time.
     pub(crate) fn sync_locations(&mut self) {
-        if self.sync.is_some()
-            || self.now < self.sync_not_before
-            || !self.may_act()
-            || !self.foundation.is_ready()
-        {
+        if !self.may_sync() || self.now < self.sync_not_before {
             return;
         }
         if self.addresses.needs_listing() {

@@ -14,7 +14,7 @@ use sluice_model::azure::{
 };
 use sluice_model::names::OWNER_TAG;
 use sluice_model::plan::{PlanReport, StepResult};
-use sluice_model::{Failure, FailureClass, Family, ObjectName, Plan, ServiceKey, Step, Time};
+use sluice_model::{Family, ObjectName, Plan, ServiceKey, Step, Time};
 
 /// How sure we are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -180,8 +180,8 @@ impl Actual {
         for (step, result) in plan.steps.iter().zip(&report.done) {
             self.absorb_done(now, settle, key, step, result);
         }
-        if let (Some(failure), Some(step)) = (&report.failure, plan.steps.get(report.done.len())) {
-            self.absorb_failed(now, key, step, failure);
+        if let (Some(_), Some(step)) = (&report.failure, plan.steps.get(report.done.len())) {
+            self.absorb_failed(now, key, step);
         }
     }
 
@@ -239,19 +239,18 @@ impl Actual {
         }
     }
 
-    /// A write that failed may have left something behind unless Azure refused it outright.
-    fn absorb_failed(&mut self, now: Time, key: &ServiceKey, step: &Step, failure: &Failure) {
-        let refused_outright = (400..500).contains(&failure.status) && failure.status != 408;
-        let not_sent = failure.status == 0 && failure.class != FailureClass::Unknown;
-        if refused_outright || not_sent {
-            return;
-        }
+    /// A write that failed may have left something behind: a step is several calls, and any of them can be
+    /// the one that failed. What was to be made is looked at before the next attempt.
+    fn absorb_failed(&mut self, now: Time, key: &ServiceKey, step: &Step) {
         match step {
             Step::PutPublicIp { id, .. } => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
-            Step::PutLoadBalancer { .. } => self.carrier.written(now, Knowledge::Unknown),
             // Taking the gateway off does not change that it is there, and can simply be repeated.
             Step::PutNatGateway { body, .. } if body.gateway.is_none() => self.carrier.written = Some(now),
-            Step::PutNatGateway { .. } => self.carrier.written(now, Knowledge::Unknown),
+            Step::PutLoadBalancer { .. } | Step::PutNatGateway { .. } => {
+                self.carrier.written(now, Knowledge::Unknown);
+            }
+            // A live registration stays live whichever of the two it is now, and is written again.
+            Step::Register(_) if self.is_live() => self.registration.written = Some(now),
             Step::Register(_) => self.registration.written(now, Knowledge::Unknown),
             // Teardown steps are repeated; what we knew to be there stays known.
             Step::Clear(_) | Step::Unregister(_) => self.registration.written = Some(now),
