@@ -200,7 +200,7 @@ impl Judge {
         tally.judged(Invariant::S8);
         kube_writes::s8_fenced(write, before, after)?;
         tally.judged(Invariant::S6);
-        truth::s6_published(self, write, after, cloud)
+        truth::s6_published(self, write, before, after, cloud)
     }
 
     /// Azure is about to carry out a request, whoever sent it.

@@ -51,11 +51,12 @@ pub(super) fn forget_unwanted(judge: &mut Judge, cluster: &Cluster) {
 
 /// **S6**: a published IP never changes while its Service lives and its public IP exists.
 ///
-/// Judged when a status has been written: the IP that was published for a Service that has been
+/// Judged when a status has been written, by what that write took off: the IP that was published for a Service that has been
 /// wanted ever since may be replaced only if the public IP with that address is gone.
 pub(super) fn s6_published(
     judge: &mut Judge,
     write: &KubeWrite,
+    before: &Cluster,
     after: &Cluster,
     cloud: &CloudState,
 ) -> Result<(), Violation> {
@@ -66,6 +67,7 @@ pub(super) fn s6_published(
     let wanted = service.body.is_ours() && service.meta.deletion_seconds.is_none();
     if let Some(old) = judge.published.get(&object.uid).copied()
         && wanted
+        && before.service(&object.name).is_some_and(|service| service.body.ingress.contains(&old))
         && !service.body.ingress.contains(&old)
     {
         let id = judge.scope.public_ip_id(&ServiceKey::Inbound(object.uid), Family::V4);

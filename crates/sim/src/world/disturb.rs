@@ -202,8 +202,10 @@ impl World {
         };
         let ip = self.scope.resource("publicIPAddresses", &ip_name);
         let body = Body::PublicIp(PublicIpBody { family: Family::V4, tags: tags.clone() });
-        self.cloud.tamper(self.now, Tamper::Put { id: ip.clone(), body });
-        self.foreign.push(ip.clone());
+        if !self.is_made(ip.clone(), body) {
+            // A lock or a policy stands in their way too.
+            return false;
+        }
         if self.chance.chance(300) {
             return true;
         }
@@ -221,8 +223,7 @@ impl World {
                 NatGatewayBody { gateway: None, public_ips: vec![ip], public_ips_v6: Vec::new(), tags };
             (self.scope.resource("natGateways", &egress), Body::NatGateway(body))
         };
-        self.cloud.tamper(self.now, Tamper::Put { id: id.clone(), body });
-        self.foreign.push(id.clone());
+        self.is_made(id.clone(), body);
         // Now and then it is even registered with our gateway: listed as unclaimed, never touched.
         if body_of && self.chance.chance(300) {
             let registration = Registration {
@@ -236,6 +237,15 @@ impl World {
             self.cloud.tamper(self.now, Tamper::PutRegistration { gateway, registration });
         }
         true
+    }
+
+    fn is_made(&mut self, id: ArmId, body: Body) -> bool {
+        let answer = self.cloud.tamper(self.now, Tamper::Put { id: id.clone(), body });
+        let made = (200..300).contains(&answer.status);
+        if made {
+            self.foreign.push(id);
+        }
+        made
     }
 
     /// Z20: the gateway is deleted with all that it knows.
