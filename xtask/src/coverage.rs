@@ -15,6 +15,8 @@ use crate::nearest;
 use crate::tree::Tree;
 
 const PAGE: &str = "docs/design-coverage.md";
+/// How far above its name a test's `#[test]` can stand.
+const ATTRIBUTE_LINES_MAX: usize = 4;
 
 /// The rows as they are; what is pending is told, not refused.
 pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
@@ -126,8 +128,11 @@ fn test_name(span: &str) -> Option<(&str, &str)> {
 fn missing(tree: &Tree, span: &str) -> Option<String> {
     if let Some((file, name)) = test_name(span) {
         let Some(text) = tree.text(file) else { return Some(format!("there is no file {file}")) };
-        let is_there = text.contains(&format!("fn {name}(")) || text.contains(&format!("fn {name}<"));
-        return (!is_there).then(|| format!("{file} has no test {name}"));
+        let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
+            return Some(format!("{file} has no test {name}"));
+        };
+        let is_test = before.lines().rev().take(ATTRIBUTE_LINES_MAX).any(|line| line.trim() == "#[test]");
+        return (!is_test).then(|| format!("{name} is no `#[test]`, so nobody runs it"));
     }
     let is_path = span.starts_with("crates/") || span.starts_with("docs/") || span.starts_with("xtask/");
     (is_path && !tree.has(span)).then(|| format!("there is no {span}"))
@@ -169,7 +174,10 @@ mod tests {
             let cover = if item == "0.1" { row_of_first } else { "part 3: the edge" };
             text.push_str(&format!("| {item} | {cover} |\n"));
         }
-        Tree::of(&[(PAGE, &text), ("crates/a/src/t.rs", "fn claim() {}\n")])
+        Tree::of(&[
+            (PAGE, &text),
+            ("crates/a/src/t.rs", "fn helper() {}\n\n\n\n#[test]\npub(super) fn claim() {}\n"),
+        ])
     }
 
     #[test]
@@ -177,6 +185,7 @@ mod tests {
         assert_eq!(check(&page_with("`crates/a/src/t.rs::claim`")), Vec::<String>::new());
         let found = check(&page_with("`crates/a/src/t.rs::other`"));
         assert!(found[0].contains("has no test other"), "{found:?}");
+        assert!(check(&page_with("`crates/a/src/t.rs::helper`"))[0].contains("nobody runs it"));
         assert!(check(&page_with("`crates/a/src/u.rs::claim`"))[0].contains("no file"));
         assert!(check(&page_with("surely somewhere"))[0].contains("names no test"));
         assert!(check(&page_with("part 3:"))[0].contains("names no test"));
