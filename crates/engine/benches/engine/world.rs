@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sluice_engine::addresses::{Addresses, Limits, OwnerKey, ServiceIndex};
 use sluice_model::kube::{Endpoint, NodeObject, Phase, PodObject, Slice, SliceOwner};
@@ -12,14 +12,23 @@ use sluice_model::{ObjectName, Time, Uid};
 pub(crate) const PER_SERVICE: usize = 100;
 const PER_NODE: usize = 50;
 
+/// What a drain took.
+#[derive(Default)]
+pub(crate) struct Drained {
+    /// Addresses sent.
+    pub(crate) addresses: usize,
+    /// Making the requests.
+    pub(crate) asking: Duration,
+    /// Taking in the answers.
+    pub(crate) telling: Duration,
+}
+
 /// A cluster.
 pub(crate) struct World {
     pub(crate) addresses: Addresses,
     pub(crate) services: Vec<ServiceIndex>,
     pub(crate) now: Time,
     nodes: usize,
-    /// How often each address was replaced by a new one.
-    pub(crate) generation: u32,
     random: u64,
 }
 
@@ -54,7 +63,6 @@ impl World {
             services: Vec::new(),
             now: Time::from_millis(1),
             nodes,
-            generation: 0,
             random: 0x2545_f491_4f6c_dd1d,
         };
         for service in 0..(size / PER_SERVICE).max(1) {
@@ -146,15 +154,20 @@ impl World {
         }
     }
 
-    /// Sends everything, and everything succeeds; gives the number of addresses sent.
-    pub(crate) fn drain(&mut self) -> usize {
-        let mut sent = 0;
-        while let Some(batch) = self.addresses.next_batch(self.now) {
-            sent += batch.iter().map(|update| update.addresses.len()).sum::<usize>();
+    /// Sends everything, and everything succeeds.
+    pub(crate) fn drain(&mut self) -> Drained {
+        let mut drained = Drained::default();
+        loop {
+            let started = Instant::now();
+            let batch = self.addresses.next_batch(self.now);
+            drained.asking += started.elapsed();
+            let Some(batch) = batch else { return drained };
+            drained.addresses += batch.iter().map(|update| update.addresses.len()).sum::<usize>();
             self.now = self.now + Duration::from_millis(1);
+            let started = Instant::now();
             self.addresses.finish(self.now, None);
+            drained.telling += started.elapsed();
         }
-        sent
     }
 
     /// Lets the memory of recent writes fade.

@@ -4,6 +4,7 @@
 //! unknown outcome leaves both possibilities standing until a later success or a listing settles it. A
 //! location that loses its last address is removed by the same request: it is sent without addresses.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,11 +12,11 @@ use sluice_model::azure::{AddressUpdate, LocationUpdate};
 use sluice_model::seeded::Bug;
 use sluice_model::{Failure, FailureClass, Family, Time};
 
-use super::Addresses;
 use super::bisect::Group;
 use super::lane::{Flight, Sent};
 use super::place::{Entry, PlaceId, Spot};
 use super::sets::SetId;
+use super::{Addresses, READ_AHEAD};
 
 /// A request in the making.
 #[derive(Default)]
@@ -68,7 +69,12 @@ impl Addresses {
     fn send_changes(&mut self) -> Option<Vec<LocationUpdate>> {
         let mut draft = Draft::default();
         let share = self.share_of_one(self.limits.addresses_max);
+        let mut turns_near = 0;
         'ring: while let Some(&service) = self.ring.front() {
+            if turns_near == 0 {
+                turns_near = self.ahead_of_turns(share, self.limits.addresses_max - draft.sent.len());
+            }
+            turns_near -= 1;
             let mut taken = 0;
             let mut last = None;
             while self.ring.front() == Some(&service) {
@@ -77,7 +83,7 @@ impl Addresses {
                 if taken >= share && last != Some(spot.addr) {
                     break;
                 }
-                match self.offer(&mut draft, spot) {
+                match self.offer(&mut draft, spot, true) {
                     Fit::Full => break 'ring,
                     Fit::Added => {
                         self.dequeue();
@@ -86,6 +92,9 @@ impl Addresses {
                     }
                     Fit::Needless => {
                         self.dequeue();
+                        if let Some(entry) = self.places.entry_mut(spot) {
+                            entry.clear(Entry::QUEUED);
+                        }
                         self.forget_if_absent(spot);
                     }
                 }
@@ -100,7 +109,7 @@ impl Addresses {
     }
 
     /// Puts an entry into a draft, unless it has nothing to say or there is no room.
-    fn offer(&mut self, draft: &mut Draft, spot: Spot) -> Fit {
+    fn offer(&mut self, draft: &mut Draft, spot: Spot, dequeued: bool) -> Fit {
         let Some(entry) = self.places.entry(spot) else { return Fit::Needless };
         let effective = self.effective_of(spot, Some(entry));
         let certain = !entry.is(Entry::ODD) || self.odd.get(&spot).is_none_or(|odd| odd.either.is_empty());
@@ -122,13 +131,13 @@ impl Addresses {
         }
         draft.bytes = draft.bytes.saturating_add(bytes);
         let set = self.hold(&effective);
-        self.add(draft, Sent { spot, set });
+        self.add(draft, Sent { spot, set }, dequeued);
         Fit::Added
     }
 
     /// Puts an entry with a list that is held into a draft.
-    fn add(&mut self, draft: &mut Draft, sent: Sent) {
-        self.begin(sent.spot, sent.set);
+    fn add(&mut self, draft: &mut Draft, sent: Sent, dequeued: bool) {
+        self.begin(sent.spot, sent.set, dequeued);
         draft.sent.push(sent);
         let place = &mut self.places[sent.spot.place];
         if place.batch != self.batch_number {
@@ -147,7 +156,7 @@ impl Addresses {
     pub(super) fn draft_of(&mut self, spots: &[Spot]) -> (Draft, Vec<Spot>) {
         let mut draft = Draft::default();
         for (at, &spot) in spots.iter().enumerate() {
-            match self.offer(&mut draft, spot) {
+            match self.offer(&mut draft, spot, false) {
                 Fit::Added => {}
                 Fit::Needless => {
                     self.acquit(spot);
@@ -176,7 +185,7 @@ impl Addresses {
                 let effective = self.effective(spot);
                 self.hold(&effective)
             };
-            self.add(&mut draft, Sent { spot, set });
+            self.add(&mut draft, Sent { spot, set }, false);
         }
         let update = draft.updates.first_mut()?;
         update.full = true;
@@ -259,7 +268,11 @@ impl Addresses {
     fn succeed(&mut self, flight: Flight) {
         self.lane.answered();
         let Flight { sent, places, group, .. } = flight;
-        self.remember_write(&sent, places);
+        let spots: Box<[Spot]> = sent.iter().map(|sent| sent.spot).collect();
+        for spots in spots.chunks(READ_AHEAD) {
+            self.ahead_of_spots(spots);
+        }
+        self.remember_write(spots, places);
         for &Sent { spot, set } in &sent {
             self.commit(spot, set);
             let changed = self.land(spot);
@@ -289,7 +302,7 @@ impl Addresses {
             self.doubt(spot, set);
             self.land(spot);
         }
-        self.remember_write(&sent, places);
+        self.remember_write(sent.iter().map(|sent| sent.spot).collect(), places);
         self.restore(&sent, group);
     }
 

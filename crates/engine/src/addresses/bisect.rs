@@ -258,8 +258,8 @@ impl Addresses {
         let leads: Vec<Option<ServiceIndex>> = spots
             .iter()
             .map(|&spot| {
-                let effective = self.effective(spot);
-                self.lead(spot, &effective)
+                let entry = self.places.entry(spot)?;
+                self.lead(spot, entry, &self.effective_of(spot, Some(entry)))
             })
             .collect();
         let mut halves = halve(&spots, &leads);

@@ -14,8 +14,13 @@ use super::{Addresses, Map};
 
 impl Addresses {
     /// A list is on its way to Azure for this entry. The list stays held until the end.
-    pub(super) fn begin(&mut self, spot: Spot, set: SetId) {
+    ///
+    /// With `dequeued` it was taken from its queue for that.
+    pub(super) fn begin(&mut self, spot: Spot, set: SetId, dequeued: bool) {
         let Some(entry) = self.places.entry_mut(spot) else { return };
+        if dequeued {
+            entry.clear(Entry::QUEUED);
+        }
         entry.set(Entry::IN_FLIGHT);
         let entry = *entry;
         let either = odd_sets(&self.odd, spot, entry);
@@ -111,7 +116,7 @@ impl Addresses {
 
     /// Azure turned out to have this list, which is held.
     pub(super) fn accept(&mut self, spot: Spot, set: SetId) {
-        self.begin(spot, set);
+        self.begin(spot, set, false);
         self.commit(spot, set);
         self.land(spot);
     }

@@ -142,14 +142,13 @@ impl Addresses {
     }
 
     /// Remembers what a batch wrote, or may have written.
-    pub(super) fn remember_write(&mut self, sent: &[Sent], places: Vec<PlaceId>) {
-        for sent in sent {
-            self.addrs.share(self.places[sent.spot.place].family, sent.spot.addr);
+    pub(super) fn remember_write(&mut self, spots: Box<[Spot]>, places: Vec<PlaceId>) {
+        for spot in &spots {
+            self.addrs.share(self.places[spot.place].family, spot.addr);
         }
         for &place in &places {
             self.places[place].recent += 1;
         }
-        let spots = sent.iter().map(|sent| sent.spot).collect();
         self.lane.written.push_back(Written { at: self.now, spots, places: places.into() });
     }
 

@@ -24,6 +24,7 @@
 //! services (it says what is ready and asks what is mapped), resourceVersions (the engine refuses stale
 //! lists before they come here).
 
+mod ahead;
 mod batch;
 mod bisect;
 mod gate;
@@ -73,6 +74,9 @@ const fn side(family: Family) -> usize {
         Family::V6 => 1,
     }
 }
+
+/// How many entries are read ahead at once: enough to keep the memory busy, few enough to stay near.
+const READ_AHEAD: usize = 256;
 
 /// How much, how often and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,8 +262,11 @@ impl Addresses {
                 self.check(spot);
             }
         }
-        for spot in self.spots_of(service) {
-            self.check(spot);
+        for spots in self.spots_of(service).chunks(READ_AHEAD) {
+            self.ahead_of_spots(spots);
+            for &spot in spots {
+                self.check(spot);
+            }
         }
     }
 

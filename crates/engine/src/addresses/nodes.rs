@@ -63,7 +63,7 @@ impl Node {
 /// All nodes.
 pub(super) struct Nodes {
     pub(super) slab: Slab<NodeId, Node>,
-    index: Table<Fingerprint, NodeId>,
+    pub(super) index: Table<Fingerprint, NodeId>,
     hasher: FixedState,
 }
 
@@ -72,7 +72,7 @@ impl Nodes {
         Nodes { slab: Slab::new(), index: Table::default(), hasher: FixedState::default() }
     }
 
-    fn fingerprint(&self, name: &str) -> Fingerprint {
+    pub(super) fn fingerprint(&self, name: &str) -> Fingerprint {
         Fingerprint::of(self.hasher.hash_one(name))
     }
 

@@ -55,15 +55,14 @@ impl Addresses {
     }
 
     /// Compares an entry that has something beside it; says whether there is something to send.
-    pub(super) fn check_odd(&mut self, spot: Spot, effective: &Effective) -> bool {
+    pub(super) fn check_odd(&mut self, spot: Spot, entry: Entry, effective: &Effective) -> bool {
         let Some(odd) = self.odd.get(&spot) else { return false };
         let certain = odd.either.is_empty();
         match odd.standing {
             // Its group looks at it when its turn comes.
             Standing::Suspect => false,
             Standing::Quarantined { refused, .. } => {
-                let actual = self.places.entry(spot).map_or(SetId::EMPTY, Entry::actual);
-                if certain && self.is(effective, actual) {
+                if certain && self.is(effective, entry.actual()) {
                     self.acquit(spot);
                     self.forget_if_absent(spot);
                     return false;
@@ -78,7 +77,7 @@ impl Addresses {
                 self.tidy_odd(spot);
                 self.queue_if_needed(spot)
             }
-            Standing::Clear => self.enqueue(spot, effective),
+            Standing::Clear => self.enqueue(spot, entry, effective),
         }
     }
 }

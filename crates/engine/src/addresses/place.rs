@@ -147,6 +147,10 @@ impl Places {
         self.slab.iter()
     }
 
+    pub(super) fn get(&self, place: PlaceId) -> Option<&Place> {
+        self.slab.get(place)
+    }
+
     pub(super) fn is_there(&self, place: PlaceId) -> bool {
         self.slab.get(place).is_some()
     }

@@ -67,7 +67,7 @@ impl Pod {
 /// All pods.
 pub(super) struct Pods {
     pub(super) slab: Slab<PodId, Pod>,
-    index: Table<Fingerprint, PodId>,
+    pub(super) index: Table<Fingerprint, PodId>,
     hasher: FixedState,
     /// The owner of each address.
     pub(super) owner: [Table<Addr, PodId>; 2],
@@ -86,7 +86,7 @@ impl Pods {
         }
     }
 
-    fn fingerprint(&self, uid: Uid) -> Fingerprint {
+    pub(super) fn fingerprint(&self, uid: Uid) -> Fingerprint {
         Fingerprint::of(self.hasher.hash_one(uid))
     }
 
@@ -126,6 +126,7 @@ impl Addresses {
         if self.seeded.has(Bug::CountPods) {
             self.services[service].pods_counted += 1;
         }
+        self.ahead_of_pod(pod.uid, pod.node.as_deref(), &pod.ips);
         let node = self.nodes.find_or_add(pod.node.as_deref().unwrap_or(""));
         let ips = if pod.host_network { [None; 2] } else { first_of_each(&pod.ips) };
         let hosts = first_of_each(&pod.host_ips);
@@ -149,6 +150,7 @@ impl Addresses {
 
     /// A pod is gone. The cost depends on nothing but the pod.
     pub fn remove_pod(&mut self, uid: Uid) {
+        self.ahead_of_pod(uid, None, &[]);
         let Some(id) = self.pods.find(uid) else { return };
         for family in Family::ALL {
             if let Some(addr) = self.pods.slab[id].ip(family) {

@@ -6,35 +6,55 @@
 //! is compared again when it is taken: a change that was taken back in between is no write.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use super::Addresses;
 use super::place::{Entry, Spot};
 use super::services::ServiceIndex;
 use super::sets::SetId;
 use super::wanted::Effective;
+use super::{Addresses, READ_AHEAD};
 
 /// A queue that is empty gives its room back, unless it has less than this.
 const ROOM_KEPT: usize = 16;
 
+/// However many services wait, each may send this many at its turn: whole turns of one are cheaper.
+const SHARE_MIN: usize = 4;
+
 impl Addresses {
     /// Queues an entry that is not queued yet; says whether it did.
-    pub(super) fn enqueue(&mut self, spot: Spot, effective: &Effective) -> bool {
-        let Some(service) = self.lead(spot, effective) else { return false };
-        let Some(entry) = self.places.entry_mut(spot) else { return false };
+    pub(super) fn enqueue(&mut self, spot: Spot, entry: Entry, effective: &Effective) -> bool {
+        let Some(service) = self.lead(spot, entry, effective) else { return false };
+        if let Some(entry) = self.places.entry_mut(spot) {
+            entry.set(Entry::QUEUED);
+        }
+        self.push(spot, service);
+        true
+    }
+
+    /// Adds an entry that Azure has nothing for, and queues it; says whether it did.
+    pub(super) fn enqueue_new(&mut self, spot: Spot, effective: &Effective) -> bool {
+        let Some(&service) = self.effective_members(effective).first() else { return false };
+        let mut entry = Entry::ABSENT;
         entry.set(Entry::QUEUED);
+        let place = &mut self.places[spot.place];
+        place.entries.insert_another(spot.addr, entry);
+        self.addrs.share(place.family, spot.addr);
+        self.push(spot, service);
+        true
+    }
+
+    fn push(&mut self, spot: Spot, service: ServiceIndex) {
         let queue = &mut self.services[service].queue;
         if queue.is_empty() {
             self.ring.push_back(service);
         }
         queue.push_back(spot);
         self.totals.dirty += 1;
-        true
     }
 
     /// The service in whose name an entry is queued and bisected: the first of those that have or want it.
-    pub(super) fn lead(&self, spot: Spot, effective: &Effective) -> Option<ServiceIndex> {
+    pub(super) fn lead(&self, spot: Spot, entry: Entry, effective: &Effective) -> Option<ServiceIndex> {
         let wanted = self.effective_members(effective).first();
-        let entry = self.places.entry(spot)?;
         let actual = self.sets.members(entry.actual()).first();
         let first = match (wanted, actual) {
             (Some(wanted), Some(actual)) => Some(*wanted.min(actual)),
@@ -49,7 +69,25 @@ impl Addresses {
 
     /// The fair share of one service in a batch of this size.
     pub(super) fn share_of_one(&self, size: usize) -> usize {
-        (size / self.ring.len().max(1)).max(1)
+        (size / self.ring.len().max(1)).max(SHARE_MIN)
+    }
+
+    /// Reads ahead what the next turns of the ring will take; gives the number of turns, at least one.
+    pub(super) fn ahead_of_turns(&self, share: usize, most: usize) -> usize {
+        let most = most.min(READ_AHEAD);
+        let mut spots: Vec<Spot> = Vec::new();
+        let mut turns = 0;
+        for &service in &self.ring {
+            if turns > 0 && spots.len() >= most {
+                break;
+            }
+            turns += 1;
+            spots.extend(self.services[service].queue.iter().take(share.min(READ_AHEAD)));
+        }
+        if spots.len() > 1 {
+            self.ahead_of_spots(&spots);
+        }
+        turns.max(1)
     }
 
     /// The next entry of the service at the front of the ring.
@@ -57,7 +95,7 @@ impl Addresses {
         self.services[*self.ring.front()?].queue.front().copied()
     }
 
-    /// Takes the next entry of the service at the front of the ring.
+    /// Takes the next entry of the service at the front of the ring. Its flag is for the caller to clear.
     pub(super) fn dequeue(&mut self) -> Option<Spot> {
         let service = *self.ring.front()?;
         let queue = &mut self.services[service].queue;
@@ -70,9 +108,6 @@ impl Addresses {
             self.services.forget_if_unused(service);
         }
         self.totals.dirty -= 1;
-        if let Some(entry) = self.places.entry_mut(spot) {
-            entry.clear(Entry::QUEUED);
-        }
         Some(spot)
     }
 }

@@ -9,6 +9,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use core::hint::black_box;
 use core::mem::take;
 
 use super::slab::{Key, key};
@@ -90,6 +91,13 @@ impl<K: Key + PartialEq, V: Value> Table<K, V> {
                 return Some(at);
             }
             at = (at + 1) & self.mask();
+        }
+    }
+
+    /// Has the memory behind a key brought near, without looking at it.
+    pub(super) fn touch(&self, key: K) {
+        if !self.slots.is_empty() {
+            black_box(self.slots[self.home(key)].key.index());
         }
     }
 

@@ -205,10 +205,7 @@ impl Addresses {
             if self.is(&effective, SetId::EMPTY) {
                 return false;
             }
-            let place = &mut self.places[spot.place];
-            place.entries.insert_another(spot.addr, Entry::ABSENT);
-            self.addrs.share(place.family, spot.addr);
-            return self.enqueue(spot, &effective);
+            return self.enqueue_new(spot, &effective);
         };
         if entry.is(Entry::IN_FLIGHT) {
             // Its end looks at it again.
@@ -222,13 +219,13 @@ impl Addresses {
             return true;
         }
         if entry.is(Entry::ODD) {
-            return self.check_odd(spot, &effective);
+            return self.check_odd(spot, entry, &effective);
         }
         if self.is(&effective, entry.actual()) {
             self.forget_if_absent(spot);
             return false;
         }
-        self.enqueue(spot, &effective)
+        self.enqueue(spot, entry, &effective)
     }
 
     /// Drops an entry that says nothing.
