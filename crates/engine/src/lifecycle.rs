@@ -119,13 +119,7 @@ impl Engine {
                     }
                     return self.is_released(service).then_some(Trigger::NothingLeft);
                 }
-                let record = self.record(service)?;
-                let drained = self.addresses.mapped(service) == 0 || self.seeded.has(Bug::DeleteWithoutDrain);
-                let ready = drained
-                    && !record.actual.is_unclear()
-                    && record.vanished.is_none()
-                    && record.hold.is_none();
-                (ready && !self.is_braked(service)).then_some(Trigger::Drained)
+                None
             }
             (State::DeletionInProgress, _) if idle && self.is_torn_down(service) => {
                 if wanted {
@@ -380,10 +374,17 @@ impl Engine {
                 Compared::InSync | Compared::Invalid(..) => None,
             },
             State::DeletionPending if record.actual.is_unclear() => Some(Intent::Inspect),
+            State::DeletionPending if self.is_drained(record) => Some(Intent::Deprovision),
             State::DeletionInProgress if record.actual.is_unclear() => Some(Intent::Inspect),
             State::DeletionInProgress if !self.is_torn_down(service) => Some(Intent::Deprovision),
             _ => None,
         }
+    }
+
+    /// The gate: no address in Azure may refer to it, its absence is confirmed, and nothing holds it.
+    fn is_drained(&self, record: &Service) -> bool {
+        let drained = self.addresses.mapped(record.index) == 0 || self.seeded.has(Bug::DeleteWithoutDrain);
+        drained && record.vanished.is_none() && !self.is_braked(record.index) && !self.is_torn_down(record.index)
     }
 
     fn has_finalizer(&self, record: &Service) -> bool {
@@ -439,6 +440,8 @@ impl Engine {
         match intent {
             Intent::Provision => self.fire(service, Trigger::CreationStarted),
             Intent::Update => self.fire(service, Trigger::UpdateStarted),
+            // Only now: until a slot is free, a service that is wanted again goes back as if nothing had been.
+            Intent::Deprovision if record.state == State::DeletionPending => self.fire(service, Trigger::Drained),
             Intent::Deprovision | Intent::Inspect => {}
         }
         let Some(record) = self.record(service) else { return };
