@@ -63,6 +63,8 @@ pub struct Engine {
     /// When the location sync in flight began.
     pub(crate) sync: Option<Time>,
     pub(crate) sync_not_before: Time,
+    /// Addresses promoted before the last batch.
+    pub(crate) promoted: u64,
     pub(crate) touched: BTreeSet<ServiceIndex>,
     pub(crate) timers: BTreeSet<(Time, ServiceIndex)>,
     next_effect: u64,
@@ -138,6 +140,7 @@ impl Engine {
             in_flight: BTreeMap::new(),
             sync: None,
             sync_not_before: Time::ZERO,
+            promoted: 0,
             touched: BTreeSet::new(),
             timers: BTreeSet::new(),
             next_effect: 1,
@@ -296,7 +299,10 @@ impl Engine {
             }
         }
         self.counters.internal_errors = self.counters.internal_errors.saturating_add(1);
-        self.refuse("an event".into(), "its consequences did not come to an end; they go on with the next".into());
+        self.refuse(
+            "an event".into(),
+            "its consequences did not come to an end; they go on with the next".into(),
+        );
     }
 
     fn settle_touched(&mut self) {

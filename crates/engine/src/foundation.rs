@@ -41,6 +41,10 @@ enum Standing {
 }
 
 impl Foundation {
+    pub(crate) fn was_listed(&self) -> bool {
+        self.standing != Standing::Unlisted
+    }
+
     pub(crate) fn is_ready(&self) -> bool {
         self.standing == Standing::Ready
     }

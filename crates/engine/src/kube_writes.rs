@@ -3,7 +3,6 @@
 //! At most one write per Service is in flight. A write that fails is repeated with a growing
 //! wait; what the watch shows meanwhile is always the truth that the next write is made from.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,7 +85,8 @@ impl Engine {
             address.or(object.published)
         } else {
             // What has been published stays published while its public IP may be there.
-            object.published.filter(|ip| address.is_none() || address == Some(*ip))
+            let gone = record.actual.public_ips[0].is_absent();
+            object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
         };
         let retract = object.published.or(address.filter(|_| !wanted)).filter(|ip| Some(*ip) != ingress);
         let conditions = self.conditions(record, wanted);
@@ -141,14 +141,18 @@ impl Engine {
         let Some(record) = self.record_mut(service) else { return };
         record.kube.in_flight = None;
         let mut refused = None;
+        let mut moved = None;
         match outcome {
             KubeOutcome::Done => {
                 record.kube.failures = 0;
+                record.kube.refusal_told = false;
                 record.kube.retry_at = None;
                 if let Some(object) = &mut record.object {
-                    let published = apply_locally(object, &write);
-                    if let Some(moment) = published {
-                        record.timeline.push(now, moment);
+                    let before = object.published;
+                    apply_locally(object, &write);
+                    if before != object.published {
+                        record.timeline.push(now, Moment::Published(object.published));
+                        moved = before.zip(object.published);
                     }
                 }
             }
@@ -163,13 +167,19 @@ impl Engine {
                     record.kube.given_up_status = true;
                 }
                 if let KubeOutcome::Refused(why) = outcome
-                    && record.kube.failures == 1
+                    && !record.kube.refusal_told
                 {
+                    record.kube.refusal_told = true;
                     refused = record.object.as_ref().map(|object| {
                         (About::Service(ObjectRef { uid: object.uid, name: object.name.clone() }), why)
                     });
                 }
             }
+        }
+        if let Some((before, after)) = moved {
+            let text = format!("its public IP {before} is gone; it is reached at {after} now");
+            let about = self.about(service);
+            self.notify(about, true, Reason::Updating, text);
         }
         if let Some((about, why)) = refused {
             let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
@@ -190,14 +200,10 @@ impl Engine {
 }
 
 /// What the watch will show once it has caught up with our own write.
-fn apply_locally(object: &mut Box<ServiceObject>, write: &KubeWrite) -> Option<Moment> {
+fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
     match write {
-        KubeWrite::Finalizer(on) => {
-            object.finalizer = *on;
-            None
-        }
+        KubeWrite::Finalizer(on) => object.finalizer = *on,
         KubeWrite::Status { ingress, retract, conditions } => {
-            let before = object.published;
             object.ingress.retain(|ip| Some(*ip) != *retract);
             if let Some(ip) = ingress
                 && !object.ingress.contains(ip)
@@ -206,7 +212,6 @@ fn apply_locally(object: &mut Box<ServiceObject>, write: &KubeWrite) -> Option<M
             }
             object.published = *ingress;
             object.conditions.clone_from(conditions);
-            (before != *ingress).then_some(Moment::Published(*ingress))
         }
     }
 }

@@ -322,7 +322,11 @@ impl Engine {
         let look_again = now + self.config.retry.quota_park.0;
         let Some(record) = self.record_mut(service) else { return };
         let Some(Compared::Invalid(reason, text)) = &record.compared else {
-            if record.told.is_some() && record.hold.is_none() && record.compared.is_some() {
+            let mended = matches!(
+                record.told,
+                Some((Reason::InvalidSpec | Reason::PortUnresolved | Reason::Conflict, _))
+            );
+            if mended && record.compared.is_some() {
                 record.told = None;
             }
             return;
@@ -350,6 +354,8 @@ impl Engine {
                 let certain = record.vanished.is_none() && !self.is_braked(service);
                 if certain { Mode::Draining } else { Mode::Held }
             }
+            // Somebody else's carrier gets nothing from us.
+            _ if matches!(record.compared, Some(Compared::Invalid(Reason::Conflict, _))) => Mode::Held,
             _ if record.actual.is_live() => Mode::Ready,
             _ => Mode::Held,
         };
@@ -384,7 +390,10 @@ impl Engine {
     /// The gate: no address in Azure may refer to it, its absence is confirmed, and nothing holds it.
     fn is_drained(&self, record: &Service) -> bool {
         let drained = self.addresses.mapped(record.index) == 0 || self.seeded.has(Bug::DeleteWithoutDrain);
-        drained && record.vanished.is_none() && !self.is_braked(record.index) && !self.is_torn_down(record.index)
+        drained
+            && record.vanished.is_none()
+            && !self.is_braked(record.index)
+            && !self.is_torn_down(record.index)
     }
 
     fn has_finalizer(&self, record: &Service) -> bool {
@@ -441,7 +450,9 @@ impl Engine {
             Intent::Provision => self.fire(service, Trigger::CreationStarted),
             Intent::Update => self.fire(service, Trigger::UpdateStarted),
             // Only now: until a slot is free, a service that is wanted again goes back as if nothing had been.
-            Intent::Deprovision if record.state == State::DeletionPending => self.fire(service, Trigger::Drained),
+            Intent::Deprovision if record.state == State::DeletionPending => {
+                self.fire(service, Trigger::Drained)
+            }
             Intent::Deprovision | Intent::Inspect => {}
         }
         let Some(record) = self.record(service) else { return };
@@ -459,7 +470,7 @@ impl Engine {
 
     fn cause_of(&self, record: &Service, intent: Intent) -> Cause {
         match intent {
-            Intent::Inspect => Cause::OutcomeUnknown,
+            Intent::Inspect if record.actual.was_written() => Cause::OutcomeUnknown,
             Intent::Deprovision if record.attempts.total > 0 => Cause::RetryDue,
             Intent::Deprovision if record.discovered => Cause::Orphaned,
             Intent::Deprovision => Cause::LastAddressLeft,
@@ -481,8 +492,12 @@ impl Engine {
         record.compared = None;
         match report.failure {
             None => {
-                record.attempts = Default::default();
                 record.hold = None;
+                if operation.intent() != Intent::Inspect {
+                    // A look that succeeds mends nothing, so it does not end a row of failures.
+                    record.attempts = Default::default();
+                    record.told = None;
+                }
                 record.timeline.push(now, Moment::Finished { id });
                 if forget_spec && record.state == State::CreationInProgress {
                     record.compared = Some(Compared::InSync);
@@ -529,6 +544,12 @@ impl Engine {
         // An unwanted service has no attempt to wait for: what is known is torn down. Only a look is repeated.
         let unwanted = record.state == State::DeletionPending && operation.intent() != Intent::Inspect;
         record.hold = if unwanted { None } else { Some(hold) };
+        if unwanted {
+            record.attempts = Default::default();
+        }
+        if let (FailureClass::StillMapped, Some(hold)) = (failure.class, &mut record.hold) {
+            hold.reason = Reason::Draining;
+        }
         self.jitter = jitter;
         if creating {
             self.counters.creations_failed = self.counters.creations_failed.saturating_add(1);
@@ -688,7 +709,10 @@ impl Engine {
             self.survey.look_soon(Listable::Locations, self.now);
         }
         let Some(batch) = self.addresses.next_batch(self.now) else { return };
-        self.send(Action::SyncLocations(batch), Cause::AddressesChanged, Errand::Sync);
+        let promoted = self.addresses.totals().promoted;
+        let cause = if promoted > self.promoted { Cause::BecameReady } else { Cause::AddressesChanged };
+        self.promoted = promoted;
+        self.send(Action::SyncLocations(batch), cause, Errand::Sync);
         self.sync = Some(self.now);
     }
 

@@ -146,6 +146,13 @@ impl Actual {
         self.registration.present().is_some_and(|it| !it.pools.is_empty() || it.nat_gateway.is_some())
     }
 
+    /// Whether we have written any of it.
+    pub(crate) fn was_written(&self) -> bool {
+        self.public_ips.iter().any(|slot| slot.written.is_some())
+            || self.carrier.written.is_some()
+            || self.registration.written.is_some()
+    }
+
     /// Forgets what is there, so that it is looked at again before the next decision.
     pub(crate) fn look_again(&mut self) {
         for slot in &mut self.public_ips {

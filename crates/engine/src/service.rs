@@ -98,6 +98,8 @@ pub(crate) struct KubeSide {
     pub(crate) in_flight: Option<EffectId>,
     pub(crate) retry_at: Option<Time>,
     pub(crate) failures: u32,
+    /// People know that Kubernetes refuses our writes.
+    pub(crate) refusal_told: bool,
     pub(crate) given_up_status: bool,
 }
 

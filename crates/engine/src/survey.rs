@@ -602,7 +602,7 @@ impl Engine {
                 self.notify(About::Cluster, true, Reason::Conflict, text);
             }
         }
-        self.tell_if_braked();
+        self.look_at_the_brake();
     }
 
     /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
@@ -622,24 +622,28 @@ impl Engine {
             && self.brake_is_on()
     }
 
+    /// Once on, the brake stays on until the operator allows it or nothing is left that it holds.
     fn brake_is_on(&self) -> bool {
-        let total = self.by_key.len() + self.survey.strays.len();
-        let limit = BRAKE_MIN.max(total / 10);
-        self.survey.discovered.len() > limit
-            && !self.config.allow_mass_deletion
-            && !self.seeded.has(Bug::NoBrake)
+        self.survey.braked && !self.config.allow_mass_deletion
     }
 
-    fn tell_if_braked(&mut self) {
-        let on = self.brake_is_on();
-        if on && !self.survey.braked {
+    fn look_at_the_brake(&mut self) {
+        let total = self.by_key.len() + self.survey.strays.len();
+        let limit = BRAKE_MIN.max(total / 10);
+        let held = self.survey.discovered.len();
+        if held == 0 {
+            self.survey.braked = false;
+        }
+        if held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
+            return;
+        }
+        self.survey.braked = true;
+        if !self.config.allow_mass_deletion {
             let text = format!(
-                "{} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one",
-                self.survey.discovered.len()
+                "{held} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one"
             );
             self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
         }
-        self.survey.braked = on;
     }
 
     pub(crate) fn touch_discovered(&mut self) {

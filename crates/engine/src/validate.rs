@@ -86,6 +86,9 @@ pub fn validate(
                     .find(|rule| rule.protocol == port.protocol && rule.frontend_port == port.port)
                     .map(|rule| rule.backend_port);
                 match (resolve(port), kept) {
+                    (PortResolution::Agreed(0), _) => {
+                        return refuse(format!("the endpoints say that port {name:?} is 0"));
+                    }
                     (PortResolution::Agreed(number), _) | (_, Some(number)) => number,
                     (PortResolution::Unresolved, None) => {
                         unresolved = Some(format!("no endpoint says which port {name:?} is"));

@@ -73,7 +73,7 @@ impl Engine {
         if !self.survey.is_complete() {
             waits.push(WaitsFor::AzureListing);
         }
-        if self.survey.is_complete() && !self.foundation.is_ready() {
+        if self.foundation.was_listed() && !self.foundation.is_ready() {
             waits.push(WaitsFor::Gateway);
         }
         if let Some(operation) = &record.operation {
