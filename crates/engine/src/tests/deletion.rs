@@ -1,0 +1,886 @@
+//! Stories about the end of a Service: drain, tear down in order, let go.
+
+use expect_test::expect;
+
+use super::story::check;
+
+#[test]
+pub(super) fn a_deleted_service_drains_first_then_is_torn_down_in_order_then_its_finalizer_goes() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied deleting
+         state web
+         #3 done
+         state web
+         #4 done
+         #5 done
+         state web
+         service web deleted",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            web is DeletionPending
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+            #5 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deleted_service_without_addresses_is_torn_down_at_once() {
+    check(
+        "service web applied
+         #1 done
+         service web applied deleting
+         #2 done
+         #3 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_repeated_deletion_changes_nothing_and_does_not_bring_the_service_back() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied deleting
+         service web applied again
+         service web applied deleting
+         #3 done
+         service web applied again
+         #4 done
+         service web applied again
+         #5 done
+         service web deleted
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #5 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn the_teardown_waits_until_no_address_may_refer_to_the_service() {
+    check(
+        "node node-a 192.168.0.1
+         service web applied
+         #1 done
+         endpoints web 10.0.0.4@node-a
+         service web applied deleting
+         explain web
+         #2 lost applied
+         explain web
+         tick 2
+         #3 failed ServerBusy 503
+         tick 5
+         explain web
+         #4 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because addresses changed
+            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+              waits for 1 addresses
+            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+              waits for 1 addresses
+            #3 remove node-a   because addresses changed
+            #4 remove node-a   because addresses changed
+            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+              waits for 1 addresses
+            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_waits_for_the_sync_in_flight_and_not_for_one_that_failed() {
+    check(
+        "node node-a 192.168.0.1
+         service web applied
+         #1 done
+         endpoints web 10.0.0.4@node-a
+         service web applied deleting
+         state web
+         #2 failed ServerBusy 503
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because addresses changed
+            web is DeletionPending
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn of_several_services_that_are_torn_down_each_waits_for_its_own_addresses_only() {
+    check(
+        "node node-a 192.168.0.1
+         node node-b 192.168.0.2
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         service api applied
+         service cart applied
+         #1 done
+         #2 done
+         #3 done
+         endpoints api 10.0.0.5@node-b
+         #4 done
+         #5 done
+         service web applied deleting
+         service api applied deleting
+         service cart applied deleting
+         #6 done
+         #8 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 provision api: public-ip, load-balancer, register   because service applied
+            #3 provision cart: public-ip, load-balancer, register   because service applied
+            #4 push 10.0.0.4 to node-a for web   because service became ready
+            #5 push 10.0.0.5 to node-b for api   because addresses changed
+            #6 remove node-a   because addresses changed
+            #7 deprovision cart: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #8 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #9 remove node-b   because addresses changed
+            #10 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_shared_address_leaves_only_the_service_that_goes() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         endpoints api 10.0.0.4@node-a
+         service web applied
+         service api applied
+         #1 done
+         #2 done
+         #3 done
+         #4 done
+         service web applied deleting
+         #5 done
+         explain api",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 provision api: public-ip, load-balancer, register   because service applied
+            #3 push 10.0.0.4 to node-a for web   because service became ready
+            #4 push 10.0.0.4 to node-a for web+api   because service became ready
+            #5 push 10.0.0.4 to node-a for api   because addresses changed
+            #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            api is Created, wanted, live, 20.1.2.2, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_during_the_creation_lets_it_end_and_it_never_becomes_created() {
+    check(
+        "service web applied
+         service web applied deleting
+         state web
+         #1 done
+         state web
+         #2 done
+         #3 done
+         timeline web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is DeletionPending
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+            #3 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_creation_that_fails_after_the_deletion_is_looked_at_and_torn_down() {
+    check(
+        "service web applied
+         service web applied deleting
+         #1 failed QuotaExceeded 400 at load-balancer
+         state web
+         #2 done
+         #3 done
+         #4 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-load-balancer   because outcome unknown
+            web is DeletionPending
+            #3 deprovision web: delete-load-balancer, delete-public-ip   because last address left
+            #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_write_that_failed_is_deleted_though_a_look_so_soon_does_not_show_it() {
+    check(
+        "service web applied
+         service web applied deleting
+         #1 failed QuotaExceeded 400
+         state web
+         #2 done
+         state web
+         #3 done
+         #4 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-public-ip   because outcome unknown
+            web is DeletionPending
+            #3 deprovision web: delete-public-ip   because last address left
+            web is DeletionInProgress
+            #4 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_creation_of_unknown_outcome_is_looked_at_before_it_is_torn_down() {
+    check(
+        "service web applied
+         service web applied deleting
+         #1 lost applied at load-balancer
+         state web
+         #2 done
+         #3 done
+         #4 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-load-balancer   because outcome unknown
+            web is DeletionPending
+            #3 deprovision web: delete-load-balancer, delete-public-ip   because last address left
+            #4 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_during_an_update_waits_for_its_end() {
+    check(
+        "service web applied
+         #1 done
+         service web applied port=81->8081
+         service web applied deleting
+         state web
+         #2 done
+         #3 done
+         #4 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            web is DeletionPending
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_drops_an_update_that_waits_or_is_parked() {
+    check(
+        "service web applied
+         #1 done
+         service web applied port=81->8081
+         #2 failed QuotaExceeded 400
+         service web applied deleting
+         #3 done
+         #4 done
+         #5 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            #3 inspect web: read-load-balancer   because outcome unknown
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #5 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_creation_that_failed_halfway_is_torn_down_when_it_is_not_wanted_any_more() {
+    check(
+        "service web applied
+         #1 failed QuotaExceeded 400 at load-balancer
+         explain web
+         service web applied deleting
+         #2 done
+         #3 done
+         #4 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is NotStarted, wanted, parked: QuotaExceeded, 1 failures
+              waits for its next attempt at t=515.2: QuotaExceeded
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 deprovision web: delete-load-balancer, delete-public-ip   because last address left
+            #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_that_never_started_is_forgotten_without_a_call() {
+    check(
+        "config slots=1
+         service other applied
+         service web applied
+         service web applied deleting
+         #2 done
+         state web",
+        expect![[r#"
+            #1 provision other: public-ip, load-balancer, register   because service applied
+            #2 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_again_before_its_teardown_keeps_everything() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied clusterip
+         state web
+         service web applied
+         state web
+         #3 done
+         #4 done
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            web is DeletionPending
+            web is Created
+            #4 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_again_while_its_creation_runs_is_in_creation_again() {
+    check(
+        "service web applied
+         service web applied clusterip
+         state web
+         service web applied
+         state web
+         #1 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is DeletionPending
+            web is CreationInProgress
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_again_while_its_update_runs_is_in_update_again() {
+    check(
+        "service web applied
+         #1 done
+         service web applied port=81->8081
+         service web applied clusterip port=81->8081
+         service web applied port=81->8081
+         state web
+         #2 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            web is UpdateInProgress
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_again_that_was_never_live_starts_anew() {
+    check(
+        "service web applied
+         service web applied clusterip
+         #1 lost applied at load-balancer
+         state web
+         service web applied
+         state web
+         #2 done
+         #3 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-load-balancer   because outcome unknown
+            web is DeletionPending
+            web is NotStarted
+            #3 provision web: register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_again_in_the_middle_of_its_teardown_is_made_anew_when_that_has_ended() {
+    check(
+        "service web applied
+         #1 done
+         service web applied clusterip
+         state web
+         service web applied
+         state web
+         #2 done
+         state web
+         #3 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+            web is DeletionInProgress
+            #3 provision web: public-ip, load-balancer, register   because service applied
+            web is CreationInProgress
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten() {
+    check(
+        "service web applied
+         #1 done
+         service web applied clusterip
+         service web applied port=81->8081
+         service web applied clusterip
+         #2 done
+         last done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_teardown_that_fails_goes_on_where_it_stopped() {
+    check(
+        "show times
+         service web applied
+         #1 done
+         service web applied deleting
+         #2 failed ServerBusy 503 at unregister
+         explain web
+         tick 5
+         #3 done
+         #4 done",
+        expect![[r#"
+            t=0.3 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.5 #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            t=0.7 web is DeletionInProgress, not wanted, waits: AzureUnavailable, 1 failures
+            t=0.7   waits for its next attempt at t=1.7: AzureUnavailable
+            t=1.7 #3 deprovision web: unregister, delete-public-ip   because retry due
+            t=5.9 #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_teardown_step_of_unknown_outcome_is_repeated() {
+    check(
+        "service web applied
+         #1 done
+         service web applied deleting
+         #2 lost applied at delete-load-balancer
+         state web
+         tick 5
+         #3 done
+         #4 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+            #3 deprovision web: delete-load-balancer, unregister, delete-public-ip   because retry due
+            #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn drift_while_draining_leaves_less_to_tear_down() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         service web applied deleting
+         azure loses load-balancer web
+         tick 1500
+         #3 done
+         #4 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            #4 deprovision web: clear, unregister, delete-public-ip   because last address left
+            #5 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn drift_in_a_parked_teardown_leaves_less_to_tear_down() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         service web applied deleting
+         plans fail AuthorizationFailed 403
+         #2 failed AuthorizationFailed 403
+         azure loses load-balancer web
+         tick 1500
+         plans stop failing
+         tick 3600",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
+            #4 deprovision web: clear, unregister, delete-public-ip   because retry due
+            #5 deprovision web: clear, unregister, delete-public-ip   because retry due
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn endpoints_that_come_in_a_deletion_are_not_sent() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied deleting
+         endpoints web 10.0.0.5@node-a
+         #3 done
+         endpoints web 10.0.0.6@node-a
+         #4 done
+         #5 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #5 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_which_ones_hold_it() {
+    check(
+        "show notices
+         show times
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied deleting
+         show lists
+         tick 301
+         explain web",
+        expect![[r#"
+            t=0.6 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.7 #2 push 10.0.0.4 to node-a for web   because service became ready
+            t=0.9 #3 remove node-a   because addresses changed
+            t=300.9 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=300.9 (list locations)
+            t=302.2 web is DeletionPending, not wanted, live, addresses: 1 wanted, 1 programmed, 1 mapped
+            t=302.2   waits for 1 addresses
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_look_that_fails_during_a_deletion_is_repeated_after_a_wait() {
+    check(
+        "show times
+         service web applied
+         service web applied deleting
+         #1 lost applied at load-balancer
+         state web
+         #2 failed ServerBusy 503
+         tick 5
+         #3 failed ServerBusy 503
+         tick 9
+         #4 lost
+         state web
+         tick 20
+         #5 done
+         #6 done",
+        expect![[r#"
+            t=0.3 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.5 #2 inspect web: read-load-balancer   because outcome unknown
+            t=0.6 web is DeletionPending
+            t=1.5 #3 inspect web: read-load-balancer   because outcome unknown
+            t=8.2 #4 inspect web: read-load-balancer   because outcome unknown
+            t=15.2 web is DeletionPending
+            t=18.5 #5 inspect web: read-load-balancer   because outcome unknown
+            t=35.4 #6 deprovision web: delete-load-balancer, delete-public-ip   because retry due
+            t=35.5 #7 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn addresses_that_azure_still_has_send_the_teardown_back_to_wait_for_them() {
+    check(
+        "show times
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied deleting
+         #3 done
+         tick 60
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         hold lists
+         #4 failed ServiceWithOverlayMappingsCannotBeDeleted 400 at unregister
+         state web
+         #5 done
+         release lists
+         explain web
+         last done
+         tick 60
+         last done
+         last done
+         state web",
+        expect![[r#"
+            t=0.5 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.6 #2 push 10.0.0.4 to node-a for web   because service became ready
+            t=0.8 #3 remove node-a   because addresses changed
+            t=0.9 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            t=61.3 #5 list locations   because drift sweep
+            t=61.4 web is DeletionPending
+            t=61.5 #6 remove node-a   because addresses changed
+            t=61.7 web is DeletionPending, not wanted, waits: Draining, 1 failures, addresses: 1 wanted, 1 programmed, 1 mapped
+            t=61.7   waits for its next attempt at t=62.4: Draining
+            t=61.7   waits for 1 addresses
+            t=62.4 #7 deprovision web: unregister, delete-public-ip   because retry due
+            t=122.0 #8 remove finalizer from web   because operation ended
+            t=122.2 web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_teardown_that_had_begun_and_has_nothing_left_is_made_anew_if_wanted() {
+    check(
+        "service web applied
+         #1 done
+         service web applied clusterip
+         service web applied
+         tick 60
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         #2 failed ServiceWithOverlayMappingsCannotBeDeleted 400 at unregister
+         state web
+         azure loses registration web
+         azure loses public-ip web
+         tick 2000
+         state web
+         last done
+         state web
+         last done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove 192.168.0.1   because addresses changed
+            web is DeletionPending
+            web is DeletionPending
+            #4 provision web: public-ip, load-balancer, register   because service applied
+            web is CreationInProgress
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_not_deleted() {
+    check(
+        "service web applied
+         #1 done
+         service web applied deleting
+         azure uses public-ip web
+         #2 failed PublicIPAddressCannotBeDeleted 400 at delete-public-ip
+         tick 5
+         last done
+         last done
+         last done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 inspect web: read-public-ip   because outcome unknown
+            #4 deprovision web: release-public-ip   because retry due
+            #5 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_public_ip_that_nobody_seems_to_use_is_deleted_again() {
+    check(
+        "service web applied
+         #1 done
+         service web applied deleting
+         #2 failed PublicIPAddressCannotBeDeleted 400 at delete-public-ip
+         tick 5
+         last done
+         last done
+         last done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 inspect web: read-public-ip   because outcome unknown
+            #4 deprovision web: delete-public-ip   because retry due
+            #5 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_deletion_ends_the_backoff_of_the_lane() {
+    check(
+        "show times
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         syncs fail ServerBusy 503
+         #3 failed ServerBusy 503
+         tick 60
+         syncs stop failing
+         service web applied deleting",
+        expect![[r#"
+            t=0.5 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.6 #2 push 10.0.0.4 to node-a for web   because service became ready
+            t=0.8 #3 push 10.0.0.5 to node-a for web   because addresses changed
+            t=1.7 #4 push 10.0.0.5 to node-a for web   because addresses changed
+            t=3.2 #5 push 10.0.0.5 to node-a for web   because addresses changed
+            t=6.7 #6 push 10.0.0.5 to node-a for web   because addresses changed
+            t=13.8 #7 push 10.0.0.5 to node-a for web   because addresses changed
+            t=24.6 #8 push 10.0.0.5 to node-a for web   because addresses changed
+            t=50.7 #9 push 10.0.0.5 to node-a for web   because addresses changed
+            t=61.3 #10 remove node-a   because addresses changed
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_that_others_tore_down_while_it_drained_is_let_go() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         service web applied deleting
+         azure loses registration web
+         azure loses load-balancer web
+         azure loses public-ip web
+         tick 2000
+         state web
+         #3 done
+         state web
+         #4 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            web is DeletionPending
+            #4 remove finalizer from web   because operation ended
+            web is DeletionPending
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_wanted_and_unwanted_again_while_its_begun_teardown_waits_is_torn_down() {
+    check(
+        "service web applied
+         #1 done
+         service web applied clusterip
+         service web applied
+         tick 60
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         #2 failed ServiceWithOverlayMappingsCannotBeDeleted 400 at unregister
+         explain web
+         service web applied clusterip
+         explain web
+         #3 done
+         #4 done
+         #5 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove 192.168.0.1   because addresses changed
+            web is DeletionPending, wanted, waits: Draining, 1 failures, addresses: 0 wanted, 1 programmed, 1 mapped
+              waits for its next attempt at t=61.9: Draining
+              waits for 1 addresses
+            web is DeletionPending, not wanted, addresses: 0 wanted, 1 programmed, 1 mapped
+              waits for 1 addresses
+            #4 deprovision web: unregister, delete-public-ip   because last address left
+            #5 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}

@@ -1,0 +1,429 @@
+//! Stories about what others do to our resources: found by two listings, mended once.
+
+use expect_test::expect;
+
+use super::story::{check, told};
+
+#[test]
+pub(super) fn nothing_is_written_when_there_is_nothing_to_mend() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         #3 done
+         #4 done
+         #5 done
+         tick 14400",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #4 provision blue: public-ip, nat-gateway, register   because pods came
+            #5 push 10.1.0.1 to node-a for blue   because service became ready
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn each_kind_is_listed_about_every_quarter_of_an_hour_and_not_all_at_once() {
+    check(
+        "show times
+         show lists
+         tick 1900",
+        expect![[r#"
+            t=767.6 (list load-balancers)
+            t=848.2 (list registrations)
+            t=849.8 (list gateway)
+            t=874.1 (list locations)
+            t=915.9 (list nat-gateways)
+            t=1012.8 (list public-ips)
+            t=1595.4 (list locations)
+            t=1617.5 (list registrations)
+            t=1658.5 (list load-balancers)
+            t=1886.8 (list nat-gateways)
+            t=1887.8 (list gateway)
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_difference_is_mended_when_two_listings_show_it() {
+    check(
+        "show times
+         service web applied
+         #1 done
+         tick 60
+         azure loses load-balancer web
+         hold lists
+         tick 1200
+         #2 done
+         #3 done
+         #4 done
+         #5 done
+         #6 done
+         #7 done
+         tick 44
+         tick 2
+         last done
+         last done
+         state web",
+        expect![[r#"
+            t=0.3 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=767.6 #2 list load-balancers   because drift sweep
+            t=848.2 #3 list registrations   because drift sweep
+            t=849.8 #4 list gateway   because drift sweep
+            t=874.1 #5 list locations   because drift sweep
+            t=915.9 #6 list nat-gateways   because drift sweep
+            t=1012.8 #7 list public-ips   because drift sweep
+            t=1305.9 #8 list load-balancers   because drift sweep
+            t=1307.7 #9 update web: load-balancer, register   because service applied
+            t=1307.9 web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_difference_that_only_one_listing_showed_is_not_mended() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure loses load-balancer web
+         hold lists
+         tick 1200
+         #2 done
+         #3 done
+         #4 done
+         #5 done
+         #6 done
+         #7 done
+         azure has web load-balancer
+         release lists
+         tick 4000",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 list load-balancers   because drift sweep
+            #3 list registrations   because drift sweep
+            #4 list gateway   because drift sweep
+            #5 list locations   because drift sweep
+            #6 list nat-gateways   because drift sweep
+            #7 list public-ips   because drift sweep
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_was_written_shortly_before_a_listing_began_is_left_alone() {
+    check(
+        "show times
+         show lists
+         service web applied
+         tick 750
+         #1 done
+         azure loses load-balancer web
+         tick 200",
+        expect![[r#"
+            t=0.4 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=767.6 (list load-balancers)
+            t=848.2 (list registrations)
+            t=849.8 (list gateway)
+            t=874.1 (list locations)
+            t=915.9 (list nat-gateways)
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_was_written_since_a_listing_began_is_left_alone() {
+    check(
+        "hold lists
+         tick 1200
+         service web applied
+         #7 done
+         tick 60
+         #1 done
+         #2 done
+         #3 done
+         #4 done
+         #5 done
+         #6 done
+         state web",
+        expect![[r#"
+            #1 list load-balancers   because drift sweep
+            #2 list registrations   because drift sweep
+            #3 list gateway   because drift sweep
+            #4 list locations   because drift sweep
+            #5 list nat-gateways   because drift sweep
+            #6 list public-ips   because drift sweep
+            #7 provision web: public-ip, load-balancer, register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_load_balancer_is_made_and_registered_again() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure loses load-balancer web
+         tick 2000
+         #2 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer, register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_registration_is_made_again_and_its_addresses_are_sent_again() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         azure loses registration web
+         azure loses address 10.0.0.4
+         tick 2000
+         last done
+         tick 2000
+         last done
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 update web: register   because service applied
+            #4 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_public_ip_is_made_again_the_status_corrected_and_people_warned() {
+    let shown = told(
+        "show notices
+         service web applied
+         #1 done
+         tick 60
+         azure loses public-ip web
+         tick 2000
+         show status
+         #2 done
+         explain web",
+    )
+    .shown();
+    assert!(shown.contains("#2 update web: public-ip, load-balancer "), "{shown}");
+    assert!(shown.contains("(write status of web: 20.1.2.2, not 20.1.2.1, "), "{shown}");
+    assert!(shown.contains("web is Created, wanted, live, 20.1.2.2"), "{shown}");
+    assert_eq!(shown.matches("warn web: ").count(), 1, "people are told that the IP has changed: {shown}");
+}
+
+#[test]
+pub(super) fn a_changed_load_balancer_is_changed_back() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure changes load-balancer web
+         tick 2000
+         #2 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_load_balancer_whose_last_write_failed_is_written_again() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure fails load-balancer web
+         tick 2000
+         #2 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn foreign_tags_are_no_drift() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure tags load-balancer web
+         tick 4000
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_address_is_sent_again() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         azure loses address 10.0.0.4
+         tick 2000",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 push 10.0.0.4 to node-a for web   because addresses changed
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn an_address_that_nobody_wants_is_removed() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         azure has address 10.0.0.9 at 192.168.0.1 for web
+         tick 2000",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove 10.0.0.9 from node-a   because addresses changed
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_nat_gateway_is_made_again() {
+    check(
+        "node node-a 192.168.0.1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         #1 done
+         #2 done
+         #3 done
+         tick 60
+         azure loses nat-gateway blue
+         tick 2000
+         #4 done
+         state blue",
+        expect![[r#"
+            #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #2 provision blue: public-ip, nat-gateway, register   because pods came
+            #3 push 10.1.0.1 to node-a for blue   because service became ready
+            #4 update blue: nat-gateway, register   because pods came
+            blue is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lost_gateway_is_made_again_and_everything_in_it() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         tick 60
+         azure loses gateway
+         tick 2000
+         #3 done
+         tick 100
+         last done
+         last done
+         tick 100
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 provision gateway: gateway   because start-up
+            #4 update web: register   because service applied
+            #5 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_listing_that_fails_leads_to_no_write() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         azure fails to list load-balancers
+         azure fails to list public-ips
+         azure fails to list registrations
+         azure fails to list locations
+         azure fails to list gateway
+         azure fails to list nat-gateways
+         tick 7200
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_turns_up_in_a_later_listing_and_nobody_wants_goes_after_two_sightings_and_an_answer() {
+    check(
+        "show times
+         tick 60
+         azure has uid=9
+         tick 2000
+         #1 gone
+         #2 done",
+        expect![[r#"
+            t=812.6 #1 ask whether ghost is gone   because service no longer wanted
+            t=2060.6 #2 deprovision 00000000-0000-0000-0000-000000000009: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn drift_is_found_while_a_creation_is_parked() {
+    check(
+        "service web applied
+         #1 failed QuotaExceeded 400 at load-balancer
+         azure loses public-ip web
+         plans fail QuotaExceeded 400
+         tick 1500
+         plans stop failing
+         tick 1500",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 provision web: load-balancer, register   because retry due
+            #4 provision web: public-ip, load-balancer, register   because retry due
+        "#]],
+    );
+}

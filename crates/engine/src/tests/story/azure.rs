@@ -1,0 +1,387 @@
+//! The small Azure behind a story: remembers what was written, and what happens to it from outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::string::{String, ToString};
+use std::sync::Arc;
+use std::vec;
+use std::vec::Vec;
+
+use sluice_model::azure::{
+    AddressUpdate, ArmId, Direction, ETag, Gateway, LoadBalancer, Location, LocationUpdate, Meta, NatGateway,
+    Provisioning, PublicIp, Registration, Rule, Subnet, Tags,
+};
+use sluice_model::effect::{Listable, Listing};
+use sluice_model::kube::Protocol;
+use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::plan::{StepResult, Subject};
+use sluice_model::{Failure, FailureClass, Family, ObjectName, ServiceKey, Step};
+
+/// Where the stories take place.
+pub(crate) fn scope() -> Scope {
+    Scope {
+        subscription: "sub".into(),
+        resource_group: "rg".into(),
+        network_resource_group: "rg".into(),
+        virtual_network: "vnet".into(),
+        subnet: "subnet".into(),
+        gateway: "servicegateway".into(),
+        cluster_id: "cluster-1".into(),
+    }
+}
+
+/// What has been written, by name.
+pub(crate) struct Azure {
+    scope: Scope,
+    pub(crate) public_ips: BTreeMap<String, PublicIp>,
+    pub(crate) load_balancers: BTreeMap<String, LoadBalancer>,
+    pub(crate) nat_gateways: BTreeMap<String, NatGateway>,
+    pub(crate) registrations: BTreeMap<String, Registration>,
+    pub(crate) locations: BTreeMap<IpAddr, BTreeMap<IpAddr, Vec<Arc<str>>>>,
+    gateway: Option<Tags>,
+    subnet_gateway: Option<ArmId>,
+    lists_that_fail: BTreeSet<Listable>,
+    issued: u8,
+}
+
+impl Azure {
+    pub(crate) fn new(scope: Scope) -> Azure {
+        Azure {
+            gateway: Some(scope.gateway_tags()),
+            subnet_gateway: Some(scope.gateway_id()),
+            scope,
+            public_ips: BTreeMap::new(),
+            load_balancers: BTreeMap::new(),
+            nat_gateways: BTreeMap::new(),
+            registrations: BTreeMap::new(),
+            locations: BTreeMap::new(),
+            lists_that_fail: BTreeSet::new(),
+            issued: 0,
+        }
+    }
+
+    /// Something that is none of our doing. A service is named as in the story, by `uid=9`, or by `egress=blue`.
+    ///
+    /// ```text
+    /// azure has web [public-ip] [load-balancer] [nat-gateway] [registration] [foreign] [backend=8080] [elsewhere] [cleared]
+    /// azure loses load-balancer web | … nat-gateway | … registration | … public-ip
+    /// azure changes load-balancer web | azure tags load-balancer web | azure fails load-balancer web
+    /// azure uses public-ip web                                    for something of its own
+    /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
+    /// azure registers NAME [default]                              of somebody else
+    /// azure loses gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER
+    /// azure fails to list KIND | azure lists KIND again
+    /// ```
+    pub(super) fn happens(&mut self, words: &[&str], key: Option<&ServiceKey>) {
+        let identity = key.map(|key| key.identity().to_string());
+        match words {
+            ["has", "address", address, "at", location, "for", ..] => {
+                let identity = identity.expect("a service of the story");
+                let location = self.locations.entry(location.parse().expect("an address")).or_default();
+                location.insert(address.parse().expect("an address"), vec![identity.into()]);
+            }
+            ["has", _, parts @ ..] => self.gains(key.expect("a service of the story"), parts),
+            ["loses", "address", address] => {
+                let address: IpAddr = address.parse().expect("an address");
+                let gone = self.locations.values_mut().any(|location| location.remove(&address).is_some());
+                self.locations.retain(|_, addresses| !addresses.is_empty());
+                assert!(gone, "azure does not have {address}");
+            }
+            ["loses", "gateway"] => {
+                self.gateway = None;
+                self.registrations.clear();
+                self.locations.clear();
+            }
+            ["loses", kind, name] => self.loses(kind, &identity.unwrap_or_else(|| name.to_string())),
+            ["changes", "load-balancer", _] => {
+                self.load_balancer(&identity).rules.clear();
+            }
+            ["tags", "load-balancer", _] => {
+                self.load_balancer(&identity).meta.tags.insert("cost-centre".into(), "42".into());
+            }
+            ["fails", "load-balancer", _] => {
+                self.load_balancer(&identity).meta.provisioning = Provisioning::Failed;
+            }
+            ["uses", "public-ip", _] => {
+                let name = std::format!("{}-pip", identity.expect("a service of the story"));
+                let user = self.scope.resource("networkInterfaces", "somebody-elses");
+                self.public_ips.get_mut(&name).expect("a public IP").used_by = Some(user);
+            }
+            ["registers", name, rest @ ..] => {
+                let registration = Registration {
+                    name: (*name).into(),
+                    direction: Direction::Outbound,
+                    is_default: rest.contains(&"default"),
+                    pools: vec![],
+                    nat_gateway: Some(self.scope.resource("natGateways", "somebody-elses")),
+                };
+                self.registrations.insert(name.to_string(), registration);
+            }
+            ["gateway", "of", cluster] => {
+                self.gateway = Some(Tags::from([(CLUSTER_TAG.into(), (*cluster).into())]));
+            }
+            ["detaches", "subnet"] => self.subnet_gateway = None,
+            ["attaches", "subnet", "elsewhere"] => {
+                self.subnet_gateway = Some(self.scope.resource("serviceGateways", "another"));
+            }
+            ["fails", "to", "list", kind] => {
+                self.lists_that_fail.insert(listable(kind));
+            }
+            ["lists", kind, "again"] => {
+                self.lists_that_fail.remove(&listable(kind));
+            }
+            _ => panic!("azure does not do this: {words:?}"),
+        }
+    }
+
+    fn load_balancer(&mut self, identity: &Option<String>) -> &mut LoadBalancer {
+        let identity = identity.as_ref().expect("a service of the story");
+        self.load_balancers.get_mut(identity).expect("a load balancer")
+    }
+
+    fn loses(&mut self, kind: &str, identity: &str) {
+        let gone = match kind {
+            "load-balancer" => self.load_balancers.remove(identity).is_some(),
+            "nat-gateway" => self.nat_gateways.remove(identity).is_some(),
+            "registration" => self.registrations.remove(identity).is_some(),
+            "public-ip" => self.public_ips.remove(&std::format!("{identity}-pip")).is_some(),
+            _ => panic!("azure has no {kind}"),
+        };
+        assert!(gone, "azure has no {kind} of {identity}");
+    }
+
+    /// Makes the named parts of a service, all of them if none is named, as an earlier leader would have.
+    fn gains(&mut self, key: &ServiceKey, parts: &[&str]) {
+        let everything = !parts
+            .iter()
+            .any(|it| matches!(*it, "public-ip" | "load-balancer" | "nat-gateway" | "registration"));
+        let has = |part: &str| everything || parts.contains(&part);
+        let owner = ObjectName::new("shop", "ghost");
+        let tags = match parts.contains(&"foreign") {
+            true => Tags::new(),
+            false => self.scope.tags(key, Some(&owner)),
+        };
+        let identity = key.identity();
+        let carrier = self.scope.carrier_id(key);
+        let ip = self.scope.public_ip_id(key, Family::V4);
+        if has("public-ip") {
+            self.put_ip(&ip, Family::V4, tags.clone());
+        }
+        if has("load-balancer") && key.is_inbound() {
+            let backend = parts.iter().find_map(|it| it.strip_prefix("backend="));
+            let rule = Rule {
+                protocol: Protocol::Tcp,
+                frontend_port: 80,
+                backend_port: backend.map_or(8080, |port| port.parse().expect("a port")),
+                idle_timeout_minutes: 4,
+            };
+            let lb = LoadBalancer {
+                meta: self.meta(&carrier, tags.clone()),
+                public_ip: Some(ip.clone()),
+                pools: vec![Arc::clone(&identity)],
+                rules: vec![rule],
+            };
+            self.load_balancers.insert(identity.to_string(), lb);
+            self.use_ip(&ip, &carrier.child("frontendIPConfigurations", "frontend"));
+        }
+        if has("nat-gateway") && !key.is_inbound() {
+            let nat = NatGateway {
+                meta: self.meta(&carrier, tags),
+                gateway: Some(self.scope.gateway_id()),
+                public_ips: vec![ip.clone()],
+                public_ips_v6: vec![],
+            };
+            self.nat_gateways.insert(identity.to_string(), nat);
+            self.use_ip(&ip, &carrier);
+        }
+        if has("registration") {
+            let elsewhere = parts.contains(&"elsewhere");
+            let cleared = parts.contains(&"cleared");
+            let pool = match elsewhere {
+                true => self.scope.resource("loadBalancers", "another").child("backendAddressPools", "x"),
+                false => self.scope.pool_id(key),
+            };
+            let registration = Registration {
+                name: Arc::clone(&identity),
+                direction: if key.is_inbound() { Direction::Inbound } else { Direction::Outbound },
+                is_default: matches!(key, ServiceKey::Outbound(egress) if egress.is_default()),
+                pools: if key.is_inbound() && !cleared { vec![pool] } else { vec![] },
+                nat_gateway: (!key.is_inbound() && !cleared).then_some(carrier),
+            };
+            self.registrations.insert(identity.to_string(), registration);
+        }
+    }
+
+    fn use_ip(&mut self, ip: &ArmId, user: &ArmId) {
+        if let Some(ip) = self.public_ips.get_mut(ip.name()) {
+            ip.used_by = Some(user.clone());
+        }
+    }
+
+    fn meta(&self, id: &ArmId, tags: Tags) -> Meta {
+        Meta { id: id.clone(), tags, etag: ETag("1".into()), provisioning: Provisioning::Succeeded }
+    }
+
+    fn put_ip(&mut self, id: &ArmId, family: Family, tags: Tags) -> PublicIp {
+        let name = id.name().to_string();
+        let known = self.public_ips.get(&name);
+        let used_by = known.and_then(|ip| ip.used_by.clone());
+        let address = known.and_then(|ip| ip.address).unwrap_or_else(|| {
+            self.issued += 1;
+            match family {
+                Family::V4 => [20, 1, 2, self.issued].into(),
+                Family::V6 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, self.issued.into()).into(),
+            }
+        });
+        let ip = PublicIp { meta: self.meta(id, tags), family, address: Some(address), used_by };
+        self.public_ips.insert(name, ip.clone());
+        ip
+    }
+
+    pub(crate) fn apply(&mut self, subject: &Subject, step: &Step) -> StepResult {
+        let identity = match subject {
+            Subject::Service(key) => key.identity(),
+            Subject::Foundation => "".into(),
+        };
+        match step {
+            Step::PutPublicIp { id, body } => {
+                return StepResult::PublicIp(self.put_ip(id, body.family, body.tags.clone()));
+            }
+            Step::PutLoadBalancer { id, body } => {
+                let lb = LoadBalancer {
+                    meta: self.meta(id, body.tags.clone()),
+                    public_ip: Some(body.public_ip.clone()),
+                    pools: vec![identity],
+                    rules: body.rules.clone(),
+                };
+                self.use_ip(&body.public_ip, &id.child("frontendIPConfigurations", "frontend"));
+                self.load_balancers.insert(id.name().into(), lb);
+            }
+            Step::PutNatGateway { id, body } => {
+                let nat = NatGateway {
+                    meta: self.meta(id, body.tags.clone()),
+                    gateway: body.gateway.clone(),
+                    public_ips: body.public_ips.clone(),
+                    public_ips_v6: body.public_ips_v6.clone(),
+                };
+                for ip in body.public_ips.iter().chain(&body.public_ips_v6) {
+                    self.use_ip(ip, id);
+                }
+                self.nat_gateways.insert(id.name().into(), nat);
+            }
+            Step::Register(registration) | Step::Clear(registration) => {
+                self.registrations.insert(registration.name.to_string(), registration.clone());
+            }
+            Step::Unregister(name) => {
+                self.registrations.remove(&**name);
+            }
+            Step::DeleteLoadBalancer(id) => {
+                self.load_balancers.remove(id.name());
+            }
+            Step::DeleteNatGateway(id) => {
+                self.nat_gateways.remove(id.name());
+            }
+            Step::DeletePublicIp(id) => {
+                self.public_ips.remove(id.name());
+            }
+            Step::ReleasePublicIp { id, tags } => {
+                if let Some(ip) = self.public_ips.get_mut(id.name()) {
+                    ip.meta.tags.clone_from(tags);
+                }
+            }
+            Step::ReadPublicIp(id) => {
+                let ip = self.public_ips.get(id.name()).cloned();
+                return ip.map_or(StepResult::Absent, StepResult::PublicIp);
+            }
+            Step::ReadLoadBalancer(id) => {
+                let lb = self.load_balancers.get(id.name()).cloned();
+                return lb.map_or(StepResult::Absent, StepResult::LoadBalancer);
+            }
+            Step::ReadNatGateway(id) => {
+                let nat = self.nat_gateways.get(id.name()).cloned();
+                return nat.map_or(StepResult::Absent, StepResult::NatGateway);
+            }
+            Step::ReadRegistration(name) => {
+                let registration = self.registrations.get(&**name).cloned();
+                return registration.map_or(StepResult::Absent, StepResult::Registration);
+            }
+            Step::PutGateway { body, .. } => self.gateway = Some(body.tags.clone()),
+            Step::AttachSubnet { gateway, .. } => self.subnet_gateway = Some(gateway.clone()),
+        }
+        StepResult::Done
+    }
+
+    pub(crate) fn apply_locations(&mut self, batch: &[LocationUpdate]) {
+        for update in batch {
+            let location = self.locations.entry(update.location).or_default();
+            if update.full || update.addresses.is_empty() {
+                location.clear();
+            }
+            for address in &update.addresses {
+                if address.services.is_empty() {
+                    location.remove(&address.address);
+                } else {
+                    location.insert(address.address, address.services.clone());
+                }
+            }
+            if location.is_empty() {
+                self.locations.remove(&update.location);
+            }
+        }
+    }
+
+    /// Why a listing of this kind fails now, if it does.
+    pub(super) fn list_failure(&self, kind: Listable) -> Option<Failure> {
+        let of_gateway = matches!(kind, Listable::Registrations | Listable::Locations);
+        if of_gateway && self.gateway.is_none() {
+            return Some(super::failure(FailureClass::NotFound, "ResourceNotFound", 404));
+        }
+        let fails = self.lists_that_fail.contains(&kind);
+        fails.then(|| super::failure(FailureClass::Transient, "ServerBusy", 503))
+    }
+
+    pub(crate) fn listing(&self, kind: Listable) -> Listing {
+        let scope = &self.scope;
+        match kind {
+            Listable::Foundation => Listing::Foundation {
+                gateway: self.gateway.clone().map(|tags| Gateway {
+                    meta: self.meta(&scope.gateway_id(), tags),
+                    virtual_network: scope.virtual_network_id(),
+                    route_target_subnet: scope.subnet_id(),
+                    route_target_address: None,
+                }),
+                subnet: Some(Subnet {
+                    id: scope.subnet_id(),
+                    etag: ETag("1".into()),
+                    gateway: self.subnet_gateway.clone(),
+                    rest: "".into(),
+                }),
+            },
+            Listable::Registrations => Listing::Registrations(self.registrations.values().cloned().collect()),
+            Listable::Locations => Listing::Locations(
+                self.locations
+                    .iter()
+                    .map(|(location, addresses)| Location {
+                        location: *location,
+                        addresses: addresses
+                            .iter()
+                            .map(|(address, services)| AddressUpdate {
+                                address: *address,
+                                services: services.clone(),
+                            })
+                            .collect(),
+                    })
+                    .collect(),
+            ),
+            Listable::LoadBalancers => {
+                Listing::LoadBalancers(self.load_balancers.values().cloned().collect())
+            }
+            Listable::NatGateways => Listing::NatGateways(self.nat_gateways.values().cloned().collect()),
+            Listable::PublicIps => Listing::PublicIps(self.public_ips.values().cloned().collect()),
+        }
+    }
+}
+
+fn listable(word: &str) -> Listable {
+    *Listable::ALL.iter().find(|kind| kind.word() == word).expect("something that can be listed")
+}
