@@ -83,7 +83,7 @@ pub fn compare(world: &World) -> Result<(), Difference> {
 }
 
 /// The gateway is there and claimed, and the subnet attached.
-fn foundation(world: &World) -> Result<(), Difference> {
+pub fn foundation(world: &World) -> Result<(), Difference> {
     let state = world.cloud.state();
     let id = world.scope.gateway_id();
     let claimed = state.gateways.get(&id).is_some_and(|gateway| world.scope.owns(&gateway.meta.tags));

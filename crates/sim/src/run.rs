@@ -24,6 +24,8 @@ const CONVERGE_MAX: Duration = Duration::from_secs(3 * 3_600);
 const LOOK_EVERY: Duration = Duration::from_secs(20);
 /// How soon a new Service must be served although another one is in trouble (L7).
 const PROBE_MAX: Duration = Duration::from_secs(300);
+/// How long the gateway may be missing after faults have stopped: its longest park is an hour.
+const GATEWAY_MAX: Duration = Duration::from_secs(2 * 3_600);
 /// How long the world must then be quiet: two drift sweeps of every kind.
 const QUIET_SWEEPS: u32 = 2;
 
@@ -239,6 +241,11 @@ fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
 /// **L7**: one Service is locked against every write and edited, and a new one is still served at once.
 fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
     let scope = world.scope.clone();
+    // The gateway is everybody's: while it is missing, nobody can be served.
+    let patience = world.now + GATEWAY_MAX;
+    while crate::liveness::foundation(world).is_err() && world.now < patience {
+        world.run_until(world.now + LOOK_EVERY)?;
+    }
     let victim = world
         .cluster
         .services()

@@ -93,9 +93,10 @@ impl<T> Shelf<T> {
         Ok(self.history.range(from..))
     }
 
-    /// The version of the last change, if it is remembered.
+    /// The version of the last change, whether it is remembered or forgotten.
     pub(crate) fn last_change(&self) -> Option<u64> {
-        self.history.back().map(|change| change.version)
+        let remembered = self.history.back().map(|change| change.version);
+        remembered.or((self.complete_after > 0).then_some(self.complete_after))
     }
 
     /// The state that an API server serves which has not yet seen the last `changes` changes, and its version;

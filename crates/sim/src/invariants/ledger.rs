@@ -11,8 +11,9 @@
 //!                        └──▶ no answer: stays Unsure until a read or a listing tells
 //! ```
 //!
-//! A read that was begun before the last write of a resource had settled tells nothing, and one
-//! that contradicts a confirmed write within 30 s is taken for a lagging one.
+//! A read that was begun before the last write of a resource had settled tells nothing, one that
+//! contradicts a confirmed write within 30 s is taken for a lagging one, and after that a
+//! difference counts when two reads have shown it, as the specification has it for drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -21,12 +22,19 @@ use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, ServiceRequest, Tags};
-use sluice_model::call::{Answer, Body, Method, OperationState, Page, Payload, Reply, Request};
+use sluice_model::call::{Answer, Body, Bucket, Method, OperationState, Page, Payload, Reply, Request};
 use sluice_model::effect::Listable;
 use sluice_model::failure::{Failure, FailureClass};
 
 /// How long a read may contradict a confirmed write and still be taken for a lagging one.
 const LAG_TRUST: Duration = Duration::from_secs(30);
+
+/// An answer that takes longer is given up.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// The operation behind a PUT or DELETE that takes longer is given up.
+const OPERATION_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// The operation behind one of the gateway's POSTs that takes longer is given up.
+const POST_LIMIT: Duration = Duration::from_secs(3 * 60);
 
 /// What was told about one thing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -62,6 +70,8 @@ struct Fact {
     write_seq: u64,
     settled_at: Time,
     confirmed: bool,
+    /// One read has contradicted what was confirmed.
+    doubted: bool,
     in_flight: bool,
 }
 
@@ -75,6 +85,7 @@ impl Fact {
 struct Sent {
     request: Request,
     seq: u64,
+    at: Time,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -84,6 +95,9 @@ struct Mapping {
     before: BTreeSet<Arc<str>>,
     touched_seq: u64,
     write_seq: u64,
+    settled_at: Time,
+    confirmed: bool,
+    doubted: bool,
     in_flight: bool,
 }
 
@@ -113,7 +127,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// A request is begun.
-    pub fn sent(&mut self, call: u64, request: &Request) {
+    pub fn sent(&mut self, now: Time, call: u64, request: &Request) {
         self.seq += 1;
         let seq = self.seq;
         match request.method {
@@ -137,7 +151,38 @@ impl Ledger {
             }
             Method::Get | Method::List | Method::Poll => {}
         }
-        self.calls.insert(call, Sent { request: request.clone(), seq });
+        self.calls.insert(call, Sent { request: request.clone(), seq, at: now });
+    }
+
+    /// What was not answered in time, and operations that did not end in time, are given up: nobody
+    /// knows what came of them, and a later look tells.
+    pub fn give_up(&mut self, now: Time) {
+        let unknown = Failure::of(FailureClass::Unknown, "GivenUp", "");
+        let late = |sent: &Sent, limit: Duration| now >= sent.at + limit;
+        let calls: Vec<u64> =
+            self.calls.iter().filter(|(_, sent)| late(sent, ANSWER_LIMIT)).map(|(call, _)| *call).collect();
+        for call in calls {
+            if let Some(sent) = self.calls.remove(&call)
+                && sent.request.method.bucket() != Bucket::Reads
+            {
+                self.seq += 1;
+                self.write_failed(now, &sent, &unknown);
+            }
+        }
+        let limit_of = |sent: &Sent| match sent.request.method {
+            Method::UpdateServices | Method::UpdateLocations => POST_LIMIT,
+            _ => OPERATION_LIMIT,
+        };
+        for open in [false, true] {
+            let map = if open { &mut self.watched } else { &mut self.operations };
+            let ids: Vec<ArmId> =
+                map.iter().filter(|(_, sent)| late(sent, limit_of(sent))).map(|(id, _)| id.clone()).collect();
+            let given_up: Vec<Sent> = ids.iter().filter_map(|id| map.remove(id)).collect();
+            for sent in given_up {
+                self.seq += 1;
+                self.write_failed(now, &sent, &unknown);
+            }
+        }
     }
 
     /// An answer, or the news that there is none, has reached the leader.
@@ -249,7 +294,7 @@ impl Ledger {
         }
     }
 
-    fn locations_ended(&mut self, sent: &Sent, end: Option<FailureClass>) {
+    fn locations_ended(&mut self, now: Time, sent: &Sent, end: Option<FailureClass>) {
         let seq = self.seq;
         for update in locations_of(&sent.request) {
             let named: BTreeMap<IpAddr, &Vec<Arc<str>>> =
@@ -262,7 +307,10 @@ impl Ledger {
                     continue;
                 }
                 mapping.touched_seq = seq;
+                mapping.settled_at = now;
                 mapping.in_flight = false;
+                mapping.confirmed = end.is_none();
+                mapping.doubted = false;
                 match end {
                     None => {
                         mapping.services =
@@ -273,7 +321,6 @@ impl Ledger {
                 }
             }
         }
-        self.mappings.retain(|_, mapping| mapping.in_flight || !mapping.services.is_empty());
     }
 
     fn write_failed(&mut self, now: Time, sent: &Sent, failure: &Failure) {
@@ -313,7 +360,7 @@ impl Ledger {
                     end(self.registration_fact(&entry.service.name));
                 }
             }
-            Method::UpdateLocations => self.locations_ended(sent, Some(failure.class)),
+            Method::UpdateLocations => self.locations_ended(now, sent, Some(failure.class)),
             _ => end(self.resource_fact(&request.target)),
         }
     }
@@ -340,7 +387,7 @@ impl Ledger {
                     confirm(fact, told_of_service_request(entry));
                 }
             }
-            Method::UpdateLocations => self.locations_ended(sent, None),
+            Method::UpdateLocations => self.locations_ended(now, sent, None),
             _ => {
                 let fact = self.resource_fact(&request.target);
                 let mut face = payload.and_then(face_of_payload).unwrap_or_else(|| match &fact.before {
@@ -509,16 +556,12 @@ impl Ledger {
             Listable::Locations => {
                 let there: BTreeMap<_, _> =
                     listing.locations.into_iter().map(|(at, address, set)| ((at, address), set)).collect();
-                self.mappings.retain(|place, mapping| {
-                    mapping.in_flight || mapping.touched_seq > seq || there.contains_key(place)
-                });
-                for (place, services) in there {
-                    let mapping = self.mappings.entry(place).or_default();
-                    if !mapping.in_flight && mapping.touched_seq <= seq {
-                        mapping.services = services;
-                    }
+                for place in there.keys() {
+                    self.mappings.entry(*place).or_default();
                 }
-                self.mappings.retain(|_, mapping| mapping.in_flight || !mapping.services.is_empty());
+                for (place, mapping) in &mut self.mappings {
+                    learn_mapping(mapping, now, seq, there.get(place).cloned().unwrap_or_default());
+                }
             }
             _ => {
                 let there: BTreeMap<_, _> = listing.resources.into_iter().collect();
@@ -546,6 +589,7 @@ fn begin(fact: &mut Fact, seq: u64) {
     fact.write_seq = seq;
     fact.in_flight = true;
     fact.confirmed = false;
+    fact.doubted = false;
 }
 
 fn begin_mapping(mapping: &mut Mapping, seq: u64) {
@@ -567,11 +611,33 @@ fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
         (Told::Present(was), Told::Present(is)) => was.cleared != is.cleared || was.tags != is.tags,
         _ => false,
     };
-    if fact.confirmed && contradicts && now.since(fact.settled_at) < LAG_TRUST {
-        return;
+    if fact.confirmed && contradicts {
+        // A lagging read tells nothing, and a difference is believed when two reads show it.
+        let lags = now.since(fact.settled_at) < LAG_TRUST;
+        let first = !lags && !std::mem::replace(&mut fact.doubted, true);
+        if lags || first {
+            return;
+        }
     }
     fact.told = told;
-    fact.confirmed = false;
+    fact.confirmed = fact.confirmed && !contradicts;
+    fact.doubted = false;
+}
+
+fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, services: BTreeSet<Arc<str>>) {
+    if mapping.in_flight || mapping.touched_seq > read_seq {
+        return;
+    }
+    if mapping.confirmed && mapping.services != services {
+        let lags = now.since(mapping.settled_at) < LAG_TRUST;
+        let first = !lags && !std::mem::replace(&mut mapping.doubted, true);
+        if lags || first {
+            return;
+        }
+        mapping.confirmed = false;
+    }
+    mapping.doubted = false;
+    mapping.services = services;
 }
 
 fn services_of(request: &Request) -> &[ServiceRequest] {

@@ -113,6 +113,7 @@ impl Judge {
     ) -> Result<(), Violation> {
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         book.seen.apply(now, event);
+        book.ledger.give_up(now);
         if let Event::MassDeletionAllowed(allowed) = event {
             book.mass_deletion_allowed = *allowed;
         }
@@ -134,6 +135,7 @@ impl Judge {
         let scope = &self.scope;
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         let deeds = deeds(request);
+        book.ledger.give_up(now);
         tally.judged(Invariant::S9);
         requests::s9_lease_and_listing(&book.ledger, request, &deeds, now, book.fence)?;
         tally.judged(Invariant::S12);
@@ -152,7 +154,7 @@ impl Judge {
                 effects::s7_planned(book, deed)?;
             }
         }
-        book.ledger.sent(call, request);
+        book.ledger.sent(now, call, request);
         Ok(())
     }
 
@@ -166,6 +168,7 @@ impl Judge {
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
+        book.ledger.give_up(now);
         let Some(request) = book.ledger.open_call(call).cloned() else { return Ok(()) };
         book.calls.answered(now, request.method, reply);
         book.ledger.answered(now, call, reply);
