@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use sluice_model::azure::{Gateway, GatewayBody, Provisioning, Subnet};
 use sluice_model::effect::{About, Cause, Listable};
@@ -14,6 +15,9 @@ use sluice_model::{Action, EffectId, Plan, Step, Time};
 use crate::config::{Config, GatewayMode};
 use crate::engine::{Engine, Errand};
 use crate::hold::{Attempts, Hold};
+
+/// The longest wait before the gateway is tried again, whatever went wrong.
+const PARK_MAX: Duration = Duration::from_secs(60);
 
 /// How the gateway stands.
 #[derive(Debug, Default)]
@@ -124,8 +128,11 @@ impl Engine {
             Some(failure) => {
                 let mut jitter = self.jitter.clone();
                 let retry = &self.config.retry;
-                let hold = self.foundation.attempts.hold(self.now, retry, &mut jitter, &failure, self.seeded);
+                let mut hold =
+                    self.foundation.attempts.hold(self.now, retry, &mut jitter, &failure, self.seeded);
                 self.jitter = jitter;
+                // Nothing works without it, so it is looked at more often than one service among many.
+                hold.until = hold.until.min(self.now + PARK_MAX);
                 let until = hold.until;
                 if hold.parked && self.foundation.told.is_none() {
                     let (reason, text) = (hold.reason, hold.text.clone());

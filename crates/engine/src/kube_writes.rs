@@ -21,6 +21,9 @@ use crate::explain::Moment;
 use crate::service::{Compared, Service};
 use crate::state::State;
 
+/// Failures in a row after which the status of a service that is gone no longer holds up its finalizer.
+const STATUS_TRIES: u32 = 5;
+
 impl Engine {
     /// Writes what differs, the finalizer first when it must go on, last when it must go off.
     pub(crate) fn tend_object(&mut self, service: ServiceIndex) {
@@ -40,7 +43,9 @@ impl Engine {
             self.write(service, Action::AddFinalizer(reference), Cause::ServiceApplied, write);
             return;
         }
-        let status = self.status_write(record, object, wanted);
+        let torn_down = !wanted && self.is_torn_down(service);
+        let blocked = torn_down && record.kube.failures >= STATUS_TRIES;
+        let status = self.status_write(record, object, wanted).filter(|_| !blocked);
         if let Some(KubeWrite::Status { ingress, retract, conditions }) = status {
             let action =
                 Action::WriteStatus { object: reference, ingress, retract, conditions: conditions.clone() };
@@ -49,7 +54,7 @@ impl Engine {
             return;
         }
         let early = self.seeded.has(Bug::FinalizerBeforeGone) && record.state == State::DeletionInProgress;
-        if object.finalizer && !wanted && (self.is_torn_down(service) || early) {
+        if object.finalizer && (torn_down || early) {
             let write = KubeWrite::Finalizer(false);
             self.write(service, Action::RemoveFinalizer(reference), Cause::OperationEnded, write);
         }
@@ -59,23 +64,23 @@ impl Engine {
     pub(crate) fn is_released(&self, service: ServiceIndex) -> bool {
         let Some(record) = self.record(service) else { return true };
         let Some(object) = &record.object else { return true };
-        let released = !object.finalizer && record.kube.in_flight.is_none();
-        released && (object.deleting || self.status_write(record, object, false).is_none())
+        // A status that cannot be written does not keep the record for ever.
+        let clean =
+            record.kube.failures >= STATUS_TRIES || self.status_write(record, object, false).is_none();
+        !object.finalizer && record.kube.in_flight.is_none() && clean
     }
 
     fn write(&mut self, service: ServiceIndex, action: Action, cause: Cause, write: KubeWrite) {
         let id = self.send(action, cause, Errand::Kube(service, write));
         if let Some(record) = self.record_mut(service) {
             record.kube.in_flight = Some(id);
+            record.kube.based_on = record.object.as_ref().map_or(0, |object| object.version);
         }
     }
 
     /// The status write that is needed, if any.
     fn status_write(&self, record: &Service, object: &ServiceObject, wanted: bool) -> Option<KubeWrite> {
         if !self.survey.is_complete() || record.kube.given_up_status {
-            return None;
-        }
-        if object.deleting && !object.finalizer {
             return None;
         }
         let address = record.public_address();
@@ -147,7 +152,10 @@ impl Engine {
                 record.kube.failures = 0;
                 record.kube.refusal_told = false;
                 record.kube.retry_at = None;
-                if let Some(object) = &mut record.object {
+                // Once the watch has moved on, it knows better than an answer that took its time.
+                if let Some(object) = &mut record.object
+                    && object.version == record.kube.based_on
+                {
                     let before = object.published;
                     apply_locally(object, &write);
                     if before != object.published {
