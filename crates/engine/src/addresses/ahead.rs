@@ -5,6 +5,7 @@
 //! These functions only go over the same ground first, all questions of one kind side by side, so that the
 //! processor has them answered together instead of one after the other.
 
+use alloc::vec::Vec;
 use core::hint::black_box;
 use core::net::IpAddr;
 
@@ -35,6 +36,17 @@ impl Addresses {
             }
         }
         black_box(seen);
+    }
+
+    /// Which nodes these names probably mean; whoever uses a guess compares the name.
+    pub(super) fn guess_nodes<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<Option<NodeId>> {
+        let nodes = &self.nodes;
+        let guesses: Vec<Option<NodeId>> =
+            names.map(|name| nodes.index.get(nodes.fingerprint(name))).collect();
+        for &node in &guesses {
+            self.touch_node(node);
+        }
+        guesses
     }
 
     /// A pod that came, changed or goes, with the node and the addresses that it has now.

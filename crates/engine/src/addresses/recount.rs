@@ -150,6 +150,14 @@ impl Addresses {
         ready.chain(possible.filter(|&service| self.services[service].mode == Mode::Held)).collect()
     }
 
+    /// Whether a service, ready or not, wants an address at a place.
+    fn is_wanted_by(&self, spot: Spot, service: ServiceIndex) -> bool {
+        let record = &self.places[spot.place];
+        let sets =
+            record.nodes().filter_map(|node| self.nodes[node].wanted[side(record.family)].get(spot.addr));
+        sets.into_iter().any(|set| self.sets.contains(set, service))
+    }
+
     fn recount_entries(&self, totals: &mut Totals) -> Result<(), String> {
         let mut mapped: BTreeMap<ServiceIndex, u32> = BTreeMap::new();
         let mut programmed: BTreeMap<ServiceIndex, u32> = BTreeMap::new();
@@ -206,6 +214,13 @@ impl Addresses {
                 }
                 if entry == Entry::ABSENT {
                     return Err(format!("{at} is kept for nothing"));
+                }
+                for &service in &actual {
+                    let record = &self.services[service];
+                    let found_again = record.kept.contains(&spot) || self.is_wanted_by(spot, service);
+                    if !waits && record.mode == Mode::Held && !found_again {
+                        return Err(format!("{at} stays for {} and is not found again", record.identity));
+                    }
                 }
             }
             agree!(record.either, either_here, "unknown outcomes at {}", record.ip);

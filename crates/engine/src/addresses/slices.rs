@@ -296,19 +296,19 @@ impl Addresses {
     /// The endpoints in short form, sorted, each once. Their addresses are held, their nodes not yet.
     fn points(&mut self, slice: &Slice, unusable: &mut Vec<Arc<str>>) -> Points {
         let mut points: [Vec<Point>; 2] = [Vec::new(), Vec::new()];
-        let mut last: Option<(&str, NodeId)> = None;
-        for endpoint in &slice.endpoints {
+        let names = slice.endpoints.iter().map(|endpoint| endpoint.node.as_deref().unwrap_or(""));
+        let guesses = self.guess_nodes(names);
+        for (endpoint, guess) in slice.endpoints.iter().zip(guesses) {
             let ip = endpoint.address.to_canonical();
             if !is_routable(ip) {
                 unusable.push(alloc::format!("{ip}").into());
                 continue;
             }
             let name = endpoint.node.as_deref().unwrap_or("");
-            let node = match last {
-                Some((last, node)) if last == name => node,
+            let node = match guess {
+                Some(node) if *self.nodes[node].name == *name => node,
                 _ => self.nodes.find_or_add(name),
             };
-            last = Some((name, node));
             let last_resort = endpoint.serving && endpoint.terminating;
             let ready = endpoint.ready || last_resort && self.seeded.has(Bug::CountTerminating);
             let flags =

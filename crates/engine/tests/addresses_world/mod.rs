@@ -53,7 +53,7 @@ pub(crate) struct World {
 }
 
 pub(crate) fn ip(text: &str) -> IpAddr {
-    sluice_model::address::parse_ip(text).unwrap()
+    sluice_model::address::parse_ip(text).expect("tests write addresses")
 }
 
 pub(crate) fn failure(class: FailureClass) -> Failure {
