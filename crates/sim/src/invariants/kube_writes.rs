@@ -4,7 +4,6 @@ use sluice_engine::ServiceView;
 use sluice_model::names::Scope;
 use sluice_model::{Family, ServiceKey, Time};
 
-use super::ledger::Told;
 use super::requests::all_gone;
 use super::{Book, Tally};
 use crate::cluster::{Cluster, KubeWrite};
@@ -61,16 +60,10 @@ fn s14_registered(
     if book.seen.service_of(*uid).is_some_and(|service| service.ingress.contains(&ip)) {
         return Ok(());
     }
-    let registered = match book.ledger.registration_before_write(&key.identity()) {
-        Told::Present(face) => !face.cleared,
-        _ => false,
-    };
-    let address = match book.ledger.resource_before_write(&scope.public_ip_id(key, Family::V4)) {
-        Told::Present(face) => face.address,
-        _ => None,
-    };
-    if !registered || address != Some(ip) {
-        let text = format!("{ip} is published for {key}: registered {registered}, its address {address:?}");
+    let registered = book.ledger.is_registered(&key.identity());
+    let addresses = book.ledger.addresses_of(&scope.public_ip_id(key, Family::V4));
+    if !registered || !addresses.contains(&ip) {
+        let text = format!("{ip} is published for {key}: registered {registered}, its address {addresses:?}");
         return Err(Violation::of(Invariant::S14, text));
     }
     Ok(())

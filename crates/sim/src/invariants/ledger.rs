@@ -12,8 +12,10 @@
 //! ```
 //!
 //! A read that was begun before the last write of a resource had settled tells nothing, one that
-//! contradicts a confirmed write within 30 s is taken for a lagging one, and after that a
-//! difference counts when two reads have shown it, as the specification has it for drift.
+//! contradicts a confirmed write within 30 s is taken for a lagging one. That something is there
+//! which was not, or is referred to again, counts when two reads have shown it, as the
+//! specification has it for drift; that something is gone counts at once. Where there is doubt the
+//! ledger errs on the leader's side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,6 +31,8 @@ use sluice_model::failure::{Failure, FailureClass};
 /// How long a read may contradict a confirmed write and still be taken for a lagging one.
 const LAG_TRUST: Duration = Duration::from_secs(30);
 
+/// How long after the first sighting of a difference the second one counts.
+const SECOND_LOOK: Duration = Duration::from_secs(40);
 /// An answer that takes longer is given up.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// The operation behind a PUT or DELETE that takes longer is given up.
@@ -70,8 +74,10 @@ struct Fact {
     write_seq: u64,
     settled_at: Time,
     confirmed: bool,
-    /// One read has contradicted what was confirmed.
-    doubted: bool,
+    /// When a read first showed more than is believed.
+    doubted_at: Option<Time>,
+    /// What the last read showed, believed or not.
+    shown: Option<Face>,
     in_flight: bool,
 }
 
@@ -96,8 +102,10 @@ struct Mapping {
     touched_seq: u64,
     write_seq: u64,
     settled_at: Time,
+    /// Something has been said about it: by an answer, or by a whole listing that had it or had it not.
+    known: bool,
     confirmed: bool,
-    doubted: bool,
+    doubted_at: Option<Time>,
     in_flight: bool,
 }
 
@@ -233,6 +241,23 @@ impl Ledger {
         self.registrations.get(name).map_or(unlisted, Fact::before_write)
     }
 
+    /// Whether the leader has any reason to believe that a service is registered and refers to something.
+    pub fn is_registered(&self, name: &str) -> bool {
+        let Some(fact) = self.registrations.get(name) else { return false };
+        let is = |told: &Told| matches!(told, Told::Present(face) if !face.cleared);
+        is(fact.before_write()) || fact.shown.as_ref().is_some_and(|face| !face.cleared)
+    }
+
+    /// The addresses that the leader has been told a public IP has.
+    pub fn addresses_of(&self, id: &ArmId) -> Vec<IpAddr> {
+        let Some(fact) = self.resources.get(id) else { return Vec::new() };
+        let told = match fact.before_write() {
+            Told::Present(face) => face.address,
+            _ => None,
+        };
+        told.into_iter().chain(fact.shown.as_ref().and_then(|face| face.address)).collect()
+    }
+
     fn unlisted(&self, kind: Option<Listable>) -> &'static Told {
         match kind {
             Some(kind) if self.has_listed(kind) => &Told::Absent,
@@ -310,7 +335,8 @@ impl Ledger {
                 mapping.settled_at = now;
                 mapping.in_flight = false;
                 mapping.confirmed = end.is_none();
-                mapping.doubted = false;
+                mapping.known = true;
+                mapping.doubted_at = None;
                 match end {
                     None => {
                         mapping.services =
@@ -540,7 +566,7 @@ impl Ledger {
     fn listed_whole(&mut self, now: Time, collection: &ArmId, listing: Listing) {
         let seq = listing.began_seq;
         let Some(kind) = kind_of_collection(collection) else { return };
-        self.listed.insert(kind);
+        let listed_before = !self.listed.insert(kind);
         match kind {
             Listable::Registrations => {
                 let there: BTreeMap<_, _> = listing.registrations.into_iter().collect();
@@ -557,7 +583,8 @@ impl Ledger {
                 let there: BTreeMap<_, _> =
                     listing.locations.into_iter().map(|(at, address, set)| ((at, address), set)).collect();
                 for place in there.keys() {
-                    self.mappings.entry(*place).or_default();
+                    let mapping = self.mappings.entry(*place);
+                    mapping.or_insert_with(|| Mapping { known: listed_before, ..Mapping::default() });
                 }
                 for (place, mapping) in &mut self.mappings {
                     learn_mapping(mapping, now, seq, there.get(place).cloned().unwrap_or_default());
@@ -589,7 +616,7 @@ fn begin(fact: &mut Fact, seq: u64) {
     fact.write_seq = seq;
     fact.in_flight = true;
     fact.confirmed = false;
-    fact.doubted = false;
+    fact.doubted_at = None;
 }
 
 fn begin_mapping(mapping: &mut Mapping, seq: u64) {
@@ -606,38 +633,50 @@ fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
     if fact.in_flight || fact.touched_seq > read_seq {
         return;
     }
-    let contradicts = match (&fact.told, &told) {
-        (Told::Absent, Told::Present(_)) | (Told::Present(_), Told::Absent) => true,
-        (Told::Present(was), Told::Present(is)) => was.cleared != is.cleared || was.tags != is.tags,
+    // Whether the read shows more than was known: something that was gone, or a reference that was cleared.
+    let shows_more = match (&fact.told, &told) {
+        (Told::Absent, Told::Present(_)) => true,
+        (Told::Present(was), Told::Present(is)) => was.cleared && !is.cleared,
         _ => false,
     };
-    if fact.confirmed && contradicts {
-        // A lagging read tells nothing, and a difference is believed when two reads show it.
-        let lags = now.since(fact.settled_at) < LAG_TRUST;
-        let first = !lags && !std::mem::replace(&mut fact.doubted, true);
-        if lags || first {
-            return;
-        }
+    let shows_other = match (&fact.told, &told) {
+        (Told::Present(_), Told::Absent) => true,
+        (Told::Present(was), Told::Present(is)) => was.cleared != is.cleared || was.tags != is.tags,
+        _ => shows_more,
+    };
+    fact.shown = match &told {
+        Told::Present(face) => Some(face.clone()),
+        _ => None,
+    };
+    let lags = fact.confirmed && shows_other && now.since(fact.settled_at) < LAG_TRUST;
+    if lags || (shows_more && is_first_sighting(&mut fact.doubted_at, now)) {
+        return;
     }
     fact.told = told;
-    fact.confirmed = fact.confirmed && !contradicts;
-    fact.doubted = false;
+    fact.confirmed = fact.confirmed && !shows_other;
+    fact.doubted_at = None;
+}
+
+/// Two reads show a difference only if some time lies between them: one listing is read for several reasons.
+fn is_first_sighting(doubted_at: &mut Option<Time>, now: Time) -> bool {
+    let since = *doubted_at.get_or_insert(now);
+    now.since(since) < SECOND_LOOK
 }
 
 fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, services: BTreeSet<Arc<str>>) {
     if mapping.in_flight || mapping.touched_seq > read_seq {
         return;
     }
-    if mapping.confirmed && mapping.services != services {
-        let lags = now.since(mapping.settled_at) < LAG_TRUST;
-        let first = !lags && !std::mem::replace(&mut mapping.doubted, true);
-        if lags || first {
-            return;
-        }
-        mapping.confirmed = false;
+    let shows_more = !services.is_subset(&mapping.services);
+    let shows_other = services != mapping.services;
+    let lags = mapping.confirmed && shows_other && now.since(mapping.settled_at) < LAG_TRUST;
+    if lags || (shows_more && mapping.known && is_first_sighting(&mut mapping.doubted_at, now)) {
+        return;
     }
-    mapping.doubted = false;
     mapping.services = services;
+    mapping.known = true;
+    mapping.confirmed = mapping.confirmed && !shows_other;
+    mapping.doubted_at = None;
 }
 
 fn services_of(request: &Request) -> &[ServiceRequest] {
