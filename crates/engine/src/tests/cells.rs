@@ -5,7 +5,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::story::{Cells, cells_met};
-use super::{deletion, drift, fencing, inbound, outbound, retry, startup, updates};
+use super::{adoption, deletion, drift, fencing, inbound, outbound, retry, teardown, updates};
 use crate::state::State::*;
 use crate::state::Trigger::*;
 use crate::state::{State, Trigger, cell};
@@ -19,11 +19,11 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         deletion::a_creation_that_failed_halfway_is_torn_down_when_it_is_not_wanted_any_more,
     ),
     (NotStarted, CreationStarted, inbound::an_applied_service_starts_one_plan),
-    (NotStarted, FoundInSync, startup::what_is_already_right_is_adopted_without_a_write),
+    (NotStarted, FoundInSync, adoption::what_is_already_right_is_adopted_without_a_write),
     (
         NotStarted,
         FoundDifferent,
-        startup::what_is_registered_but_different_is_updated_and_its_addresses_are_kept_meanwhile,
+        adoption::what_is_registered_but_different_is_updated_and_its_addresses_are_kept_meanwhile,
     ),
     (NotStarted, SpecChanged, retry::a_change_of_spec_ends_a_park_at_once),
     (NotStarted, DriftFound, drift::drift_is_found_while_a_creation_is_parked),
@@ -100,14 +100,14 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         AddressesChanged,
         updates::a_live_service_keeps_its_addresses_in_sync_while_its_update_runs,
     ),
-    (DeletionPending, Wanted, deletion::a_service_wanted_again_before_its_teardown_keeps_everything),
+    (DeletionPending, Wanted, teardown::a_service_wanted_again_before_its_teardown_keeps_everything),
     (
         DeletionPending,
         Unwanted,
-        deletion::a_service_wanted_and_unwanted_again_while_its_begun_teardown_waits_is_torn_down,
+        teardown::a_service_wanted_and_unwanted_again_while_its_begun_teardown_waits_is_torn_down,
     ),
-    (DeletionPending, SpecChanged, deletion::a_service_wanted_again_before_its_teardown_keeps_everything),
-    (DeletionPending, DriftFound, deletion::drift_while_draining_leaves_less_to_tear_down),
+    (DeletionPending, SpecChanged, teardown::a_service_wanted_again_before_its_teardown_keeps_everything),
+    (DeletionPending, DriftFound, teardown::drift_while_draining_leaves_less_to_tear_down),
     (
         DeletionPending,
         OperationSucceeded,
@@ -130,41 +130,41 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         Drained,
         deletion::a_deleted_service_drains_first_then_is_torn_down_in_order_then_its_finalizer_goes,
     ),
-    (DeletionPending, NothingLeft, deletion::a_service_that_others_tore_down_while_it_drained_is_let_go),
+    (DeletionPending, NothingLeft, teardown::a_service_that_others_tore_down_while_it_drained_is_let_go),
     (
         DeletionPending,
         GoneButWanted,
-        deletion::a_teardown_that_had_begun_and_has_nothing_left_is_made_anew_if_wanted,
+        teardown::a_teardown_that_had_begun_and_has_nothing_left_is_made_anew_if_wanted,
     ),
     (
         DeletionInProgress,
         Wanted,
-        deletion::a_service_wanted_again_in_the_middle_of_its_teardown_is_made_anew_when_that_has_ended,
+        teardown::a_service_wanted_again_in_the_middle_of_its_teardown_is_made_anew_when_that_has_ended,
     ),
     (
         DeletionInProgress,
         Unwanted,
-        deletion::wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten,
+        teardown::wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten,
     ),
     (
         DeletionInProgress,
         SpecChanged,
-        deletion::wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten,
+        teardown::wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten,
     ),
-    (DeletionInProgress, DriftFound, deletion::drift_in_a_parked_teardown_leaves_less_to_tear_down),
+    (DeletionInProgress, DriftFound, teardown::drift_in_a_parked_teardown_leaves_less_to_tear_down),
     (
         DeletionInProgress,
         OperationSucceeded,
         deletion::a_deleted_service_without_addresses_is_torn_down_at_once,
     ),
-    (DeletionInProgress, OperationFailed, deletion::a_teardown_that_fails_goes_on_where_it_stopped),
-    (DeletionInProgress, OutcomeUnknown, deletion::a_teardown_step_of_unknown_outcome_is_repeated),
-    (DeletionInProgress, RetryDue, deletion::a_teardown_that_fails_goes_on_where_it_stopped),
+    (DeletionInProgress, OperationFailed, teardown::a_teardown_that_fails_goes_on_where_it_stopped),
+    (DeletionInProgress, OutcomeUnknown, teardown::a_teardown_step_of_unknown_outcome_is_repeated),
+    (DeletionInProgress, RetryDue, teardown::a_teardown_that_fails_goes_on_where_it_stopped),
     (DeletionInProgress, AddressesChanged, deletion::endpoints_that_come_in_a_deletion_are_not_sent),
     (
         DeletionInProgress,
         StillMapped,
-        deletion::addresses_that_azure_still_has_send_the_teardown_back_to_wait_for_them,
+        teardown::addresses_that_azure_still_has_send_the_teardown_back_to_wait_for_them,
     ),
     (DeletionInProgress, NothingLeft, fencing::a_service_that_vanished_is_asked_for_before_it_is_torn_down),
     (

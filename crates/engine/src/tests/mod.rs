@@ -1,5 +1,6 @@
 //! Story tests: facts in, effects out, read aloud.
 
+mod adoption;
 mod bad_input;
 mod cells;
 mod deletion;
@@ -11,9 +12,13 @@ mod inbound;
 mod kubernetes;
 mod metrics;
 mod outbound;
+mod ownership;
+mod pods;
+mod random;
 mod retry;
 mod startup;
 mod story;
 mod table;
+mod teardown;
 mod updates;
 mod validate;

@@ -1,0 +1,212 @@
+//! Stories about what an earlier leader left behind: kept when it is right, finished when it is not.
+
+use expect_test::expect;
+
+use super::story::check;
+
+#[test]
+pub(super) fn what_is_already_right_is_adopted_without_a_write() {
+    check(
+        "service web known port=80->8080
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         lead
+         explain web
+         initial sync
+         tick 7200
+         state web",
+        expect![[r#"
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+            initial sync is done, 0 left
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_is_registered_but_different_is_updated_and_its_addresses_are_kept_meanwhile() {
+    check(
+        "node node-a 192.168.0.1
+         service web known
+         endpoints web 10.0.0.4@node-a
+         azure has web backend=9999
+         lead
+         state web",
+        expect![[r#"
+            #1 push 10.0.0.4 to node-a for web   because service became ready
+            #2 update web: load-balancer   because service applied
+            web is UpdateInProgress
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_is_registered_without_its_public_ip_gets_the_full_plan() {
+    check(
+        "service web known
+         azure has web load-balancer registration
+         lead
+         state web",
+        expect![[r#"
+            #1 update web: public-ip, load-balancer   because service applied
+            web is UpdateInProgress
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_is_registered_without_its_load_balancer_gets_the_full_plan() {
+    check(
+        "service web known
+         azure has web public-ip registration
+         lead",
+        expect![[r#"
+            #1 update web: load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_is_partly_made_is_finished_without_repeating_what_is_right() {
+    check(
+        "service web known
+         service api known
+         service cart known
+         azure has web public-ip
+         azure has api public-ip load-balancer
+         azure has cart registration public-ip load-balancer cleared
+         lead
+         state web",
+        expect![[r#"
+            #1 provision api: register   because service applied
+            #2 provision cart: register   because service applied
+            #3 provision web: load-balancer, register   because service applied
+            web is CreationInProgress
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         service web known invalid
+         endpoints web 10.0.0.4@node-a
+         azure has web
+         lead
+         explain web",
+        expect![[r#"
+            #1 push 10.0.0.4 to node-a for web   because service became ready
+            warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
+            web is UpdateInProgress, wanted, live, 20.1.2.1, addresses: 1 wanted, 0 programmed, 1 mapped
+              waits for a change: internal load balancers are not supported; remove the annotation
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_crash_between_create_and_register_is_finished_after_the_restart() {
+    check(
+        "service web known
+         azure has web public-ip load-balancer
+         lead
+         #1 done
+         state web",
+        expect![[r#"
+            #1 provision web: register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_lone_public_ip_of_a_service_that_is_going_is_removed_before_its_finalizer() {
+    check(
+        "service web known deleting
+         azure has web public-ip
+         lead
+         #1 done
+         #2 done
+         state web",
+        expect![[r#"
+            #1 deprovision web: delete-public-ip   because last address left
+            #2 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_finalizer_with_nothing_behind_it_is_taken_off() {
+    check(
+        "service web known deleting
+         service api known clusterip
+         lead
+         #1 done
+         #2 done
+         state web
+         state api",
+        expect![[r#"
+            #1 remove finalizer from api   because operation ended
+            #2 remove finalizer from web   because operation ended
+            web is forgotten
+            api is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn addresses_of_a_service_that_is_going_drain_after_a_restart() {
+    check(
+        "node node-a 192.168.0.1
+         service web known deleting
+         endpoints web 10.0.0.4@node-a
+         azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         lead
+         state web
+         #1 done
+         #2 done",
+        expect![[r#"
+            #1 remove node-a   because service became ready
+            web is DeletionPending
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn stale_addresses_of_a_live_service_are_removed_at_start_up() {
+    check(
+        "node node-a 192.168.0.1
+         service web known
+         endpoints web 10.0.0.4@node-a
+         azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         azure has address 10.0.0.5 at 192.168.0.1 for web
+         lead",
+        expect![[r#"
+            #1 remove 10.0.0.5 from node-a   because service became ready
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_load_balancer_registered_under_a_live_service_is_adopted_without_a_write_though_it_has_no_tag()
+ {
+    check(
+        "service web known
+         azure has web foreign
+         lead
+         state web
+         service web applied port=81->8081",
+        expect![[r#"
+            web is Created
+            #1 update web: load-balancer   because service applied
+        "#]],
+    );
+}
