@@ -43,6 +43,10 @@ impl Draft {
     pub(super) fn is_empty(&self) -> bool {
         self.updates.is_empty()
     }
+
+    pub(super) fn spots(&self) -> Vec<Spot> {
+        self.sent.iter().map(|sent| sent.spot).collect()
+    }
 }
 
 impl Addresses {

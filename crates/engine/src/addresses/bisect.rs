@@ -114,8 +114,11 @@ impl Addresses {
         while let Some(mut group) = self.bisect.groups.pop_front() {
             let (draft, later) = self.draft_of_group(&group);
             if !later.is_empty() {
-                group.spots.truncate(group.spots.len() - later.len());
                 self.bisect.groups.push_front(Group { spots: later, ..Group::default() });
+            }
+            if !group.full {
+                // Those that were in sync by now are nobody's suspects any more.
+                group.spots = draft.spots();
             }
             if draft.is_empty() {
                 // In sync by now; the others that hung on it are tried for themselves.
