@@ -194,7 +194,7 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
             .filter_map(|pool| pool.parent("loadBalancers"))
             .any(|lb| state.load_balancers.get(&lb).is_some_and(|lb| !scope.owns(&lb.meta.tags)));
         if !foreign && !key.is_some_and(|key| wanted(&key)) {
-            let text = format!("{} is registered and nobody wants it", registration.name);
+            let text = format!("{} is registered and nobody wants it (pools {:?})", registration.name, registration.pools);
             return Err(Difference::of(Invariant::L2, text));
         }
     }

@@ -316,7 +316,7 @@ impl World {
         let faults: Vec<(Time, u64)> = self
             .queue
             .iter()
-            .filter(|(_, what)| matches!(what, Happening::Fault(_) | Happening::FaultEnds(_)))
+            .filter(|(_, what)| matches!(what, Happening::Fault(_) | Happening::FaultEnds(_) | Happening::Dice))
             .map(|(key, _)| *key)
             .collect();
         for key in faults {
