@@ -292,6 +292,10 @@ impl Engine {
             self.settle_touched();
             self.work_on_survey();
             self.work_on_foundation();
+            if !self.touched.is_empty() {
+                // Nothing is sent before everybody has settled.
+                continue;
+            }
             self.hand_out_slots();
             self.sync_locations();
             if self.touched.is_empty() {

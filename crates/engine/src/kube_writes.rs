@@ -84,14 +84,15 @@ impl Engine {
             return None;
         }
         let address = record.public_address();
+        // What has been published stays published while its public IP may be there.
+        let gone = record.actual.public_ips[0].is_absent();
+        let kept = object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)));
         let ingress = if !wanted {
             None
         } else if record.actual.is_live() || self.seeded.has(Bug::PublishBeforeRegistered) {
-            address.or(object.published)
+            address.or(kept)
         } else {
-            // What has been published stays published while its public IP may be there.
-            let gone = record.actual.public_ips[0].is_absent();
-            object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
+            kept
         };
         let retract = object.published.or(address.filter(|_| !wanted)).filter(|ip| Some(*ip) != ingress);
         let conditions = self.conditions(record, wanted);
@@ -160,7 +161,7 @@ impl Engine {
                     apply_locally(object, &write);
                     if before != object.published {
                         record.timeline.push(now, Moment::Published(object.published));
-                        moved = before.zip(object.published);
+                        moved = before.map(|before| (before, object.published));
                     }
                 }
             }
@@ -184,8 +185,11 @@ impl Engine {
                 }
             }
         }
-        if let Some((before, after)) = moved {
-            let text = format!("its public IP {before} is gone; it is reached at {after} now");
+        if let Some((before, after)) = moved.filter(|_| self.is_wanted(service)) {
+            let text = match after {
+                Some(after) => format!("its public IP {before} is gone; it is reached at {after} now"),
+                None => format!("its public IP {before} is gone; a new one is on its way"),
+            };
             let about = self.about(service);
             self.notify(about, true, Reason::Updating, text);
         }

@@ -345,19 +345,21 @@ impl Engine {
         self.notify(about, true, news.0, news.1);
     }
 
-    /// Ready services are kept in sync, unwanted ones drain, all others are left as they are.
+    /// Ready services are kept in sync, unwanted ones drain, all others get nothing new.
     pub(crate) fn tend_addresses(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
-            _ if !self.may_act() => Mode::Held,
+            _ if !self.may_act() => Mode::Frozen,
+            // The pods of an egress are known exactly, so whatever else is undecided, what none of them has goes.
+            State::DeletionPending | State::DeletionInProgress if !record.key.is_inbound() => Mode::Draining,
             State::DeletionPending | State::DeletionInProgress => {
                 let certain = record.vanished.is_none() && !self.is_braked(service);
-                if certain { Mode::Draining } else { Mode::Held }
+                if certain { Mode::Draining } else { Mode::Frozen }
             }
             // Somebody else's carrier gets nothing from us.
-            _ if matches!(record.compared, Some(Compared::Invalid(Reason::Conflict, _))) => Mode::Held,
+            _ if matches!(record.compared, Some(Compared::Invalid(Reason::Conflict, _))) => Mode::Waiting,
             _ if record.actual.is_live() => Mode::Ready,
-            _ => Mode::Held,
+            _ => Mode::Waiting,
         };
         self.addresses.set_mode(service, mode);
     }

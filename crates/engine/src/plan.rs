@@ -112,8 +112,12 @@ impl Planner<'_> {
         }
         let mut steps = Vec::new();
         let identity = self.key.identity();
+        // A registration that leads to somebody else's carrier is theirs, whatever it is called.
+        let theirs = self.actual.carrier.present().is_some_and(|it| !self.may_delete(&it.meta().tags))
+            || self.is_registered_elsewhere().is_some();
         let registration = &self.actual.registration;
-        if !registration.is_absent() && (self.actual.is_live() || registration.present().is_none()) {
+        let registered = !registration.is_absent() && !theirs;
+        if registered && (self.actual.is_live() || registration.present().is_none()) {
             steps.push(Step::Clear(Registration { pools: vec![], nat_gateway: None, ..self.registration() }));
         }
         let carrier_goes = match &self.actual.carrier.knowledge {
@@ -122,7 +126,7 @@ impl Planner<'_> {
             Knowledge::Unknown | Knowledge::Doubted => true,
         };
         let carrier = self.scope.carrier_id(self.key);
-        let unregister = (!registration.is_absent()).then_some(Step::Unregister(identity));
+        let unregister = registered.then_some(Step::Unregister(identity));
         match self.key {
             ServiceKey::Inbound(_) if self.seeded.has(Bug::UnregisterFirst) => {
                 steps.extend(unregister);

@@ -17,7 +17,7 @@ use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
 
-use crate::addresses::{ServiceIndex, Trust};
+use crate::addresses::{Mode, ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
 use crate::resources::{Actual, Carrier, Knowledge, Slot};
@@ -538,21 +538,31 @@ impl Engine {
         }
     }
 
-    /// Identities that have addresses and nothing else: no record, no resource, no registration. Seen twice,
-    /// they get a record, so that what is left of them drains. Says whether any was seen for the first time.
+    /// Identities that have addresses and no record. All addresses of our gateway are ours, so what nobody wants
+    /// goes: of an egress at once, since its pods are known exactly; of a load balancer when two listings
+    /// show it, unless an orphan's own teardown is on its way. Says whether any was seen for the first time.
     fn note_strangers(&mut self) -> bool {
         let mut seen = BTreeSet::new();
         let mut news = false;
         for service in self.addresses.strangers() {
             let identity = Arc::clone(self.addresses.identity(service));
-            let Some(key) = ServiceKey::from_identity(&identity) else { continue };
-            if self.survey.strays.contains_key(&key) {
-                continue;
-            }
-            if self.survey.strangers.contains(&identity) {
-                self.open(&key);
+            let key = ServiceKey::from_identity(&identity);
+            let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
+            let orphan =
+                stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
+            let outbound = key.as_ref().is_some_and(|key| !key.is_inbound());
+            if outbound {
+                self.addresses.set_mode(service, Mode::Draining);
+            } else if self.survey.strangers.contains(&identity) && !orphan {
+                match key {
+                    // Nothing else of it is left, so a record sees it through.
+                    Some(key) if stray.is_none() => {
+                        self.open(&key);
+                    }
+                    _ => self.addresses.set_mode(service, Mode::Draining),
+                }
             } else {
-                news = true;
+                news |= !orphan;
                 seen.insert(identity);
             }
         }
@@ -581,6 +591,10 @@ impl Engine {
             let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
             if let Some(record) = self.record_mut(service) {
                 record.vanished = (!skip).then(Vanished::default);
+                if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
+                    // Somebody may have made what it is registered for since we listed; then it is not ours.
+                    record.actual.carrier.knowledge = Knowledge::Unknown;
+                }
             }
             self.note_discovered(service);
             self.touch(service);

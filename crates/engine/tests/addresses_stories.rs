@@ -608,7 +608,7 @@ fn what_azure_already_has_is_adopted_without_a_write() {
     world.apply_node(node("a", &["10.0.0.1"]));
     world.bind(OwnerKey::Uid(Uid::from_number(1)), Some(WEB));
     world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
-    world.set_mode(WEB, Mode::Held);
+    world.set_mode(WEB, Mode::Frozen);
     world.list(true);
     assert_eq!(world.addresses.mapped(world.index(WEB)), 1);
     world.set_ready(WEB, true);
@@ -617,11 +617,11 @@ fn what_azure_already_has_is_adopted_without_a_write() {
 }
 
 #[test]
-fn addresses_of_a_held_service_stay_whatever_the_cluster_says() {
+fn addresses_of_a_frozen_service_stay_whatever_the_cluster_says() {
     let mut world = world();
     world.apply_slice(slice("s", 1, &["10.1.0.1@a", "10.1.0.2@a"]));
     sync(&mut world);
-    world.set_mode(WEB, Mode::Held);
+    world.set_mode(WEB, Mode::Frozen);
     world.remove_slice(&slice_name("s"));
     world.remove_node("a");
     assert!(!world.send());

@@ -59,19 +59,26 @@ impl Addresses {
             return None;
         }
         self.retry_quarantined_if_due();
-        self.batch_number = self.batch_number.wrapping_add(1).max(1);
         let updates = if self.bisect.is_next() {
             self.send_suspects().or_else(|| self.send_changes())
         } else {
             self.send_changes().or_else(|| self.send_suspects())
         };
+        // Suspects that are none any more may have become ordinary changes.
+        let updates = updates.or_else(|| self.send_changes());
         self.totals.batches += u64::from(updates.is_some());
         updates
     }
 
+    /// An empty draft, with a number of its own to mark the locations that are in it.
+    fn start_draft(&mut self) -> Draft {
+        self.batch_number = self.batch_number.wrapping_add(1).max(1);
+        Draft::default()
+    }
+
     /// A request of ordinary changes, an equal share for each service.
     fn send_changes(&mut self) -> Option<Vec<LocationUpdate>> {
-        let mut draft = Draft::default();
+        let mut draft = self.start_draft();
         let share = self.share_of_one(self.limits.addresses_max);
         let mut turns_near = 0;
         'ring: while let Some(&service) = self.ring.front() {
@@ -117,8 +124,8 @@ impl Addresses {
         let Some(entry) = self.places.entry(spot) else { return Fit::Needless };
         let effective = self.effective_of(spot, Some(entry));
         let certain = !entry.is(Entry::ODD) || self.odd.get(&spot).is_none_or(|odd| odd.either.is_empty());
+        self.note_kept(spot, Some(entry));
         if certain && self.is(&effective, entry.actual()) {
-            self.note_kept(spot, Some(entry));
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
@@ -158,7 +165,7 @@ impl Addresses {
 
     /// A request of suspects, if they fit into one; what is in sync by now is cleared.
     pub(super) fn draft_of(&mut self, spots: &[Spot]) -> (Draft, Vec<Spot>) {
-        let mut draft = Draft::default();
+        let mut draft = self.start_draft();
         for (at, &spot) in spots.iter().enumerate() {
             match self.offer(&mut draft, spot, false) {
                 Fit::Added => {}
@@ -177,7 +184,7 @@ impl Addresses {
         let place = &self.places[without.place];
         let mut addrs: Vec<_> = place.entries.iter().map(|(addr, _)| addr).collect();
         addrs.sort_unstable_by_key(|&addr| self.addrs.ip(place.family, addr));
-        let mut draft = Draft::default();
+        let mut draft = self.start_draft();
         for addr in addrs {
             let spot = Spot { addr, ..without };
             let entry = self.places.entry(spot).unwrap_or(Entry::ABSENT);

@@ -138,7 +138,7 @@ impl Addresses {
         Ok(())
     }
 
-    /// The ready services that want an address at a place, and the held ones that may have it.
+    /// The ready services that want an address at a place, and those that keep what they may have.
     fn naive_effective(&self, place: PlaceId, addr: Addr) -> BTreeSet<ServiceIndex> {
         let record = &self.places[place];
         let here = self.nodes.slab.iter().filter(|(_, node)| node.location(record.family) == Some(record.ip));
@@ -147,15 +147,12 @@ impl Addresses {
         let ready = members.filter(|&service| self.services[service].is_ready());
         let possible = self.possible_sets(Spot { place, addr });
         let possible = possible.iter().flat_map(|&set| self.sets.members(set)).copied();
-        ready.chain(possible.filter(|&service| self.services[service].mode == Mode::Held)).collect()
-    }
-
-    /// Whether a service, ready or not, wants an address at a place.
-    fn is_wanted_by(&self, spot: Spot, service: ServiceIndex) -> bool {
-        let record = &self.places[spot.place];
-        let sets =
-            record.nodes().filter_map(|node| self.nodes[node].wanted[side(record.family)].get(spot.addr));
-        sets.into_iter().any(|set| self.sets.contains(set, service))
+        let kept = possible.filter(|&service| match self.services[service].mode {
+            Mode::Frozen => true,
+            Mode::Waiting => self.is_wanted_by(Spot { place, addr }, service),
+            Mode::Ready | Mode::Draining => false,
+        });
+        ready.chain(kept).collect()
     }
 
     fn recount_entries(&self, totals: &mut Totals) -> Result<(), String> {
@@ -218,7 +215,7 @@ impl Addresses {
                 for &service in &actual {
                     let record = &self.services[service];
                     let found_again = record.kept.contains(&spot) || self.is_wanted_by(spot, service);
-                    if !waits && record.mode == Mode::Held && !found_again {
+                    if !waits && record.mode == Mode::Frozen && !found_again {
                         return Err(format!("{at} stays for {} and is not found again", record.identity));
                     }
                 }

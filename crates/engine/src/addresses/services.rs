@@ -32,8 +32,10 @@ impl ServiceIndex {
 pub enum Mode {
     /// Its registration is live: what it wants is sent, and nothing else stays.
     Ready,
-    /// Nobody knows, or it is not decided: nothing is added, and what Azure may have stays.
-    Held,
+    /// Its registration is not known to be live: nothing is added, and what it still wants stays.
+    Waiting,
+    /// Nobody has decided about it: nothing is added, and whatever Azure may have stays.
+    Frozen,
     /// It is on its way out: nothing is added, and what Azure has is taken away.
     Draining,
 }
@@ -44,7 +46,7 @@ pub(super) struct Service {
     /// The lifecycle knows it.
     pub(super) open: bool,
     pub(super) mode: Mode,
-    /// Entries that stay only because it is held.
+    /// Entries that stay only because it is frozen or waits.
     pub(super) kept: BTreeSet<Spot>,
     /// It is on the list of `take_touched`.
     touched: bool,
@@ -152,12 +154,12 @@ impl Services {
         service
     }
 
-    /// A service that a listing mentions. One that nobody knows is held until somebody does.
+    /// A service that a listing mentions. One that nobody knows is frozen until somebody does.
     pub(super) fn meet(&mut self, identity: &str) -> ServiceIndex {
         let known = self.find(identity);
         let service = self.find_or_add(identity);
         if known.is_none() {
-            self.slab[service].mode = Mode::Held;
+            self.slab[service].mode = Mode::Frozen;
         }
         if !self.slab[service].open {
             self.strangers.insert(service);

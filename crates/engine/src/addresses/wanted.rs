@@ -100,8 +100,8 @@ impl Addresses {
         self.sets.drop(old, &mut self.services);
     }
 
-    /// The services that an address should have at a place: the ready ones that want it, and the held ones
-    /// that Azure may have it for.
+    /// The services that an address should have at a place: the ready ones that want it, and those that keep
+    /// what Azure may have for them.
     pub(super) fn effective(&self, spot: Spot) -> Effective {
         self.effective_of(spot, self.places.entry(spot))
     }
@@ -109,7 +109,7 @@ impl Addresses {
     /// As [`Addresses::effective`], for those who have looked at the entry.
     pub(super) fn effective_of(&self, spot: Spot, entry: Option<Entry>) -> Effective {
         let wanted = self.wanted_by_the_ready(spot);
-        let mut kept = self.held(spot, entry).peekable();
+        let mut kept = self.kept(spot, entry).peekable();
         if kept.peek().is_none() {
             return wanted;
         }
@@ -120,19 +120,32 @@ impl Addresses {
         Effective::Members(members)
     }
 
-    /// The held services that Azure may have an address for.
-    fn held(&self, spot: Spot, entry: Option<Entry>) -> impl Iterator<Item = ServiceIndex> {
+    /// The services that keep an address which Azure may have for them: the frozen ones, and those that wait
+    /// and still want it.
+    fn kept(&self, spot: Spot, entry: Option<Entry>) -> impl Iterator<Item = ServiceIndex> {
         let actual = self.sets.members(entry.map_or(SetId::EMPTY, Entry::actual));
         let odd = entry.filter(|entry| entry.is(Entry::ODD)).and_then(|_| self.odd.get(&spot));
         let either = odd.into_iter().flat_map(|odd| &odd.either).flat_map(|&set| self.sets.members(set));
-        actual.iter().chain(either).copied().filter(|&service| self.services[service].mode == Mode::Held)
+        actual.iter().chain(either).copied().filter(move |&service| match self.services[service].mode {
+            Mode::Ready | Mode::Draining => false,
+            Mode::Frozen => true,
+            Mode::Waiting => self.is_wanted_by(spot, service),
+        })
     }
 
-    /// Remembers an entry for the day on which the services that hold it are decided about.
+    /// Whether a service, ready or not, wants an address at a place.
+    pub(super) fn is_wanted_by(&self, spot: Spot, service: ServiceIndex) -> bool {
+        let record = &self.places[spot.place];
+        let sets =
+            record.nodes().filter_map(|node| self.nodes[node].wanted[side(record.family)].get(spot.addr));
+        sets.into_iter().any(|set| self.sets.contains(set, service))
+    }
+
+    /// Remembers an entry for the day on which the services that keep it are decided about.
     pub(super) fn note_kept(&mut self, spot: Spot, entry: Option<Entry>) {
-        if self.held(spot, entry).next().is_some() {
-            let held: Vec<ServiceIndex> = self.held(spot, entry).collect();
-            for service in held {
+        if self.kept(spot, entry).next().is_some() {
+            let kept: Vec<ServiceIndex> = self.kept(spot, entry).collect();
+            for service in kept {
                 self.services[service].kept.insert(spot);
             }
         }

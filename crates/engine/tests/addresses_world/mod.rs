@@ -344,7 +344,7 @@ impl World {
         self.unregistered.clear();
         self.finish(End::Success);
         for service in 0..self.services.len() {
-            if self.services[service].2 == Mode::Held {
+            if matches!(self.services[service].2, Mode::Frozen | Mode::Waiting) {
                 self.set_ready(service, false);
             }
         }
