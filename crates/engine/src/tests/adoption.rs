@@ -35,8 +35,8 @@ pub(super) fn what_is_registered_but_different_is_updated_and_its_addresses_are_
          lead
          state web",
         expect![[r#"
-            #1 push 10.0.0.4 to node-a for web   because service became ready
-            #2 update web: load-balancer   because service applied
+            #1 update web: load-balancer   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
             web is UpdateInProgress
         "#]],
     );
@@ -99,8 +99,8 @@ pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
          lead
          explain web",
         expect![[r#"
-            #1 push 10.0.0.4 to node-a for web   because service became ready
             warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
+            #1 push 10.0.0.4 to node-a for web   because service became ready
             web is UpdateInProgress, wanted, live, 20.1.2.1, addresses: 1 wanted, 0 programmed, 1 mapped
               waits for a change: internal load balancers are not supported; remove the annotation
         "#]],
@@ -207,6 +207,38 @@ pub(super) fn a_load_balancer_registered_under_a_live_service_is_adopted_without
         expect![[r#"
             web is Created
             #1 update web: load-balancer   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn ids_that_differ_only_in_case_are_equal() {
+    check(
+        "service web known
+         pod p1 known egress=blue
+         azure has web shouting
+         azure has egress=blue shouting
+         lead
+         state web
+         state blue
+         tick 4000",
+        expect![[r#"
+            web is Created
+            blue is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn ports_in_another_order_are_equal() {
+    check(
+        "service web applied port=80->8080 port=81->8081
+         #1 done
+         service web applied port=81->8081 port=80->8080
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is Created
         "#]],
     );
 }

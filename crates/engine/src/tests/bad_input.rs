@@ -266,3 +266,15 @@ fn empty_and_enormous_objects_are_survived() {
     let name = String::from_utf8(vec![b'x'; 100_000]).expect("text");
     assert_eq!(story.engine.add_service(story.now, &name), []);
 }
+
+#[test]
+fn an_engine_leads_once() {
+    let mut story = told("service web applied");
+    for event in [Event::LeadershipGained, Event::LeadershipLost, Event::LeadershipGained] {
+        assert_eq!(tell(&mut story, event), []);
+    }
+    story.play("service api applied\ntick 4000");
+    assert_eq!(story.engine.next_deadline(), None);
+    assert_eq!(story.shown().lines().count(), 1, "{}", story.shown());
+    assert_eq!(story.engine.counters().refusals, 2);
+}

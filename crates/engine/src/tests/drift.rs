@@ -216,14 +216,15 @@ pub(super) fn a_lost_public_ip_is_made_again_the_status_corrected_and_people_war
          #1 done
          tick 60
          azure loses public-ip web
-         tick 2000
          show status
+         tick 2000
          #2 done
          explain web",
     )
     .shown();
     assert!(shown.contains("#2 update web: public-ip, load-balancer "), "{shown}");
-    assert!(shown.contains("(write status of web: 20.1.2.2, not 20.1.2.1, "), "{shown}");
+    assert!(shown.contains("(write status of web: not 20.1.2.1, Provisioning"), "{shown}");
+    assert!(shown.contains("(write status of web: 20.1.2.2, not Provisioning"), "{shown}");
     assert!(shown.contains("web is Created, wanted, live, 20.1.2.2"), "{shown}");
     assert_eq!(shown.matches("warn web: ").count(), 1, "people are told that the IP has changed: {shown}");
 }
@@ -426,4 +427,14 @@ pub(super) fn drift_is_found_while_a_creation_is_parked() {
             #4 provision web: public-ip, load-balancer, register   because retry due
         "#]],
     );
+}
+
+#[test]
+fn tags_of_others_are_kept_on_every_write() {
+    let mut story = told("service web applied\n#1 done\ntick 60\nazure tags load-balancer web\ntick 2000");
+    story.play("service web applied port=81->8081\n#2 done");
+    let lb = story.azure.load_balancers.values().next().expect("it is there");
+    assert_eq!(lb.rules[0].frontend_port, 81);
+    assert!(lb.meta.tags.contains_key("cost-centre"), "{:?}", lb.meta.tags);
+    assert!(lb.meta.tags.contains_key("sluice-cluster"), "{:?}", lb.meta.tags);
 }

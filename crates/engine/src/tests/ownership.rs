@@ -116,13 +116,13 @@ pub(super) fn an_orphan_that_is_wanted_before_its_teardown_is_adopted() {
     check(
         "node node-a 192.168.0.1
          azure has egress=blue
-         azure has address 10.1.0.1 at 192.168.0.1 for egress=blue
          lead
          state blue
          pod p1 egress=blue ip=10.1.0.1 node=node-a
          state blue",
         expect![[r#"
             blue is forgotten
+            #1 push 10.1.0.1 to node-a for blue   because service became ready
             blue is Created
         "#]],
     );
@@ -263,18 +263,24 @@ pub(super) fn what_is_held_by_the_brake_goes_one_by_one_by_its_own_deletion() {
 pub(super) fn held_services_keep_their_addresses() {
     check(
         "node node-a 192.168.0.1
-         azure has egress=e1
-         azure has egress=e2
-         azure has egress=e3
-         azure has egress=e4
-         azure has egress=e5
-         azure has egress=e6
-         azure has address 10.1.0.1 at 192.168.0.1 for egress=e1
+         service s1 known clusterip
+         service s2 known clusterip
+         service s3 known clusterip
+         service s4 known clusterip
+         service s5 known clusterip
+         service s6 known clusterip
+         azure has s1
+         azure has s2
+         azure has s3
+         azure has s4
+         azure has s5
+         azure has s6
+         azure has address 10.0.0.4 at 192.168.0.1 for s1
          lead
          tick 3600
-         explain e1",
+         explain s1",
         expect![[r#"
-            e1 is DeletionPending, not wanted, live, 20.1.2.1, addresses: 0 wanted, 1 programmed, 1 mapped
+            s1 is DeletionPending, not wanted, live, addresses: 0 wanted, 1 programmed, 1 mapped
               waits for consent to a mass deletion
               waits for 1 addresses
         "#]],
@@ -319,6 +325,56 @@ pub(super) fn a_foreign_nat_gateway_called_like_the_default_outbound_is_never_to
         expect![[r#"
             warn default-natgw: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/default-natgw exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
             #1 inspect default-natgw: read-public-ip, read-nat-gateway   because asked for
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn addresses_of_an_identity_that_has_nothing_else_are_removed_after_two_sightings() {
+    check(
+        "azure has address 10.0.0.9 at 192.168.0.1 for uid=9
+         lead
+         tick 2000
+         last done",
+        expect![[r#"
+            #1 remove 192.168.0.1   because addresses changed
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_foreign_nat_gateway_of_an_egress_is_not_adopted() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         pod p1 known egress=blue ip=10.1.0.1 node=node-a
+         azure has egress=blue foreign
+         lead
+         explain blue",
+        expect![[r#"
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            blue is UpdateInProgress, wanted, live, 20.1.2.1, parked: Conflict, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+              waits for its next attempt at t=600.5: Conflict
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_registration_that_points_elsewhere_is_a_conflict() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web known
+         azure has web registration elsewhere
+         lead
+         explain web",
+        expect![[r#"
+            warn web: Conflict: the gateway has it registered for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not ours
+            web is UpdateInProgress, wanted, live, parked: Conflict, addresses: 1 wanted, 0 programmed, 0 mapped
+              waits for a change: the gateway has it registered for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not ours
+              waits for its next attempt at t=600.6: Conflict
         "#]],
     );
 }

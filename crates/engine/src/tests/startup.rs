@@ -376,3 +376,28 @@ pub(super) fn a_relist_of_everything_during_the_start_up_changes_nothing() {
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_gateway_that_nobody_has_claimed_is_claimed() {
+    check(
+        "azure gateway of nobody
+         lead
+         #1 done",
+        expect![[r#"
+            #1 provision gateway: gateway   because start-up
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn verify_claims_no_gateway_and_says_how_to() {
+    check(
+        "config gateway=verify
+         show notices
+         azure gateway of nobody
+         lead",
+        expect![[r#"
+            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway is not claimed; run `sluice adopt`
+        "#]],
+    );
+}

@@ -413,3 +413,28 @@ pub(super) fn a_service_wanted_and_unwanted_again_while_its_begun_teardown_waits
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_service_wanted_again_while_its_teardown_waits_for_a_slot_keeps_everything() {
+    check(
+        "config slots=1
+         service web applied
+         #1 done
+         service api applied
+         service web applied clusterip
+         explain web
+         service web applied
+         state web
+         #2 done
+         tick 60
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 provision api: public-ip, load-balancer, register   because service applied
+            web is DeletionPending, not wanted, live
+              waits for a slot
+            web is Created
+            web is Created, wanted, live, 20.1.2.1
+        "#]],
+    );
+}

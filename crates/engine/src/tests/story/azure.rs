@@ -63,13 +63,13 @@ impl Azure {
     /// Something that is none of our doing. A service is named as in the story, by `uid=9`, or by `egress=blue`.
     ///
     /// ```text
-    /// azure has web [public-ip] [load-balancer] [nat-gateway] [registration] [foreign] [backend=8080] [elsewhere] [cleared]
+    /// azure has web [public-ip] [load-balancer] [nat-gateway] [registration] [foreign] [backend=8080] [elsewhere] [cleared] [shouting]
     /// azure loses load-balancer web | … nat-gateway | … registration | … public-ip
     /// azure changes load-balancer web | azure tags load-balancer web | azure fails load-balancer web
     /// azure uses public-ip web                                    for something of its own
     /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
     /// azure registers NAME [default]                              of somebody else
-    /// azure loses gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER
+    /// azure loses gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
     /// azure fails to list KIND | azure lists KIND again
     /// ```
     pub(super) fn happens(&mut self, words: &[&str], key: Option<&ServiceKey>) {
@@ -117,6 +117,7 @@ impl Azure {
                 };
                 self.registrations.insert(name.to_string(), registration);
             }
+            ["gateway", "of", "nobody"] => self.gateway = Some(Tags::new()),
             ["gateway", "of", cluster] => {
                 self.gateway = Some(Tags::from([(CLUSTER_TAG.into(), (*cluster).into())]));
             }
@@ -209,6 +210,22 @@ impl Azure {
                 nat_gateway: (!key.is_inbound() && !cleared).then_some(carrier),
             };
             self.registrations.insert(identity.to_string(), registration);
+        }
+        if parts.contains(&"shouting") {
+            self.shout(&identity);
+        }
+    }
+
+    /// Azure answers with ids in another case than they were sent.
+    fn shout(&mut self, identity: &str) {
+        let louder = |id: &ArmId| ArmId::new(id.as_str().to_ascii_uppercase());
+        if let Some(lb) = self.load_balancers.get_mut(identity) {
+            lb.meta.id = louder(&lb.meta.id);
+            lb.public_ip = lb.public_ip.as_ref().map(louder);
+        }
+        if let Some(registration) = self.registrations.get_mut(identity) {
+            registration.pools = registration.pools.iter().map(louder).collect();
+            registration.nat_gateway = registration.nat_gateway.as_ref().map(louder);
         }
     }
 
