@@ -205,7 +205,7 @@ impl Engine {
                 self.saw(Kind::Service, object.version);
                 self.service_applied(object);
             }
-            Event::ServiceDeleted { uid, name } => self.service_deleted(uid, &name),
+            Event::ServiceDeleted { uid, .. } => self.service_deleted(uid),
             Event::SliceApplied(slice) => {
                 self.saw(Kind::Slice, slice.version);
                 self.addresses.apply_slice(&slice);

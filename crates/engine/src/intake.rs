@@ -24,7 +24,12 @@ use crate::state::Trigger;
 
 impl Engine {
     pub(crate) fn service_applied(&mut self, object: ServiceObject) {
-        let key = ServiceKey::Inbound(object.uid);
+        let mut key = ServiceKey::Inbound(object.uid);
+        if self.seeded.has(Bug::ForgetUidCheck)
+            && let Some(before) = self.names.get(&object.name)
+        {
+            key = ServiceKey::Inbound(*before);
+        }
         let known = self.by_key.get(&key).copied();
         let ours = object.finalizer || (object.selected && !object.deleting);
         if known.is_none() && !ours {
@@ -69,19 +74,9 @@ impl Engine {
         self.touch(service);
     }
 
-    pub(crate) fn service_deleted(&mut self, uid: Uid, name: &ObjectName) {
+    pub(crate) fn service_deleted(&mut self, uid: Uid) {
         self.bystanders.remove(&uid);
-        let mut service = self.by_key.get(&ServiceKey::Inbound(uid)).copied();
-        if self.seeded.has(Bug::ForgetUidCheck)
-            && let Some(current) = self.names.get(name)
-        {
-            service = self.by_key.get(&ServiceKey::Inbound(*current)).copied();
-            if let Some(service) = service {
-                self.object_gone(service);
-                return;
-            }
-        }
-        if let Some(service) = service {
+        if let Some(&service) = self.by_key.get(&ServiceKey::Inbound(uid)) {
             self.object_vanished(service);
         }
     }

@@ -122,16 +122,16 @@ impl Engine {
                 None
             }
             (State::DeletionInProgress, _) if idle && self.is_torn_down(service) => {
+                if wanted && self.seeded.has(Bug::ReviveInTeardown) {
+                    let record = self.record_mut(service)?;
+                    record.state = State::Created;
+                    record.compared = Some(Compared::InSync);
+                    return None;
+                }
                 if wanted {
                     return Some(Trigger::GoneButWanted);
                 }
                 self.is_released(service).then_some(Trigger::NothingLeft)
-            }
-            (State::DeletionInProgress, true) if self.seeded.has(Bug::ReviveInTeardown) && idle => {
-                if let Some(record) = self.record_mut(service) {
-                    record.state = State::Created;
-                }
-                None
             }
             _ => None,
         }

@@ -8,7 +8,7 @@
 pub enum Bug {
     /// Engine: a trigger that arrives while an operation runs is dropped.
     DropTrigger,
-    /// Engine: a deletion is believed whatever its UID.
+    /// Engine: a Service is known by its name, whatever its UID.
     ForgetUidCheck,
     /// Engine: the teardown starts without waiting for the addresses.
     DeleteWithoutDrain,

@@ -160,11 +160,11 @@ impl Places {
     }
 
     pub(super) fn entry(&self, spot: Spot) -> Option<Entry> {
-        self.slab[spot.place].entries.get(spot.addr)
+        self.slab.get(spot.place)?.entries.get(spot.addr)
     }
 
     pub(super) fn entry_mut(&mut self, spot: Spot) -> Option<&mut Entry> {
-        self.slab[spot.place].entries.get_mut(spot.addr)
+        self.slab.get_mut(spot.place)?.entries.get_mut(spot.addr)
     }
 
     pub(super) fn join(&mut self, place: PlaceId, node: NodeId) {

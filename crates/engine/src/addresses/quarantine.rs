@@ -73,6 +73,7 @@ impl Addresses {
         if self.possible_sets(spot) == [refused] {
             // Nothing is left to do for it.
             self.acquit(spot);
+            self.forget_if_absent(spot);
         }
     }
 

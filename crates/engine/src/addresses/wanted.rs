@@ -211,6 +211,10 @@ impl Addresses {
 
     /// As [`Addresses::check`], for changes that are nobody's news; says whether there is something to send.
     pub(super) fn queue_if_needed(&mut self, spot: Spot) -> bool {
+        if !self.places.is_there(spot.place) {
+            // It went with its last entry.
+            return false;
+        }
         let entry = self.places.entry(spot);
         self.note_kept(spot, entry);
         let effective = self.effective_of(spot, entry);
