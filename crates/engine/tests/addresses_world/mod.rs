@@ -365,6 +365,7 @@ impl World {
         for _ in 0..calls_max {
             if self.send() {
                 self.finish(End::Success);
+                self.check();
             } else if let Some(at) = self.addresses.wake_at() {
                 assert!(at > self.now, "woken for nothing");
                 self.now = at;
