@@ -1,8 +1,10 @@
 //! What the engine has counted: plain data from which metrics are made.
 
+use core::time::Duration;
+
 use crate::state::{State, Trigger};
 
-/// Counts since the engine was made, and the sums behind the duration metrics.
+/// Counts since the engine was made, and the histograms behind the duration metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counters {
     /// How often each trigger met each state.
@@ -19,12 +21,20 @@ pub struct Counters {
     pub plans_failed: u64,
     /// Creations that failed.
     pub creations_failed: u64,
-    /// Services that became `Created` from nothing, and how long that took in all.
-    pub creations: Durations,
-    /// Services torn down, and how long that took in all.
-    pub deletions: Durations,
-    /// Location syncs, and how long they took in all.
-    pub syncs: Durations,
+    /// How long services took from being wanted to being `Created`.
+    pub creations: Histogram,
+    /// How long services took from being unwanted to being forgotten.
+    pub deletions: Histogram,
+    /// How long location syncs took.
+    pub syncs: Histogram,
+    /// How long endpoints waited for their service, measured from the first that waited.
+    pub endpoint_buffer: Histogram,
+    /// How long pods waited for their egress, measured from the first that waited.
+    pub pod_buffer: Histogram,
+    /// Addresses of pods whose egress became ready.
+    pub pod_promotions: u64,
+    /// Those of them that could not be sent: their node has no address of the family.
+    pub pod_promotion_failures: u64,
     /// Parks.
     pub parks: u64,
     /// Differences that two listings agreed on.
@@ -47,9 +57,13 @@ impl Default for Counters {
             plans_succeeded: 0,
             plans_failed: 0,
             creations_failed: 0,
-            creations: Durations::default(),
-            deletions: Durations::default(),
-            syncs: Durations::default(),
+            creations: Histogram::default(),
+            deletions: Histogram::default(),
+            syncs: Histogram::default(),
+            endpoint_buffer: Histogram::default(),
+            pod_buffer: Histogram::default(),
+            pod_promotions: 0,
+            pod_promotion_failures: 0,
             parks: 0,
             drift_found: 0,
             orphans_found: 0,
@@ -59,18 +73,49 @@ impl Default for Counters {
     }
 }
 
-/// A number of things and how long they took together.
+/// The upper bounds of a [`Histogram`]'s buckets, in milliseconds; the last bucket has none.
+pub const BUCKET_BOUNDS_MS: [u64; 11] =
+    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000];
+
+/// How long things took: a histogram as plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Durations {
+pub struct Histogram {
+    /// How many took at most as long as each bound, and longer than the one before.
+    pub buckets: [u64; BUCKET_BOUNDS_MS.len() + 1],
     /// How many.
     pub count: u64,
     /// How long, together.
     pub sum_ms: u64,
 }
 
-impl Durations {
-    pub(crate) fn add(&mut self, span: core::time::Duration) {
-        self.count = self.count.saturating_add(1);
-        self.sum_ms = self.sum_ms.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+impl Histogram {
+    /// Counts so many things that took this long each.
+    pub(crate) fn add(&mut self, span: Duration, times: u64) {
+        let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let at = BUCKET_BOUNDS_MS.iter().position(|bound| ms <= *bound).unwrap_or(BUCKET_BOUNDS_MS.len());
+        if let Some(bucket) = self.buckets.get_mut(at) {
+            *bucket = bucket.saturating_add(times);
+        }
+        self.count = self.count.saturating_add(times);
+        self.sum_ms = self.sum_ms.saturating_add(ms.saturating_mul(times));
     }
+}
+
+/// How things stand now: the gauges, worked out when they are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Gauges {
+    /// Endpoints that are wanted by known services which are not ready.
+    pub buffered_endpoints: u64,
+    /// The same for the addresses of egress pods.
+    pub buffered_pods: u64,
+    /// Services that are on their way out.
+    pub pending_deletions: u64,
+    /// Plans in flight, whether they work or wait.
+    pub operations_active: u64,
+    /// Services whose next attempt is parked.
+    pub parked: u64,
+    /// Addresses that Azure refuses.
+    pub quarantined_addresses: u64,
+    /// Registrations that are unwanted and not provably ours.
+    pub unclaimed: u64,
 }

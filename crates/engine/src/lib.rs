@@ -40,7 +40,7 @@ pub mod validate;
 mod views;
 
 pub use config::{Config, DefaultOutbound, GatewayMode};
-pub use counters::Counters;
+pub use counters::{Counters, Gauges, Histogram};
 pub use engine::Engine;
 pub use explain::{Explanation, ServiceView, WaitsFor};
 pub use hold::Hold;

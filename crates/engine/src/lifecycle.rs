@@ -160,7 +160,7 @@ impl Engine {
                 if from == State::DeletionInProgress
                     && let Some(since) = self.record(service).and_then(|record| record.unwanted_since)
                 {
-                    self.counters.deletions.add(now.since(since));
+                    self.counters.deletions.add(now.since(since), 1);
                 }
                 self.forget(service);
                 return;
@@ -195,7 +195,7 @@ impl Engine {
             }
             Trigger::OperationSucceeded if from == State::CreationInProgress => {
                 let took = now.since(record.wanted_since);
-                self.counters.creations.add(took);
+                self.counters.creations.add(took, 1);
             }
             _ => {}
         }
@@ -361,7 +361,30 @@ impl Engine {
             _ if record.actual.is_live() => Mode::Ready,
             _ => Mode::Waiting,
         };
+        self.note_buffered(service, mode == Mode::Ready);
         self.addresses.set_mode(service, mode);
+    }
+
+    /// Measures how long the addresses of a service waited for it.
+    fn note_buffered(&mut self, service: ServiceIndex, ready: bool) {
+        let now = self.now;
+        let wanted = u64::from(self.addresses.wanted(service));
+        let nowhere = u64::from(self.addresses.unplaceable(service));
+        let Some(record) = self.record_mut(service) else { return };
+        if !ready {
+            record.buffered_since = (wanted > 0).then(|| record.buffered_since.unwrap_or(now));
+            return;
+        }
+        let Some(since) = record.buffered_since.take() else { return };
+        if record.key.is_inbound() {
+            self.counters.endpoint_buffer.add(now.since(since), wanted);
+        } else {
+            self.counters.pod_buffer.add(now.since(since), wanted);
+            self.counters.pod_promotions =
+                self.counters.pod_promotions.saturating_add(wanted - nowhere.min(wanted));
+            self.counters.pod_promotion_failures =
+                self.counters.pod_promotion_failures.saturating_add(nowhere);
+        }
     }
 
     /// Whether it has something for an operation to do now.
@@ -721,7 +744,7 @@ impl Engine {
     pub(crate) fn sync_finished(&mut self, failure: Option<Failure>, next_at: Time) {
         let now = self.now;
         if let Some(began) = self.sync.take() {
-            self.counters.syncs.add(now.since(began));
+            self.counters.syncs.add(now.since(began), 1);
         }
         self.sync_not_before = next_at;
         self.addresses.finish(now, failure.as_ref());

@@ -51,6 +51,8 @@ pub(crate) struct Service {
     /// Its object has vanished, and the API server has not confirmed it yet.
     pub(crate) vanished: Option<Vanished>,
     pub(crate) kube: KubeSide,
+    /// Since when addresses of it wait for it to be ready.
+    pub(crate) buffered_since: Option<Time>,
     /// The last thing that people were told about it.
     pub(crate) told: Option<(Reason, String)>,
     pub(crate) reported_at: Option<Time>,
@@ -133,6 +135,7 @@ impl Service {
             discovered: false,
             vanished: None,
             kube: KubeSide::default(),
+            buffered_since: None,
             told: None,
             reported_at: None,
             timeline: Timeline::default(),

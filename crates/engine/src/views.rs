@@ -8,6 +8,7 @@ use sluice_model::ServiceKey;
 use sluice_model::kube::Kind;
 
 use crate::addresses::ServiceIndex;
+use crate::counters::Gauges;
 use crate::engine::Engine;
 use crate::explain::{Explanation, ServiceView, WaitsFor};
 use crate::kube_writes::shown_ip;
@@ -36,6 +37,29 @@ impl Engine {
     /// Plans that work, and services and plans that wait for a slot.
     pub fn slots(&self) -> (usize, usize) {
         (self.dispatch.working(), self.dispatch.waiting())
+    }
+
+    /// How things stand now. Looks at every service, once per scrape.
+    pub fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges {
+            quarantined_addresses: u64::try_from(self.addresses.totals().quarantined).unwrap_or(u64::MAX),
+            unclaimed: u64::try_from(self.unclaimed().len()).unwrap_or(u64::MAX),
+            ..Gauges::default()
+        };
+        for record in self.services.iter().flatten() {
+            let deleting = matches!(record.state, State::DeletionPending | State::DeletionInProgress);
+            gauges.pending_deletions += u64::from(deleting);
+            gauges.operations_active += u64::from(record.operation.is_some());
+            gauges.parked += u64::from(record.hold.as_ref().is_some_and(|hold| hold.parked));
+            if record.buffered_since.is_some() && !deleting {
+                let wanted = u64::from(self.addresses.wanted(record.index));
+                match record.key.is_inbound() {
+                    true => gauges.buffered_endpoints += wanted,
+                    false => gauges.buffered_pods += wanted,
+                }
+            }
+        }
+        gauges
     }
 
     fn view(&self, record: &Service) -> ServiceView {

@@ -2,7 +2,7 @@
 
 use super::story::told;
 use crate::State;
-use crate::counters::Durations;
+use crate::counters::Histogram;
 
 const LIVE_EGRESS: &str = "
     node node-a 192.168.0.1
@@ -15,9 +15,10 @@ const LIVE_EGRESS: &str = "
 #[test]
 fn the_time_from_wanted_to_created_is_counted() {
     let mut story = told("service web applied\ntick 7");
-    assert_eq!(story.engine.counters().creations, Durations::default());
+    assert_eq!(story.engine.counters().creations, Histogram::default());
     story.play("#1 done");
-    assert_eq!(story.engine.counters().creations, Durations { count: 1, sum_ms: 7_200 });
+    let creations = story.engine.counters().creations;
+    assert_eq!((creations.count, creations.sum_ms), (1, 7_200));
     story.play("service web applied port=81->8081\n#2 done");
     assert_eq!(story.engine.counters().creations.count, 1, "an update is no creation");
 }
@@ -25,9 +26,10 @@ fn the_time_from_wanted_to_created_is_counted() {
 #[test]
 fn the_time_from_unwanted_to_forgotten_is_counted() {
     let mut story = told("service web applied\n#1 done\nservice web applied deleting\ntick 5\n#2 done");
-    assert_eq!(story.engine.counters().deletions, Durations::default());
+    assert_eq!(story.engine.counters().deletions, Histogram::default());
     story.play("#3 done");
-    assert_eq!(story.engine.counters().deletions, Durations { count: 1, sum_ms: 5_300 });
+    let deletions = story.engine.counters().deletions;
+    assert_eq!((deletions.count, deletions.sum_ms), (1, 5_300));
 }
 
 #[test]
