@@ -25,11 +25,15 @@ pub(super) fn judge(
                         tally.judged(Invariant::S7);
                         s7_unwanted(book, key, cluster)?;
                         s7_brake(book, key)?;
+                        tally.judged(Invariant::S7);
+                        s7_two_sightings(book, key)?;
                     }
                     book.teardown.insert(key.clone());
                 }
                 Intent::Provision | Intent::Update => {
                     book.teardown.remove(key);
+                    tally.judged(Invariant::S4);
+                    s4_finalizer_first(book, key)?;
                 }
                 Intent::Inspect => {}
             }
@@ -82,11 +86,10 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
 
 /// **S7**, all at once: the teardown of many services that were found unwanted by comparison is held.
 ///
-/// Counted are services that this process never saw wanted: it found them in Azure and nobody
-/// asked for them. More than five of them, and more than a tenth of all that Azure has told it of,
+/// Counted are services that no object ever named to this process: it found them in Azure. More than five of them, and more than a tenth of all that Azure has told it of,
 /// may go only with the operator's consent. One by one, by their own deletion, they may always go.
 fn s7_brake(book: &mut Book, key: &ServiceKey) -> Result<(), Violation> {
-    if book.mass_deletion_allowed || book.seen.was_ever_wanted(key) {
+    if book.mass_deletion_allowed || book.seen.was_ever_named(key) {
         return Ok(());
     }
     book.found_unwanted.insert(key.clone());
@@ -96,6 +99,29 @@ fn s7_brake(book: &mut Book, key: &ServiceKey) -> Result<(), Violation> {
         return Err(Violation::of(Invariant::S7, text));
     }
     Ok(())
+}
+
+/// **S7**, for orphans: what nobody ever asked this process for goes only after two complete sightings.
+fn s7_two_sightings(book: &Book, key: &ServiceKey) -> Result<(), Violation> {
+    let seen = book.ledger.sightings(&key.identity());
+    if book.seen.was_ever_named(key) || seen >= 2 {
+        return Ok(());
+    }
+    let text = format!("the teardown of {key} is begun after {seen} sightings, and nobody deleted it");
+    Err(Violation::of(Invariant::S7, text))
+}
+
+/// **S4**, from the other end: nothing is made for a Service that has not carried our finalizer.
+///
+/// By its own word, or by the answer to our patch. Excused: somebody took it off since.
+fn s4_finalizer_first(book: &Book, key: &ServiceKey) -> Result<(), Violation> {
+    match key {
+        ServiceKey::Inbound(uid) if !book.finalizers.contains(uid) => {
+            let text = format!("{key} is made without ever having carried our finalizer");
+            Err(Violation::of(Invariant::S4, text))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// **S7**, on the wire: nothing is taken away that no plan of this process wanted to take away.

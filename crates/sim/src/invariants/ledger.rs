@@ -131,6 +131,8 @@ pub struct Ledger {
     listed: BTreeSet<Listable>,
     gateway_read: bool,
     subnet_read: bool,
+    disputed: bool,
+    sightings: BTreeMap<(Listable, Arc<str>), u32>,
 }
 
 impl Ledger {
@@ -289,6 +291,17 @@ impl Ledger {
             Listable::Foundation => self.gateway_read && self.subnet_read,
             other => self.listed.contains(&other),
         }
+    }
+
+    /// Whether a listing has ever shown other addresses than were believed.
+    pub fn is_disputed(&self) -> bool {
+        self.disputed
+    }
+
+    /// In how many whole listings of one kind something of a service was seen, at the most.
+    pub fn sightings(&self, identity: &str) -> u32 {
+        let of_kind = |kind: &Listable| self.sightings.get(&(*kind, identity.into())).copied().unwrap_or(0);
+        Listable::ALL.iter().map(of_kind).max().unwrap_or(0)
     }
 
     /// How many registrations the leader has been told of.
@@ -499,6 +512,7 @@ impl Ledger {
 
     /// No gateway: no registrations and no addresses either.
     fn gateway_absent(&mut self, now: Time, seq: u64) {
+        self.disputed = true;
         for fact in self.registrations.values_mut() {
             learn(fact, now, seq, Told::Absent);
         }
@@ -567,6 +581,9 @@ impl Ledger {
         let seq = listing.began_seq;
         let Some(kind) = kind_of_collection(collection) else { return };
         let listed_before = !self.listed.insert(kind);
+        for identity in identities_in(&listing) {
+            *self.sightings.entry((kind, identity)).or_default() += 1;
+        }
         match kind {
             Listable::Registrations => {
                 let there: BTreeMap<_, _> = listing.registrations.into_iter().collect();
@@ -587,7 +604,10 @@ impl Ledger {
                     mapping.or_insert_with(|| Mapping { known: listed_before, ..Mapping::default() });
                 }
                 for (place, mapping) in &mut self.mappings {
-                    learn_mapping(mapping, now, seq, there.get(place).cloned().unwrap_or_default());
+                    let settled = !mapping.in_flight && mapping.touched_seq <= seq && mapping.known;
+                    let shown = there.get(place).cloned().unwrap_or_default();
+                    self.disputed |= settled && mapping.services != shown;
+                    learn_mapping(mapping, now, seq, shown);
                 }
             }
             _ => {
@@ -757,6 +777,15 @@ fn is_last<T>(page: &Page<T>) -> bool {
 
 fn lower(name: &str) -> Arc<str> {
     name.to_ascii_lowercase().into()
+}
+
+/// The services that a listing shows something of.
+fn identities_in(listing: &Listing) -> BTreeSet<Arc<str>> {
+    let resources = listing.resources.iter().filter_map(|(id, face)| {
+        let tagged = face.tags.get(sluice_model::names::IDENTITY_TAG).map(|identity| lower(identity));
+        tagged.or_else(|| Some(lower(id.name())))
+    });
+    resources.chain(listing.registrations.iter().map(|(name, _)| Arc::clone(name))).collect()
 }
 
 fn kind_of_resource(id: &ArmId) -> Option<Listable> {

@@ -22,7 +22,10 @@ use std::sync::Arc;
 use sluice_cloud::State as CloudState;
 use sluice_engine::ServiceView;
 use sluice_model::call::{Method, Reply, Request};
+use sluice_model::effect::{KubeOutcome, Listable};
+use sluice_model::event::Relist;
 use sluice_model::failure::{Failure, FailureClass};
+use sluice_model::kube::ServiceObject;
 use sluice_model::names::Scope;
 use sluice_model::{Effect, Event, ServiceKey, Time, Uid};
 use sluice_updater::Config as UpdaterConfig;
@@ -48,6 +51,8 @@ pub(crate) struct Book {
     calls: CallCount,
     fence: Option<Time>,
     pub(crate) egress_namespaces: Option<Vec<Arc<str>>>,
+    /// Services that have carried our finalizer, by their own word or by the answer to our patch.
+    pub(crate) finalizers: BTreeSet<Uid>,
     /// Services whose teardown this process has begun and not followed by making them anew.
     pub(crate) teardown: BTreeSet<ServiceKey>,
     /// Services that this process found and that nobody asked for, whose teardown it has begun.
@@ -79,6 +84,7 @@ impl Judge {
             calls: CallCount::new(updater),
             fence: None,
             egress_namespaces: namespaces,
+            finalizers: BTreeSet::new(),
             teardown: BTreeSet::new(),
             found_unwanted: BTreeSet::new(),
             mass_deletion_allowed: false,
@@ -114,6 +120,7 @@ impl Judge {
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         book.seen.apply(now, event);
         book.ledger.give_up(now);
+        book.finalizers.extend(finalizers_in(event));
         if let Event::MassDeletionAllowed(allowed) = event {
             book.mass_deletion_allowed = *allowed;
         }
@@ -191,6 +198,14 @@ impl Judge {
         kube_writes::judge(&self.scope, book, now, book.fence, write, tally)
     }
 
+    /// The answer to a write to Kubernetes has reached a process.
+    pub fn kube_answered(&mut self, process: usize, write: &KubeWrite, outcome: &KubeOutcome) {
+        let Some(book) = self.books.get_mut(&process) else { return };
+        if let (KubeWrite::AddFinalizer(object), KubeOutcome::Done) = (write, outcome) {
+            book.finalizers.insert(object.uid);
+        }
+    }
+
     /// A write to Kubernetes has landed; `before` is the cluster as it was.
     pub fn kube_landed(
         &mut self,
@@ -243,6 +258,8 @@ impl Judge {
     ) -> Result<(), Violation> {
         let Some(book) = self.books.get(&process) else { return Ok(()) };
         for view in views {
+            tally.judged(Invariant::S2);
+            books_agree(book, view)?;
             if let ServiceKey::Outbound(egress) = &view.key
                 && !egress.is_default()
                 && !linger
@@ -255,6 +272,46 @@ impl Judge {
         }
         Ok(())
     }
+}
+
+/// The Services of an event that carry our finalizer.
+fn finalizers_in(event: &Event) -> Vec<Uid> {
+    let shown = |service: &ServiceObject| service.finalizer.then_some(service.uid);
+    match event {
+        Event::ServiceApplied(service) => shown(service).into_iter().collect(),
+        Event::Relisted { objects: Relist::Services(all), .. } => all.iter().filter_map(shown).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// **S2**, from the other side: the gate of a deletion counts every address that may be mapped, and
+/// what the engine takes for programmed has been confirmed.
+///
+/// Compared with the ledger once both worlds have been listed. The gate may count more than the
+/// ledger, never less. It may not take more for programmed than the ledger has as possible, unless
+/// a listing has ever shown something else than was believed (then one waits for a second look, and
+/// the other may not).
+fn books_agree(book: &Book, view: &ServiceView) -> Result<(), Violation> {
+    if !book.seen.is_complete() || !Listable::ALL.iter().all(|what| book.ledger.has_listed(*what)) {
+        return Ok(());
+    }
+    let identity = view.key.identity();
+    let possible = book.ledger.mapped_to(&identity).count();
+    if (view.addresses_mapped as usize) < possible {
+        let text = format!(
+            "{possible} addresses may be mapped to {}, the gate of its deletion counts {}",
+            view.key, view.addresses_mapped
+        );
+        return Err(Violation::of(Invariant::S2, text));
+    }
+    if !book.ledger.is_disputed() && view.addresses_programmed as usize > possible {
+        let text = format!(
+            "{} addresses of {} are taken for programmed, at most {possible} can be",
+            view.addresses_programmed, view.key
+        );
+        return Err(Violation::of(Invariant::S14, text));
+    }
+    Ok(())
 }
 
 /// **S11**: a poison object delays others by at most the few calls of one bisection.

@@ -27,7 +27,7 @@ pub struct Seen {
     unwanted_at: BTreeMap<Uid, Time>,
     /// When an egress was last seen without any pod.
     empty_at: BTreeMap<EgressName, Time>,
-    /// Everything that was ever wanted, or said itself that it is not.
+    /// Everything that an object has named, be it that it is wanted or that it is not any more.
     known: BTreeSet<ServiceKey>,
 }
 
@@ -68,7 +68,8 @@ impl Seen {
             _ => return,
         }
         let after = self.egresses();
-        self.known.extend(after.iter().cloned().map(ServiceKey::Outbound));
+        let named = self.pods.values().filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok());
+        self.known.extend(named.map(ServiceKey::Outbound));
         for gone in before.difference(&after) {
             self.empty_at.insert(gone.clone(), now);
         }
@@ -89,8 +90,8 @@ impl Seen {
         self.empty_at.get(egress).copied()
     }
 
-    /// Whether a service was wanted at any time, or has itself said that it is not any more.
-    pub fn was_ever_wanted(&self, key: &ServiceKey) -> bool {
+    /// Whether an object has named the service: a Service by being there, a pod by its label.
+    pub fn was_ever_named(&self, key: &ServiceKey) -> bool {
         self.known.contains(key)
     }
 

@@ -45,7 +45,9 @@ impl World {
         let fenced = process.elector.renewed.is_none_or(|renewed| local >= renewed + RENEWAL_DEADLINE);
         if fenced || process.stopping.is_some() {
             let incoming = match what {
-                KubeCall::Write(_) => Incoming::Written { effect: effect.id, outcome: KubeOutcome::Unavailable },
+                KubeCall::Write(write) => {
+                    Incoming::Written { effect: effect.id, write, outcome: KubeOutcome::Unavailable }
+                }
                 KubeCall::Look(_) => Incoming::Looked {
                     effect: effect.id,
                     existence: sluice_model::effect::Existence::Unclear,
@@ -96,7 +98,7 @@ impl World {
                 let outcome = self.cluster.write(&write, fault);
                 let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
                 self.judge.kube_landed(&write, &before, &self.cluster, self.cloud.state(), &mut tally)?;
-                Incoming::Written { effect, outcome }
+                Incoming::Written { effect, write, outcome }
             }
         };
         let delay = self.kube_faults.answer_delay(&mut self.chance);

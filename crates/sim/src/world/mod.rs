@@ -483,7 +483,8 @@ impl World {
                 process.updaters.replied(local, call, reply);
                 self.drive(slot, VecDeque::new())
             }
-            Incoming::Written { effect, outcome } => {
+            Incoming::Written { effect, write, outcome } => {
+                self.judge.kube_answered(slot, &write, &outcome);
                 process.kube_in_flight = process.kube_in_flight.saturating_sub(1);
                 let event = Event::EffectFinished { id: effect, outcome: Outcome::Kube(outcome) };
                 self.drive(slot, Process::first(event))

@@ -22,6 +22,8 @@ pub(super) enum Incoming {
     Written {
         /// Of which effect.
         effect: EffectId,
+        /// Which write.
+        write: KubeWrite,
         /// How it ended.
         outcome: KubeOutcome,
     },
