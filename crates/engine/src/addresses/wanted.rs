@@ -109,6 +109,9 @@ impl Addresses {
     /// As [`Addresses::effective`], for those who have looked at the entry.
     pub(super) fn effective_of(&self, spot: Spot, entry: Option<Entry>) -> Effective {
         let wanted = self.wanted_by_the_ready(spot);
+        if !self.may_keep(entry) {
+            return wanted;
+        }
         let mut kept = self.kept(spot, entry).peekable();
         if kept.peek().is_none() {
             return wanted;
@@ -118,6 +121,14 @@ impl Addresses {
         members.sort_unstable();
         members.dedup();
         Effective::Members(members)
+    }
+
+    /// Whether any service may keep an address; nearly always there is none, and this says so quickly.
+    fn may_keep(&self, entry: Option<Entry>) -> bool {
+        let Some(entry) = entry else { return false };
+        let keeps =
+            |service: &ServiceIndex| matches!(self.services[*service].mode, Mode::Waiting | Mode::Frozen);
+        entry.is(Entry::ODD) || self.sets.members(entry.actual()).iter().any(keeps)
     }
 
     /// The services that keep an address which Azure may have for them: the frozen ones, and those that wait
@@ -143,7 +154,7 @@ impl Addresses {
 
     /// Remembers an entry for the day on which the services that keep it are decided about.
     pub(super) fn note_kept(&mut self, spot: Spot, entry: Option<Entry>) {
-        if self.kept(spot, entry).next().is_some() {
+        if self.may_keep(entry) {
             let kept: Vec<ServiceIndex> = self.kept(spot, entry).collect();
             for service in kept {
                 self.services[service].kept.insert(spot);
