@@ -18,10 +18,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod address_lane;
 pub mod addresses;
+mod compare;
 pub mod config;
 pub mod counters;
 mod dispatch;
+mod drift;
 mod engine;
 pub mod explain;
 mod foundation;
@@ -29,6 +32,8 @@ mod hold;
 mod intake;
 mod kube_writes;
 mod lifecycle;
+mod operations;
+mod orphans;
 mod plan;
 mod resources;
 mod service;

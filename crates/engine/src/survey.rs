@@ -5,56 +5,50 @@
 //! wrote around the time a listing began is left alone. A listing that fails changes nothing.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use sluice_model::azure::{LoadBalancer, Location, NatGateway, PublicIp, Registration};
-use sluice_model::effect::{About, Cause, Listable, Listing};
+use sluice_model::effect::{Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
-use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
 
-use crate::addresses::{Mode, ServiceIndex, Trust};
+use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
-use crate::resources::{Actual, Carrier, Knowledge, Slot};
-use crate::service::Vanished;
-use crate::state::Trigger;
+use crate::resources::{Actual, Carrier};
 
 const KINDS: usize = Listable::ALL.len();
-/// Below this many teardowns nobody asks.
-const BRAKE_MIN: usize = 5;
 
 /// The looks, and what they found that nobody has a record of.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    looks: [Look; KINDS],
+    pub(crate) looks: [Look; KINDS],
     pending: Pending,
-    complete: bool,
+    pub(crate) complete: bool,
     /// Resources that no record knows, ours or not, by the key that their name says.
-    strays: BTreeMap<ServiceKey, Stray>,
+    pub(crate) strays: BTreeMap<ServiceKey, Stray>,
     /// Services found unwanted by comparison, to which the brake applies.
     pub(crate) discovered: BTreeSet<ServiceIndex>,
     /// Services that the initial sync has not brought to rest yet.
-    initial: BTreeSet<ServiceIndex>,
-    initial_done: bool,
+    pub(crate) initial: BTreeSet<ServiceIndex>,
+    pub(crate) initial_done: bool,
     /// Identities that have addresses and nothing else, as the last listing showed.
-    strangers: BTreeSet<Arc<str>>,
-    unclaimed: BTreeSet<Arc<str>>,
-    braked: bool,
+    pub(crate) strangers: BTreeSet<Arc<str>>,
+    pub(crate) unclaimed: BTreeSet<Arc<str>>,
+    pub(crate) braked: bool,
 }
 
 /// One kind's listing.
 #[derive(Debug, Default)]
-struct Look {
-    in_flight: Option<EffectId>,
-    next_at: Option<Time>,
-    failures: u32,
+pub(crate) struct Look {
+    pub(crate) in_flight: Option<EffectId>,
+    pub(crate) next_at: Option<Time>,
+    pub(crate) failures: u32,
     /// The next listing is believed at once.
-    trust: bool,
+    pub(crate) trust: bool,
 }
 
 /// The first listings, until all are in.
@@ -70,28 +64,28 @@ struct Pending {
 
 /// Resources without a record.
 #[derive(Clone, Debug, Default)]
-struct Stray {
-    found: Found,
+pub(crate) struct Stray {
+    pub(crate) found: Found,
     /// Per kind, when the first listing that showed it began.
-    first_seen: [Option<Time>; KINDS],
-    seen_twice: bool,
+    pub(crate) first_seen: [Option<Time>; KINDS],
+    pub(crate) seen_twice: bool,
 }
 
 /// What listings show for one key.
 #[derive(Clone, Debug, Default)]
-struct Found {
-    public_ips: [Option<PublicIp>; 2],
-    carrier: Option<Carrier>,
-    registration: Option<Registration>,
+pub(crate) struct Found {
+    pub(crate) public_ips: [Option<PublicIp>; 2],
+    pub(crate) carrier: Option<Carrier>,
+    pub(crate) registration: Option<Registration>,
 }
 
 impl Found {
-    fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.public_ips.iter().all(Option::is_none) && self.carrier.is_none() && self.registration.is_none()
     }
 
     /// Ours by tag, or registered with our gateway for nobody else.
-    fn is_ours(&self, scope: &Scope, key: &ServiceKey, by_name: bool) -> bool {
+    pub(crate) fn is_ours(&self, scope: &Scope, key: &ServiceKey, by_name: bool) -> bool {
         let ip = self.public_ips.iter().flatten().any(|ip| by_name || scope.owns(&ip.meta.tags));
         let carrier = self.carrier.as_ref().map(|carrier| by_name || scope.owns(&carrier.meta().tags));
         let registration = self.registration.as_ref().is_some_and(|it| {
@@ -237,7 +231,7 @@ impl Engine {
         }
     }
 
-    fn keep(&mut self, began: Time, listing: Listing) {
+    pub(crate) fn keep(&mut self, began: Time, listing: Listing) {
         let pending = &mut self.survey.pending;
         match listing {
             Listing::Foundation { gateway, .. } => pending.gateway_missing = Some(gateway.is_none()),
@@ -250,7 +244,7 @@ impl Engine {
     }
 
     /// Joins the first complete look at both worlds.
-    fn try_baseline(&mut self) {
+    pub(crate) fn try_baseline(&mut self) {
         if self.survey.complete || self.kinds_listed.contains(&false) || self.foundation.is_unusable() {
             return;
         }
@@ -326,11 +320,11 @@ impl Engine {
     }
 
     /// Whether the gateway has a default outbound service that is not ours.
-    fn note_default(&self, registrations: &[Registration]) -> bool {
+    pub(crate) fn note_default(&self, registrations: &[Registration]) -> bool {
         registrations.iter().any(|it| it.is_default && !it.name.eq_ignore_ascii_case(EgressName::DEFAULT))
     }
 
-    fn want_default_outbound(&mut self, foreign_default: bool) {
+    pub(crate) fn want_default_outbound(&mut self, foreign_default: bool) {
         let name = EgressName::default_outbound();
         let key = ServiceKey::Outbound(name.clone());
         let there = self
@@ -349,7 +343,7 @@ impl Engine {
     }
 
     /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
-    fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
+    pub(crate) fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
         let mut keyed = Vec::with_capacity(all.len());
         for registration in all {
             let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
@@ -365,7 +359,7 @@ impl Engine {
     }
 
     /// A public IP by its key: the identity tag decides where there is one of ours, else the name.
-    fn keyed_public_ips(&self, all: Vec<PublicIp>) -> Vec<(ServiceKey, usize, PublicIp)> {
+    pub(crate) fn keyed_public_ips(&self, all: Vec<PublicIp>) -> Vec<(ServiceKey, usize, PublicIp)> {
         let scope = &self.config.scope;
         let keyed = |ip: PublicIp| {
             let name = ip.meta.id.name();
@@ -381,299 +375,6 @@ impl Engine {
             Some((key, slot, ip))
         };
         all.into_iter().filter_map(keyed).collect()
-    }
-
-    /// Compares one listing with what we know.
-    fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
-        let trust = core::mem::take(&mut self.survey.looks[kind as usize].trust);
-        match listing {
-            Listing::Foundation { .. } => {}
-            Listing::Locations(all) => {
-                let trust = if trust { Trust::Reread } else { Trust::Sweep };
-                let accepted = self.addresses.listed(self.now, began, &all, trust);
-                if accepted > 0 {
-                    let found = u64::try_from(accepted).unwrap_or(u64::MAX);
-                    self.counters.drift_found = self.counters.drift_found.saturating_add(found);
-                }
-                let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
-                if doubts || self.note_strangers() {
-                    self.survey.second_look(kind, self.now, self.config.second_look);
-                }
-                self.touch_deletions();
-            }
-            Listing::Registrations(all) => {
-                let keyed = self.keyed_registrations(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.registration,
-                    |found| &mut found.registration,
-                );
-            }
-            Listing::LoadBalancers(all) => {
-                let keyed = keyed_load_balancers(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.carrier,
-                    |found| &mut found.carrier,
-                );
-            }
-            Listing::NatGateways(all) => {
-                let keyed = keyed_nat_gateways(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.carrier,
-                    |found| &mut found.carrier,
-                );
-            }
-            Listing::PublicIps(all) => {
-                let mut keyed = [BTreeMap::new(), BTreeMap::new()];
-                for (key, slot, ip) in self.keyed_public_ips(all) {
-                    keyed[slot].insert(key, ip);
-                }
-                let [first, second] = keyed;
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    first,
-                    |actual| &mut actual.public_ips[0],
-                    |found| &mut found.public_ips[0],
-                );
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    second,
-                    |actual| &mut actual.public_ips[1],
-                    |found| &mut found.public_ips[1],
-                );
-            }
-        }
-        self.adopt_confirmed_strays();
-    }
-
-    fn compare_slots<T: Material>(
-        &mut self,
-        kind: Listable,
-        began: Time,
-        trust: bool,
-        mut found: BTreeMap<ServiceKey, T>,
-        slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
-        part_of: impl Fn(&mut Found) -> &mut Option<T>,
-    ) {
-        let settle = self.config.settle;
-        let records: Vec<ServiceIndex> = self
-            .services
-            .iter()
-            .flatten()
-            .filter(|record| kind.concerns(&record.key))
-            .map(|record| record.index)
-            .collect();
-        let mut look_again = false;
-        for service in records {
-            let Some(record) = self.record_mut(service) else { continue };
-            let seen = found.remove(&record.key);
-            let busy = record.operation.is_some();
-            let slot = slot_of(&mut record.actual);
-            if busy || slot.is_fresh(began, settle) {
-                slot.suspected = None;
-                continue;
-            }
-            let same = match (&slot.knowledge, &seen) {
-                (Knowledge::Present(known), Some(seen)) => known.same(seen),
-                (Knowledge::Absent, None) => true,
-                (Knowledge::Unknown | Knowledge::Doubted, _) => {
-                    slot.believe(seen);
-                    self.recompare(service);
-                    continue;
-                }
-                _ => false,
-            };
-            if same {
-                if seen.is_some() {
-                    slot.believe(seen);
-                }
-                slot.suspected = None;
-            } else if trust || slot.suspected.is_some_and(|first| first < began) {
-                slot.believe(seen);
-                self.counters.drift_found = self.counters.drift_found.saturating_add(1);
-                self.fire(service, Trigger::DriftFound);
-                self.recompare(service);
-            } else {
-                slot.suspected = Some(began);
-                look_again = true;
-            }
-        }
-        let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
-        keys.extend(self.survey.strays.keys().filter(|key| kind.concerns(key)).cloned());
-        for key in keys {
-            let seen = found.remove(&key);
-            let stray = self.survey.strays.entry(key.clone()).or_default();
-            let first = &mut stray.first_seen[kind as usize];
-            match (&seen, *first) {
-                (Some(_), None) => {
-                    *first = Some(began);
-                    look_again = true;
-                }
-                (Some(_), Some(at)) if at < began => stray.seen_twice = true,
-                (Some(_), Some(_)) => {}
-                (None, _) => {}
-            }
-            *part_of(&mut stray.found) = seen;
-            if stray.found.is_nothing() {
-                self.survey.strays.remove(&key);
-            }
-        }
-        if look_again {
-            self.survey.second_look(kind, self.now, self.config.second_look);
-        }
-    }
-
-    /// Identities that have addresses and no record. All addresses of our gateway are ours, so what nobody wants
-    /// goes: of an egress at once, since its pods are known exactly; of a load balancer when two listings
-    /// show it, unless an orphan's own teardown is on its way. Says whether any was seen for the first time.
-    fn note_strangers(&mut self) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut news = false;
-        for service in self.addresses.strangers() {
-            let identity = Arc::clone(self.addresses.identity(service));
-            let key = ServiceKey::from_identity(&identity);
-            let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
-            let orphan =
-                stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
-            let outbound = key.as_ref().is_some_and(|key| !key.is_inbound());
-            if outbound {
-                self.addresses.set_mode(service, Mode::Draining);
-            } else if self.survey.strangers.contains(&identity) && !orphan {
-                match key {
-                    // Nothing else of it is left, so a record sees it through.
-                    Some(key) if stray.is_none() => {
-                        self.open(&key);
-                    }
-                    _ => self.addresses.set_mode(service, Mode::Draining),
-                }
-            } else {
-                news |= !orphan;
-                seen.insert(identity);
-            }
-        }
-        self.survey.strangers = seen;
-        news
-    }
-
-    /// Strays that are ours and were seen twice get a record, and with it their teardown.
-    fn adopt_confirmed_strays(&mut self) {
-        let by_name = self.seeded.has(Bug::DeleteWithoutTagCheck);
-        let at_once = self.seeded.has(Bug::OrphanAtFirstSight);
-        let scope = self.config.scope.clone();
-        let orphans: Vec<ServiceKey> = self
-            .survey
-            .strays
-            .iter()
-            .filter(|(_, stray)| stray.seen_twice || at_once)
-            .filter(|(key, stray)| stray.found.is_ours(&scope, key, by_name))
-            .filter(|(key, _)| !matches!(key, ServiceKey::Outbound(name) if name.is_default()))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in orphans {
-            let service = self.open(&key);
-            self.counters.orphans_found = self.counters.orphans_found.saturating_add(1);
-            let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains(uid));
-            let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
-            if let Some(record) = self.record_mut(service) {
-                record.vanished = (!skip).then(Vanished::default);
-                if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
-                    // Somebody may have made what it is registered for since we listed; then it is not ours.
-                    record.actual.carrier.knowledge = Knowledge::Unknown;
-                }
-            }
-            self.note_discovered(service);
-            self.touch(service);
-        }
-        let unclaimed: Vec<Arc<str>> = self
-            .survey
-            .strays
-            .iter()
-            .filter(|(key, stray)| {
-                stray.found.registration.is_some() && !stray.found.is_ours(&scope, key, false)
-            })
-            .map(|(key, _)| key.identity())
-            .collect();
-        for name in unclaimed {
-            if self.survey.unclaimed.insert(name.clone()) {
-                let text = format!(
-                    "{name} is registered with the gateway, unwanted, and not provably ours; left alone"
-                );
-                self.notify(About::Cluster, true, Reason::Conflict, text);
-            }
-        }
-        self.look_at_the_brake();
-    }
-
-    /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
-    fn note_discovered(&mut self, service: ServiceIndex) {
-        let wanted = self.is_wanted(service);
-        let Some(record) = self.record_mut(service) else { return };
-        let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
-        if !wanted && !own_deletion && !record.actual.is_nothing() {
-            record.discovered = true;
-            self.survey.discovered.insert(service);
-        }
-    }
-
-    /// Whether its teardown is held because too many are due at once.
-    pub(crate) fn is_braked(&self, service: ServiceIndex) -> bool {
-        self.record(service).is_some_and(|record| record.discovered && !record.teardown_begun)
-            && self.brake_is_on()
-    }
-
-    /// Once on, the brake stays on until the operator allows it or nothing is left that it holds.
-    fn brake_is_on(&self) -> bool {
-        self.survey.braked && !self.config.allow_mass_deletion
-    }
-
-    fn look_at_the_brake(&mut self) {
-        let total = self.by_key.len() + self.survey.strays.len();
-        let limit = BRAKE_MIN.max(total / 10);
-        let held = self.survey.discovered.len();
-        if held == 0 {
-            self.survey.braked = false;
-        }
-        if held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
-            return;
-        }
-        self.survey.braked = true;
-        if !self.config.allow_mass_deletion {
-            let text = format!(
-                "{held} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one"
-            );
-            self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
-        }
-    }
-
-    pub(crate) fn touch_discovered(&mut self) {
-        self.touched.extend(self.survey.discovered.iter().copied());
-    }
-
-    /// Address listings can open the gate of a deletion.
-    fn touch_deletions(&mut self) {
-        let waiting: Vec<ServiceIndex> = self
-            .services
-            .iter()
-            .flatten()
-            .filter(|record| record.unwanted_since.is_some())
-            .map(|record| record.index)
-            .collect();
-        self.touched.extend(waiting);
     }
 
     /// A service that came to rest leaves the initial sync; when all have, orphans are looked for again.
@@ -702,7 +403,7 @@ impl Engine {
         self.end_initial_sync();
     }
 
-    fn end_initial_sync(&mut self) {
+    pub(crate) fn end_initial_sync(&mut self) {
         if self.survey.initial_done || !self.survey.complete || !self.survey.initial.is_empty() {
             return;
         }
@@ -716,68 +417,12 @@ impl Engine {
     }
 }
 
-/// Equal as far as it can make us write.
-trait Material {
-    fn same(&self, other: &Self) -> bool;
-}
-
-impl Material for PublicIp {
-    fn same(&self, other: &PublicIp) -> bool {
-        self.family == other.family
-            && self.address == other.address
-            && self.meta.tags == other.meta.tags
-            && self.meta.provisioning == other.meta.provisioning
-    }
-}
-
-impl Material for Carrier {
-    fn same(&self, other: &Carrier) -> bool {
-        let fields = match (self, other) {
-            (Carrier::LoadBalancer(a), Carrier::LoadBalancer(b)) => {
-                let sorted = |lb: &LoadBalancer| {
-                    let mut rules = lb.rules.clone();
-                    rules.sort_unstable();
-                    rules
-                };
-                a.public_ip == b.public_ip && sorted(a) == sorted(b) && a.pools.len() == b.pools.len()
-            }
-            (Carrier::NatGateway(a), Carrier::NatGateway(b)) => {
-                a.gateway == b.gateway && a.public_ips == b.public_ips && a.public_ips_v6 == b.public_ips_v6
-            }
-            _ => false,
-        };
-        fields
-            && self.meta().tags == other.meta().tags
-            && self.meta().provisioning == other.meta().provisioning
-    }
-}
-
-impl Material for Registration {
-    fn same(&self, other: &Registration) -> bool {
-        crate::resources::registration_matches(self, other)
-    }
-}
-
-trait Concerns {
-    fn concerns(self, key: &ServiceKey) -> bool;
-}
-
-impl Concerns for Listable {
-    fn concerns(self, key: &ServiceKey) -> bool {
-        match self {
-            Listable::LoadBalancers => key.is_inbound(),
-            Listable::NatGateways => !key.is_inbound(),
-            _ => true,
-        }
-    }
-}
-
-fn keyed_load_balancers(all: Vec<LoadBalancer>) -> Vec<(ServiceKey, Carrier)> {
+pub(crate) fn keyed_load_balancers(all: Vec<LoadBalancer>) -> Vec<(ServiceKey, Carrier)> {
     let key = |lb: &LoadBalancer| ServiceKey::from_identity(lb.meta.id.name()).filter(ServiceKey::is_inbound);
     all.into_iter().filter_map(|lb| key(&lb).map(|key| (key, Carrier::LoadBalancer(lb)))).collect()
 }
 
-fn keyed_nat_gateways(all: Vec<NatGateway>) -> Vec<(ServiceKey, Carrier)> {
+pub(crate) fn keyed_nat_gateways(all: Vec<NatGateway>) -> Vec<(ServiceKey, Carrier)> {
     let key =
         |nat: &NatGateway| ServiceKey::from_identity(nat.meta.id.name()).filter(|key| !key.is_inbound());
     all.into_iter().filter_map(|nat| key(&nat).map(|key| (key, Carrier::NatGateway(nat)))).collect()

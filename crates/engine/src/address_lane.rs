@@ -1,0 +1,105 @@
+//! The engine's side of the location lane: what happens to whose addresses, and when a batch is sent.
+
+use sluice_model::effect::{About, Cause, Listable};
+use sluice_model::reason::Reason;
+use sluice_model::{Action, Failure, FailureClass, Time};
+
+use crate::addresses::{Mode, ServiceIndex};
+use crate::engine::{Engine, Errand};
+use crate::service::Compared;
+use crate::state::{State, Trigger};
+
+impl Engine {
+    /// Ready services are kept in sync, unwanted ones drain, all others get nothing new.
+    pub(crate) fn tend_addresses(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service) else { return };
+        let mode = match record.state {
+            _ if !self.may_act() => Mode::Frozen,
+            // The pods of an egress are known exactly, so whatever else is undecided, what none of them has goes.
+            State::DeletionPending | State::DeletionInProgress if !record.key.is_inbound() => Mode::Draining,
+            State::DeletionPending | State::DeletionInProgress => {
+                let certain = record.vanished.is_none() && !self.is_braked(service);
+                if certain { Mode::Draining } else { Mode::Frozen }
+            }
+            // Somebody else's carrier gets nothing from us.
+            _ if matches!(record.compared, Some(Compared::Invalid(Reason::Conflict, _))) => Mode::Waiting,
+            _ if record.actual.is_live() => Mode::Ready,
+            _ => Mode::Waiting,
+        };
+        self.note_buffered(service, mode == Mode::Ready);
+        self.addresses.set_mode(service, mode);
+    }
+
+    /// Measures how long the addresses of a service waited for it.
+    pub(crate) fn note_buffered(&mut self, service: ServiceIndex, ready: bool) {
+        let now = self.now;
+        let wanted = u64::from(self.addresses.wanted(service));
+        let nowhere = u64::from(self.addresses.unplaceable(service));
+        let Some(record) = self.record_mut(service) else { return };
+        if !ready {
+            record.buffered_since = (wanted > 0).then(|| record.buffered_since.unwrap_or(now));
+            return;
+        }
+        let Some(since) = record.buffered_since.take() else { return };
+        if record.key.is_inbound() {
+            self.counters.endpoint_buffer.add(now.since(since), wanted);
+        } else {
+            self.counters.pod_buffer.add(now.since(since), wanted);
+            self.counters.pod_promotions =
+                self.counters.pod_promotions.saturating_add(wanted - nowhere.min(wanted));
+            self.counters.pod_promotion_failures =
+                self.counters.pod_promotion_failures.saturating_add(nowhere);
+        }
+    }
+
+    /// Slices, pods and nodes have changed what some services want or have.
+    pub(crate) fn take_address_news(&mut self) {
+        for service in self.addresses.take_touched() {
+            self.fire(service, Trigger::AddressesChanged);
+            if let Some(record) = self.record_mut(service)
+                && record.has_named_ports()
+            {
+                record.compared = None;
+            }
+            self.touch(service);
+        }
+        for notice in self.addresses.take_notices() {
+            let (reason, text) = notice.words();
+            self.notify(About::Cluster, true, reason, text);
+        }
+    }
+
+    /// Whether the location lane has nothing but time to wait for.
+    pub(crate) fn may_sync(&self) -> bool {
+        self.sync.is_none() && self.may_act() && self.foundation.is_ready()
+    }
+
+    /// Sends what differs, one request at a time.
+    pub(crate) fn sync_locations(&mut self) {
+        if !self.may_sync() || self.now < self.sync_not_before {
+            return;
+        }
+        if self.addresses.needs_listing() {
+            self.survey.look_soon(Listable::Locations, self.now);
+        }
+        let Some(batch) = self.addresses.next_batch(self.now) else { return };
+        let promoted = self.addresses.totals().promoted;
+        let cause = if promoted > self.promoted { Cause::BecameReady } else { Cause::AddressesChanged };
+        self.promoted = promoted;
+        self.send(Action::SyncLocations(batch), cause, Errand::Sync);
+        self.sync = Some(self.now);
+    }
+
+    pub(crate) fn sync_finished(&mut self, failure: Option<Failure>, next_at: Time) {
+        let now = self.now;
+        if let Some(began) = self.sync.take() {
+            self.counters.syncs.add(now.since(began), 1);
+        }
+        self.sync_not_before = next_at;
+        self.addresses.finish(now, failure.as_ref());
+        if failure.is_some_and(|failure| failure.class == FailureClass::NotFound) {
+            self.survey.look_soon(Listable::Foundation, now);
+            self.survey.look_soon(Listable::Registrations, now);
+        }
+    }
+}

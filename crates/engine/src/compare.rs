@@ -1,0 +1,144 @@
+//! Compares what is wanted of a service with what is known of it.
+//!
+//! The result is kept until either side changes, so that settling a service costs nothing when
+//! only its addresses moved.
+
+use alloc::format;
+use alloc::string::String;
+
+use sluice_model::ServiceKey;
+use sluice_model::kube::ServicePort;
+use sluice_model::reason::Reason;
+
+use crate::addresses::ServiceIndex;
+use crate::engine::Engine;
+use crate::explain::Moment;
+use crate::hold::Hold;
+use crate::plan::{NoPlan, Planner, Target};
+use crate::resources::Carrier;
+use crate::service::{Compared, Service};
+use crate::state::{State, Trigger};
+use crate::validate::validate;
+
+impl Engine {
+    pub(crate) fn planner<'a>(&'a self, record: &'a Service) -> Planner<'a> {
+        Planner {
+            scope: &self.config.scope,
+            key: &record.key,
+            object: record.object.as_ref().map(|object| &object.name),
+            actual: &record.actual,
+            seeded: self.seeded,
+        }
+    }
+
+    /// Nothing of ours is in Azure, proven, and nothing is on its way.
+    pub(crate) fn is_torn_down(&self, service: ServiceIndex) -> bool {
+        let Some(record) = self.record(service) else { return true };
+        if record.operation.is_some() || self.addresses.mapped(service) > 0 || !self.survey.is_complete() {
+            return false;
+        }
+        record.actual.is_nothing()
+            || (!record.actual.is_unclear() && !self.planner(record).has_something_to_take_down())
+    }
+
+    /// Compares wanted and known, unless neither has changed since the last time.
+    pub(crate) fn compare(&mut self, service: ServiceIndex) -> Option<Compared> {
+        if !self.may_act() || !self.is_wanted(service) {
+            return None;
+        }
+        let record = self.record(service)?;
+        if record.compared.is_none() {
+            let compared = self.compare_anew(record);
+            let trigger = match (record.state, &compared) {
+                _ if record.operation.is_some() => None,
+                (State::Created, Compared::InSync) => Some(Trigger::FoundInSync),
+                (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundDifferent),
+                _ => None,
+            };
+            self.record_mut(service)?.compared = Some(compared);
+            if let Some(trigger) = trigger {
+                self.fire(service, trigger);
+            }
+        }
+        self.record(service)?.compared.clone()
+    }
+
+    pub(crate) fn compare_anew(&self, record: &Service) -> Compared {
+        let target = match self.target(record) {
+            Ok(target) => target,
+            Err((reason, text)) => return Compared::Invalid(reason, text),
+        };
+        match self.planner(record).up(&target) {
+            Ok(steps) if steps.is_empty() => Compared::InSync,
+            Ok(_) => Compared::Different,
+            Err(NoPlan::Unclear) => Compared::Unclear,
+            Err(NoPlan::Conflict(text)) => Compared::Invalid(Reason::Conflict, text),
+        }
+    }
+
+    /// What the service should look like, or why that cannot be.
+    pub(crate) fn target(&self, record: &Service) -> Result<Target, (Reason, String)> {
+        match (&record.key, &record.object) {
+            (ServiceKey::Inbound(_), Some(object)) => {
+                let live = match record.actual.carrier.present() {
+                    Some(Carrier::LoadBalancer(lb)) => lb.rules.as_slice(),
+                    _ => &[],
+                };
+                let resolve =
+                    |port: &ServicePort| self.addresses.port(record.index, &port.name, port.protocol);
+                match validate(&object.spec, live, resolve) {
+                    Ok(valid) => Ok(Target::LoadBalancer { family: valid.family, rules: valid.rules }),
+                    Err(invalid) => Err((invalid.reason, invalid.text)),
+                }
+            }
+            (ServiceKey::Inbound(_), None) => Err((Reason::InternalError, "it has no object".into())),
+            (ServiceKey::Outbound(egress), _) => {
+                let there = |other: &ServiceIndex| {
+                    self.record(*other).is_some_and(|it| {
+                        it.index != record.index && !(it.actual.is_nothing() && it.state == State::NotStarted)
+                    })
+                };
+                let mine = record.actual.is_nothing() && record.state == State::NotStarted;
+                if mine
+                    && !egress.is_default()
+                    && self.outbounds.iter().filter(|other| there(other)).count() >= self.config.egress_max
+                {
+                    let text = format!(
+                        "there are {} egress gateways already; raise the limit",
+                        self.config.egress_max
+                    );
+                    return Err((Reason::InvalidSpec, text));
+                }
+                Ok(record.nat_target(!self.ipv6_nodes.is_empty()))
+            }
+        }
+    }
+
+    pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {
+        let now = self.now;
+        let look_again = now + self.config.retry.quota_park.0;
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(Compared::Invalid(reason, text)) = &record.compared else {
+            let mended = matches!(
+                record.told,
+                Some((Reason::InvalidSpec | Reason::PortUnresolved | Reason::Conflict, _))
+            );
+            if mended && record.compared.is_some() {
+                record.told = None;
+            }
+            return;
+        };
+        let news = (*reason, text.clone());
+        if *reason == Reason::Conflict && record.hold.is_none() {
+            // What stands in the way may go; nobody tells us, so look again.
+            record.hold = Some(Hold { until: look_again, parked: true, reason: *reason, text: text.clone() });
+        }
+        if record.told.as_ref() == Some(&news) {
+            return;
+        }
+        record.timeline.push(now, Moment::Invalid(news.0));
+        record.told = Some(news.clone());
+        let about = self.about(service);
+        self.notify(about, true, news.0, news.1);
+    }
+}

@@ -1,0 +1,230 @@
+//! Drift: later listings against what we know.
+//!
+//! A difference is believed when two listings show it, and what we wrote around the time a listing
+//! began is left alone. With nothing to repair, a sweep costs reads and no write.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use sluice_model::azure::{LoadBalancer, PublicIp, Registration};
+use sluice_model::effect::{Listable, Listing};
+use sluice_model::{ServiceKey, Time};
+
+use crate::addresses::{ServiceIndex, Trust};
+use crate::engine::Engine;
+use crate::resources::{Actual, Carrier, Knowledge, Slot};
+use crate::state::Trigger;
+use crate::survey::{Found, keyed_load_balancers, keyed_nat_gateways};
+
+impl Engine {
+    /// Compares one listing with what we know.
+    pub(crate) fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
+        let trust = core::mem::take(&mut self.survey.looks[kind as usize].trust);
+        match listing {
+            Listing::Foundation { .. } => {}
+            Listing::Locations(all) => {
+                let trust = if trust { Trust::Reread } else { Trust::Sweep };
+                let accepted = self.addresses.listed(self.now, began, &all, trust);
+                if accepted > 0 {
+                    let found = u64::try_from(accepted).unwrap_or(u64::MAX);
+                    self.counters.drift_found = self.counters.drift_found.saturating_add(found);
+                }
+                let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
+                if doubts || self.note_strangers() {
+                    self.survey.second_look(kind, self.now, self.config.second_look);
+                }
+                self.touch_deletions();
+            }
+            Listing::Registrations(all) => {
+                let keyed = self.keyed_registrations(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.registration,
+                    |found| &mut found.registration,
+                );
+            }
+            Listing::LoadBalancers(all) => {
+                let keyed = keyed_load_balancers(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.carrier,
+                    |found| &mut found.carrier,
+                );
+            }
+            Listing::NatGateways(all) => {
+                let keyed = keyed_nat_gateways(all).into_iter().collect();
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    keyed,
+                    |actual| &mut actual.carrier,
+                    |found| &mut found.carrier,
+                );
+            }
+            Listing::PublicIps(all) => {
+                let mut keyed = [BTreeMap::new(), BTreeMap::new()];
+                for (key, slot, ip) in self.keyed_public_ips(all) {
+                    keyed[slot].insert(key, ip);
+                }
+                let [first, second] = keyed;
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    first,
+                    |actual| &mut actual.public_ips[0],
+                    |found| &mut found.public_ips[0],
+                );
+                self.compare_slots(
+                    kind,
+                    began,
+                    trust,
+                    second,
+                    |actual| &mut actual.public_ips[1],
+                    |found| &mut found.public_ips[1],
+                );
+            }
+        }
+        self.adopt_confirmed_strays();
+    }
+
+    fn compare_slots<T: Material>(
+        &mut self,
+        kind: Listable,
+        began: Time,
+        trust: bool,
+        mut found: BTreeMap<ServiceKey, T>,
+        slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
+        part_of: impl Fn(&mut Found) -> &mut Option<T>,
+    ) {
+        let settle = self.config.settle;
+        let records: Vec<ServiceIndex> = self
+            .services
+            .iter()
+            .flatten()
+            .filter(|record| kind.concerns(&record.key))
+            .map(|record| record.index)
+            .collect();
+        let mut look_again = false;
+        for service in records {
+            let Some(record) = self.record_mut(service) else { continue };
+            let seen = found.remove(&record.key);
+            let busy = record.operation.is_some();
+            let slot = slot_of(&mut record.actual);
+            if busy || slot.is_fresh(began, settle) {
+                slot.suspected = None;
+                continue;
+            }
+            let same = match (&slot.knowledge, &seen) {
+                (Knowledge::Present(known), Some(seen)) => known.same(seen),
+                (Knowledge::Absent, None) => true,
+                (Knowledge::Unknown | Knowledge::Doubted, _) => {
+                    slot.believe(seen);
+                    self.recompare(service);
+                    continue;
+                }
+                _ => false,
+            };
+            if same {
+                if seen.is_some() {
+                    slot.believe(seen);
+                }
+                slot.suspected = None;
+            } else if trust || slot.suspected.is_some_and(|first| first < began) {
+                slot.believe(seen);
+                self.counters.drift_found = self.counters.drift_found.saturating_add(1);
+                self.fire(service, Trigger::DriftFound);
+                self.recompare(service);
+            } else {
+                slot.suspected = Some(began);
+                look_again = true;
+            }
+        }
+        let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
+        keys.extend(self.survey.strays.keys().filter(|key| kind.concerns(key)).cloned());
+        for key in keys {
+            let seen = found.remove(&key);
+            let stray = self.survey.strays.entry(key.clone()).or_default();
+            let first = &mut stray.first_seen[kind as usize];
+            match (&seen, *first) {
+                (Some(_), None) => {
+                    *first = Some(began);
+                    look_again = true;
+                }
+                (Some(_), Some(at)) if at < began => stray.seen_twice = true,
+                (Some(_), Some(_)) => {}
+                (None, _) => {}
+            }
+            *part_of(&mut stray.found) = seen;
+            if stray.found.is_nothing() {
+                self.survey.strays.remove(&key);
+            }
+        }
+        if look_again {
+            self.survey.second_look(kind, self.now, self.config.second_look);
+        }
+    }
+}
+
+/// Equal as far as it can make us write.
+trait Material {
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Material for PublicIp {
+    fn same(&self, other: &PublicIp) -> bool {
+        self.family == other.family
+            && self.address == other.address
+            && self.meta.tags == other.meta.tags
+            && self.meta.provisioning == other.meta.provisioning
+    }
+}
+
+impl Material for Carrier {
+    fn same(&self, other: &Carrier) -> bool {
+        let fields = match (self, other) {
+            (Carrier::LoadBalancer(a), Carrier::LoadBalancer(b)) => {
+                let sorted = |lb: &LoadBalancer| {
+                    let mut rules = lb.rules.clone();
+                    rules.sort_unstable();
+                    rules
+                };
+                a.public_ip == b.public_ip && sorted(a) == sorted(b) && a.pools.len() == b.pools.len()
+            }
+            (Carrier::NatGateway(a), Carrier::NatGateway(b)) => {
+                a.gateway == b.gateway && a.public_ips == b.public_ips && a.public_ips_v6 == b.public_ips_v6
+            }
+            _ => false,
+        };
+        fields
+            && self.meta().tags == other.meta().tags
+            && self.meta().provisioning == other.meta().provisioning
+    }
+}
+
+impl Material for Registration {
+    fn same(&self, other: &Registration) -> bool {
+        crate::resources::registration_matches(self, other)
+    }
+}
+
+trait Concerns {
+    fn concerns(self, key: &ServiceKey) -> bool;
+}
+
+impl Concerns for Listable {
+    fn concerns(self, key: &ServiceKey) -> bool {
+        match self {
+            Listable::LoadBalancers => key.is_inbound(),
+            Listable::NatGateways => !key.is_inbound(),
+            _ => true,
+        }
+    }
+}

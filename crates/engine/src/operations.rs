@@ -1,0 +1,273 @@
+//! Operations: who needs one, who gets a slot, and what the end of a plan changes.
+//!
+//! A plan is made at the moment its slot is granted, from what is wanted and known then, so a
+//! queue of waiting services never holds anything stale.
+
+use alloc::string::String;
+
+use sluice_model::effect::{Cause, Listable};
+use sluice_model::plan::{Intent, PlanReport, Subject};
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
+use sluice_model::{Action, EffectId, Failure, FailureClass, Plan, Step};
+
+use crate::addresses::ServiceIndex;
+use crate::dispatch::Turn;
+use crate::engine::{Engine, Errand};
+use crate::explain::Moment;
+use crate::plan::NoPlan;
+use crate::resources::Knowledge;
+use crate::service::{Compared, Operation, Service};
+use crate::state::{State, Trigger};
+
+impl Engine {
+    /// Whether it has something for an operation to do now.
+    pub(crate) fn needs_operation(&self, service: ServiceIndex) -> Option<Intent> {
+        let record = self.record(service)?;
+        if record.operation.is_some() || record.hold.is_some() || !self.may_act() {
+            return None;
+        }
+        if !self.foundation.is_ready() {
+            return None;
+        }
+        match record.state {
+            State::NotStarted | State::Created | State::UpdateInProgress => match record.compared.as_ref()? {
+                Compared::Unclear => Some(Intent::Inspect),
+                Compared::Different if !self.has_finalizer(record) => None,
+                Compared::Different if record.state == State::NotStarted => Some(Intent::Provision),
+                Compared::Different => Some(Intent::Update),
+                Compared::InSync | Compared::Invalid(..) => None,
+            },
+            State::DeletionPending if record.actual.is_unclear() => Some(Intent::Inspect),
+            State::DeletionPending if self.is_drained(record) => Some(Intent::Deprovision),
+            State::DeletionInProgress if record.actual.is_unclear() => Some(Intent::Inspect),
+            State::DeletionInProgress if !self.is_torn_down(service) => Some(Intent::Deprovision),
+            _ => None,
+        }
+    }
+
+    /// The gate: no address in Azure may refer to it, its absence is confirmed, and nothing holds it.
+    pub(crate) fn is_drained(&self, record: &Service) -> bool {
+        let drained = self.addresses.mapped(record.index) == 0 || self.seeded.has(Bug::DeleteWithoutDrain);
+        drained
+            && record.vanished.is_none()
+            && !self.is_braked(record.index)
+            && !self.is_torn_down(record.index)
+    }
+
+    pub(crate) fn has_finalizer(&self, record: &Service) -> bool {
+        match &record.object {
+            Some(object) => object.finalizer || self.seeded.has(Bug::SkipFinalizer),
+            None => !record.key.is_inbound(),
+        }
+    }
+
+    pub(crate) fn queue(&mut self, service: ServiceIndex) {
+        if self.needs_operation(service).is_some() {
+            if let Some(namespace) = self.record(service).map(Service::namespace) {
+                self.dispatch.enqueue(&namespace, service);
+            }
+        } else {
+            self.dispatch.dequeue(service);
+        }
+    }
+
+    /// Starts and resumes plans while slots are free.
+    pub(crate) fn hand_out_slots(&mut self) {
+        while let Some(turn) = self.dispatch.next() {
+            match turn {
+                Turn::Resume(plan) => {
+                    self.emit(Action::ResumePlan(plan), Cause::SlotGranted);
+                }
+                Turn::Start(service) => self.start(service),
+            }
+        }
+    }
+
+    pub(crate) fn start(&mut self, service: ServiceIndex) {
+        let Some(intent) = self.needs_operation(service) else { return };
+        let Some(record) = self.record(service) else { return };
+        let planner = self.planner(record);
+        let steps = match intent {
+            Intent::Inspect => Ok(planner.look()),
+            Intent::Deprovision => planner.down(),
+            Intent::Provision | Intent::Update => match self.target(record) {
+                Ok(target) => planner.up(&target),
+                Err((_, text)) => Err(NoPlan::Conflict(text)),
+            },
+        };
+        let Ok(steps) = steps else {
+            self.recompare(service);
+            return;
+        };
+        if steps.is_empty() {
+            self.recompare(service);
+            return;
+        }
+        let cause = self.cause_of(record, intent);
+        match intent {
+            Intent::Provision => self.fire(service, Trigger::CreationStarted),
+            Intent::Update => self.fire(service, Trigger::UpdateStarted),
+            // Only now: until a slot is free, a service that is wanted again goes back as if nothing had been.
+            Intent::Deprovision if record.state == State::DeletionPending => {
+                self.fire(service, Trigger::Drained)
+            }
+            Intent::Deprovision | Intent::Inspect => {}
+        }
+        let Some(record) = self.record(service) else { return };
+        let plan = Plan { subject: Subject::Service(record.key.clone()), intent, steps };
+        let id = self.send(Action::RunPlan(plan.clone()), cause, Errand::Plan(service));
+        self.counters.plans_started = self.counters.plans_started.saturating_add(1);
+        self.dispatch.occupy(id);
+        let now = self.now;
+        if let Some(record) = self.record_mut(service) {
+            record.teardown_begun |= intent == Intent::Deprovision;
+            record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
+            record.operation = Some(Operation { id, plan });
+        }
+    }
+
+    pub(crate) fn cause_of(&self, record: &Service, intent: Intent) -> Cause {
+        match intent {
+            Intent::Inspect if record.actual.was_written() => Cause::OutcomeUnknown,
+            Intent::Deprovision if record.attempts.total > 0 => Cause::RetryDue,
+            Intent::Deprovision if record.discovered => Cause::Orphaned,
+            Intent::Deprovision => Cause::LastAddressLeft,
+            _ if record.attempts.total > 0 => Cause::RetryDue,
+            _ if record.key.is_inbound() => Cause::ServiceApplied,
+            _ if record.requested => Cause::Requested,
+            _ => Cause::PodsCame,
+        }
+    }
+
+    pub(crate) fn plan_finished(&mut self, service: ServiceIndex, id: EffectId, report: PlanReport) {
+        self.dispatch.release(id);
+        let (now, settle) = (self.now, self.config.settle);
+        let drop_trigger = self.seeded.has(Bug::DropTrigger);
+        let forget_spec = self.seeded.has(Bug::ForgetNewSpec);
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(operation) = record.operation.take() else { return };
+        record.actual.absorb(now, settle, &record.key, &operation.plan, &report);
+        record.compared = None;
+        match report.failure {
+            None => {
+                record.hold = None;
+                if operation.intent() != Intent::Inspect {
+                    // A look that succeeds mends nothing, so it does not end a row of failures.
+                    record.attempts = Default::default();
+                    record.told = None;
+                }
+                record.timeline.push(now, Moment::Finished { id });
+                if forget_spec && record.state == State::CreationInProgress {
+                    record.compared = Some(Compared::InSync);
+                }
+                self.counters.plans_succeeded = self.counters.plans_succeeded.saturating_add(1);
+                self.fire(service, Trigger::OperationSucceeded);
+                if drop_trigger && operation.intent() != Intent::Inspect {
+                    return;
+                }
+            }
+            Some(failure) => self.plan_failed(service, &operation, report.done.len(), &failure),
+        }
+        self.touch(service);
+    }
+
+    pub(crate) fn plan_failed(
+        &mut self,
+        service: ServiceIndex,
+        operation: &Operation,
+        at: usize,
+        failure: &Failure,
+    ) {
+        let (now, seeded) = (self.now, self.seeded);
+        self.counters.plans_failed = self.counters.plans_failed.saturating_add(1);
+        let step = operation.plan.steps.get(at);
+        let retry = self.config.retry.clone();
+        let mut jitter = self.jitter.clone();
+        let Some(record) = self.record_mut(service) else { return };
+        let hold = record.attempts.hold(now, &retry, &mut jitter, failure, seeded);
+        let code = failure.code.clone();
+        record
+            .timeline
+            .push(now, Moment::Failed { id: operation.id, step: step.map_or("", Step::word), code });
+        match (failure.class, step) {
+            (FailureClass::InUse, Some(Step::DeletePublicIp(id))) => {
+                // Look who uses it; if that is not ours, it stays.
+                let id = id.clone();
+                let key = record.key.clone();
+                record.actual.public_ip_mut(&key, &id).knowledge = Knowledge::Unknown;
+            }
+            (FailureClass::Refused, Some(step)) if !step.is_read() => record.actual.look_again(),
+            _ => {}
+        }
+        let creating = record.state == State::CreationInProgress;
+        let parked = hold.parked.then_some(hold.reason);
+        if let Some(reason) = parked {
+            record.timeline.push(now, Moment::Parked(reason));
+        }
+        let text = hold.text.clone();
+        // An unwanted service has no attempt to wait for: what is known is torn down. Only a look is repeated.
+        let unwanted = record.state == State::DeletionPending && operation.intent() != Intent::Inspect;
+        record.hold = if unwanted { None } else { Some(hold) };
+        if unwanted {
+            record.attempts = Default::default();
+        }
+        if let (FailureClass::StillMapped, Some(hold)) = (failure.class, &mut record.hold) {
+            hold.reason = Reason::Draining;
+        }
+        self.jitter = jitter;
+        if creating {
+            self.counters.creations_failed = self.counters.creations_failed.saturating_add(1);
+        }
+        match failure.class {
+            FailureClass::StillMapped if self.state_is(service, State::DeletionInProgress) => {
+                self.fire(service, Trigger::StillMapped);
+                self.survey.read_again(Listable::Locations, now);
+            }
+            FailureClass::Unknown => self.fire(service, Trigger::OutcomeUnknown),
+            _ => self.fire(service, Trigger::OperationFailed),
+        }
+        if matches!(failure.class, FailureClass::NotFound)
+            && matches!(
+                step,
+                Some(Step::Register(_) | Step::Clear(_) | Step::Unregister(_) | Step::ReadRegistration(_))
+            )
+        {
+            self.survey.look_soon(Listable::Foundation, now);
+        }
+        if let Some(reason) = parked.filter(|_| !unwanted) {
+            self.counters.parks = self.counters.parks.saturating_add(1);
+            self.tell(service, reason, text);
+        }
+    }
+
+    pub(crate) fn state_is(&self, service: ServiceIndex, state: State) -> bool {
+        self.record(service).is_some_and(|record| record.state == state)
+    }
+
+    /// Tells people once per reason.
+    pub(crate) fn tell(&mut self, service: ServiceIndex, reason: Reason, text: String) {
+        let Some(record) = self.record_mut(service) else { return };
+        if record.told.as_ref().is_some_and(|(told, _)| *told == reason) {
+            return;
+        }
+        record.told = Some((reason, text.clone()));
+        let about = self.about(service);
+        self.notify(about, true, reason, text);
+    }
+
+    pub(crate) fn retry_due(&mut self, service: ServiceIndex) {
+        let now = self.now;
+        let Some(record) = self.record_mut(service) else { return };
+        if record.hold.as_ref().is_some_and(|hold| hold.until <= now) {
+            let hold = record.hold.take();
+            if hold.is_some_and(|hold| hold.reason == Reason::Conflict) {
+                record.actual.look_again();
+            }
+            record.compared = None;
+            if record.operation.is_none() {
+                self.fire(service, Trigger::RetryDue);
+            }
+        }
+    }
+}

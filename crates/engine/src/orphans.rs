@@ -1,0 +1,162 @@
+//! Orphans, strangers and the brake: what is there and nobody wants.
+//!
+//! What is ours and unwanted in two complete sightings gets a record and goes through the same ordered
+//! teardown as everything else. Too many at once are held until the operator agrees.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use sluice_model::ServiceKey;
+use sluice_model::effect::About;
+use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
+
+use crate::addresses::{Mode, ServiceIndex};
+use crate::engine::Engine;
+use crate::resources::Knowledge;
+use crate::service::Vanished;
+
+/// Below this many teardowns nobody asks.
+const BRAKE_MIN: usize = 5;
+
+impl Engine {
+    /// Identities that have addresses and no record. All addresses of our gateway are ours, so what nobody wants
+    /// goes: of an egress at once, since its pods are known exactly; of a load balancer when two listings
+    /// show it, unless an orphan's own teardown is on its way. Says whether any was seen for the first time.
+    pub(crate) fn note_strangers(&mut self) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut news = false;
+        for service in self.addresses.strangers() {
+            let identity = Arc::clone(self.addresses.identity(service));
+            let key = ServiceKey::from_identity(&identity);
+            let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
+            let orphan =
+                stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
+            let outbound = key.as_ref().is_some_and(|key| !key.is_inbound());
+            if outbound {
+                self.addresses.set_mode(service, Mode::Draining);
+            } else if self.survey.strangers.contains(&identity) && !orphan {
+                match key {
+                    // Nothing else of it is left, so a record sees it through.
+                    Some(key) if stray.is_none() => {
+                        self.open(&key);
+                    }
+                    _ => self.addresses.set_mode(service, Mode::Draining),
+                }
+            } else {
+                news |= !orphan;
+                seen.insert(identity);
+            }
+        }
+        self.survey.strangers = seen;
+        news
+    }
+
+    /// Strays that are ours and were seen twice get a record, and with it their teardown.
+    pub(crate) fn adopt_confirmed_strays(&mut self) {
+        let by_name = self.seeded.has(Bug::DeleteWithoutTagCheck);
+        let at_once = self.seeded.has(Bug::OrphanAtFirstSight);
+        let scope = self.config.scope.clone();
+        let orphans: Vec<ServiceKey> = self
+            .survey
+            .strays
+            .iter()
+            .filter(|(_, stray)| stray.seen_twice || at_once)
+            .filter(|(key, stray)| stray.found.is_ours(&scope, key, by_name))
+            .filter(|(key, _)| !matches!(key, ServiceKey::Outbound(name) if name.is_default()))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in orphans {
+            let service = self.open(&key);
+            self.counters.orphans_found = self.counters.orphans_found.saturating_add(1);
+            let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains(uid));
+            let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
+            if let Some(record) = self.record_mut(service) {
+                record.vanished = (!skip).then(Vanished::default);
+                if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
+                    // Somebody may have made what it is registered for since we listed; then it is not ours.
+                    record.actual.carrier.knowledge = Knowledge::Unknown;
+                }
+            }
+            self.note_discovered(service);
+            self.touch(service);
+        }
+        let unclaimed: Vec<Arc<str>> = self
+            .survey
+            .strays
+            .iter()
+            .filter(|(key, stray)| {
+                stray.found.registration.is_some() && !stray.found.is_ours(&scope, key, false)
+            })
+            .map(|(key, _)| key.identity())
+            .collect();
+        for name in unclaimed {
+            if self.survey.unclaimed.insert(name.clone()) {
+                let text = format!(
+                    "{name} is registered with the gateway, unwanted, and not provably ours; left alone"
+                );
+                self.notify(About::Cluster, true, Reason::Conflict, text);
+            }
+        }
+        self.look_at_the_brake();
+    }
+
+    /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
+    pub(crate) fn note_discovered(&mut self, service: ServiceIndex) {
+        let wanted = self.is_wanted(service);
+        let Some(record) = self.record_mut(service) else { return };
+        let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
+        if !wanted && !own_deletion && !record.actual.is_nothing() {
+            record.discovered = true;
+            self.survey.discovered.insert(service);
+        }
+    }
+
+    /// Whether its teardown is held because too many are due at once.
+    pub(crate) fn is_braked(&self, service: ServiceIndex) -> bool {
+        self.record(service).is_some_and(|record| record.discovered && !record.teardown_begun)
+            && self.brake_is_on()
+    }
+
+    /// Once on, the brake stays on until the operator allows it or nothing is left that it holds.
+    pub(crate) fn brake_is_on(&self) -> bool {
+        self.survey.braked && !self.config.allow_mass_deletion
+    }
+
+    pub(crate) fn look_at_the_brake(&mut self) {
+        let total = self.by_key.len() + self.survey.strays.len();
+        let limit = BRAKE_MIN.max(total / 10);
+        let held = self.survey.discovered.len();
+        if held == 0 {
+            self.survey.braked = false;
+        }
+        if held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
+            return;
+        }
+        self.survey.braked = true;
+        if !self.config.allow_mass_deletion {
+            let text = format!(
+                "{held} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one"
+            );
+            self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
+        }
+    }
+
+    pub(crate) fn touch_discovered(&mut self) {
+        self.touched.extend(self.survey.discovered.iter().copied());
+    }
+
+    /// Address listings can open the gate of a deletion.
+    pub(crate) fn touch_deletions(&mut self) {
+        let waiting: Vec<ServiceIndex> = self
+            .services
+            .iter()
+            .flatten()
+            .filter(|record| record.unwanted_since.is_some())
+            .map(|record| record.index)
+            .collect();
+        self.touched.extend(waiting);
+    }
+}
