@@ -18,7 +18,7 @@ use hashbrown::{HashMap, HashSet};
 use sluice_model::effect::{About, Cause, Listable, Notice};
 use sluice_model::kube::Kind;
 use sluice_model::reason::Reason;
-use sluice_model::seeded::Seeded;
+use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, Effect, EffectId, EgressName, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
 
 use crate::addresses::{Addresses, ServiceIndex};
@@ -201,23 +201,19 @@ impl Engine {
 
     fn take_in(&mut self, event: Event) {
         match event {
-            Event::ServiceApplied(object) => {
-                self.saw(Kind::Service, object.version);
+            Event::ServiceApplied(object) if self.is_news(Kind::Service, object.version) => {
                 self.service_applied(object);
             }
             Event::ServiceDeleted { uid, .. } => self.service_deleted(uid),
-            Event::SliceApplied(slice) => {
-                self.saw(Kind::Slice, slice.version);
+            Event::SliceApplied(slice) if self.is_news(Kind::Slice, slice.version) => {
                 self.addresses.apply_slice(&slice);
             }
             Event::SliceDeleted(name) => self.addresses.remove_slice(&name),
-            Event::NodeApplied(node) => {
-                self.saw(Kind::Node, node.version);
+            Event::NodeApplied(node) if self.is_news(Kind::Node, node.version) => {
                 self.node_applied(&node);
             }
             Event::NodeDeleted(name) => self.node_deleted(&name),
-            Event::PodApplied(pod) => {
-                self.saw(Kind::Pod, pod.version);
+            Event::PodApplied(pod) if self.is_news(Kind::Pod, pod.version) => {
                 self.pod_applied(&pod);
             }
             Event::PodDeleted { uid } => self.pod_deleted(uid),
@@ -244,13 +240,26 @@ impl Engine {
                 }
                 _ => {}
             },
+            Event::ServiceApplied(_)
+            | Event::SliceApplied(_)
+            | Event::NodeApplied(_)
+            | Event::PodApplied(_) => {}
             Event::Tick => {}
         }
     }
 
-    fn saw(&mut self, kind: Kind, version: u64) {
-        let newest = &mut self.newest[kind as usize];
-        *newest = (*newest).max(version);
+    /// Whether an object of a watch is at least as new as the newest of its kind. Watches bring one kind in the
+    /// order of its versions, so anything older comes from a watch that began at a list which was refused.
+    fn is_news(&mut self, kind: Kind, version: u64) -> bool {
+        let newest = self.newest.get(kind as usize).copied().unwrap_or(0);
+        if version < newest && version != 0 && !self.seeded.has(Bug::TrustStaleList) {
+            self.refuse(format!("{kind:?} at version {version}"), format!("version {newest} has been seen"));
+            return false;
+        }
+        if let Some(newest) = self.newest.get_mut(kind as usize) {
+            *newest = (*newest).max(version);
+        }
+        true
     }
 
     fn leadership_gained(&mut self) {

@@ -46,11 +46,6 @@ impl Engine {
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
         if let Some(before) = &record.object {
-            if object.version < before.version {
-                let (uid, version) = (object.uid, object.version);
-                self.refuse(format!("service {uid} at version {version}"), "a newer version is known".into());
-                return;
-            }
             if before.spec == object.spec
                 && before.selected == object.selected
                 && before.deleting == object.deleting

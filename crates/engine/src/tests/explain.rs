@@ -256,7 +256,7 @@ fn every_input_that_is_not_acted_on_is_remembered_with_the_reason_and_bounded() 
         story.engine.refusals().iter().map(|it| format!("{}: {}", it.what, it.why)).collect();
     expect![[r#"
         [
-            "service 00000000-0000-0000-0000-00000004f9ed at version 1: a newer version is known",
+            "Service at version 1: version 6 has been seen",
             "list of Service at version 1: a newer version has been seen",
             "pod shop/p1: \"-x\" does not start with a letter or digit",
         ]
