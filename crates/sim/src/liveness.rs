@@ -215,6 +215,15 @@ fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
     }
     let mut wanted = desired.locations.clone();
     wanted.values_mut().flat_map(BTreeMap::values_mut).for_each(|services| services.sort_unstable());
+    // A Service that is neither served nor live is left as it is; whether addresses are mapped to it is history.
+    let left_alone = left_alone(world, desired);
+    for side in [&mut actual, &mut wanted] {
+        for entries in side.values_mut() {
+            entries.values_mut().for_each(|services| services.retain(|name| !left_alone.contains(name)));
+            entries.retain(|_, services| !services.is_empty());
+        }
+        side.retain(|_, entries| !entries.is_empty());
+    }
     if actual == wanted {
         return Ok(());
     }
@@ -236,6 +245,21 @@ fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
         }
     }
     Err(Difference::of(Invariant::L1, "locations differ"))
+}
+
+/// The identities of Services whose spec is refused or unresolved and that the gateway does not serve.
+fn left_alone(world: &World, desired: &Desired) -> BTreeSet<Arc<str>> {
+    let gateway = world.scope.gateway_id();
+    desired
+        .inbound
+        .iter()
+        .filter(|(_, inbound)| !matches!(inbound, Inbound::Served { .. }))
+        .map(|(uid, _)| Arc::from(uid.to_string()))
+        .filter(|identity: &Arc<str>| {
+            let registration = world.cloud.state().registration(&gateway, identity);
+            registration.is_none_or(|registration| registration.pools.is_empty())
+        })
+        .collect()
 }
 
 /// What the Services themselves show: finalizers, deletions, IPs that are not theirs any more.

@@ -82,6 +82,12 @@ struct Fact {
 }
 
 impl Fact {
+    /// Of something that was never heard of; a whole listing without it has said that it is absent.
+    fn new(listed_before: bool) -> Fact {
+        let told = if listed_before { Told::Absent } else { Told::Nothing };
+        Fact { told, ..Fact::default() }
+    }
+
     fn before_write(&self) -> &Told {
         if self.in_flight || self.told == Told::Unsure { &self.before } else { &self.told }
     }
@@ -593,7 +599,8 @@ impl Ledger {
                     }
                 }
                 for (name, face) in there {
-                    learn(self.registrations.entry(name).or_default(), now, seq, Told::Present(face));
+                    let fact = self.registrations.entry(name).or_insert_with(|| Fact::new(listed_before));
+                    learn(fact, now, seq, Told::Present(face));
                 }
             }
             Listable::Locations => {
@@ -620,7 +627,8 @@ impl Ledger {
                     }
                 }
                 for (id, face) in there {
-                    learn(self.resources.entry(id).or_default(), now, seq, Told::Present(face));
+                    let fact = self.resources.entry(id).or_insert_with(|| Fact::new(listed_before));
+                    learn(fact, now, seq, Told::Present(face));
                 }
             }
         }

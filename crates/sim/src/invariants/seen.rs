@@ -1,7 +1,8 @@
 //! What Kubernetes has told one process, kept the slow and obvious way.
 //!
 //! Every event that is handed to an engine is written down here too, as plain maps by UID and
-//! name. Lists older than anything seen are left aside, as the specification demands. Judgements
+//! name. Lists older than anything seen of their kind are left aside, as the specification demands,
+//! and so is what a watch brings that began at such a list. Judgements
 //! about egress pods and fencing compare the engine with these maps.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,27 +35,52 @@ pub struct Seen {
 impl Seen {
     /// Writes an event down.
     pub fn apply(&mut self, now: Time, event: &Event) {
+        // A watch brings one kind in the order of its versions; what is older comes from a refused list.
+        let version = match event {
+            Event::ServiceApplied(service) => Some((Kind::Service, service.version)),
+            Event::SliceApplied(slice) => Some((Kind::Slice, slice.version)),
+            Event::NodeApplied(node) => Some((Kind::Node, node.version)),
+            Event::PodApplied(pod) => Some((Kind::Pod, pod.version)),
+            _ => None,
+        };
+        if version.is_some_and(|(kind, version)| self.newest.get(&kind).is_some_and(|it| *it > version)) {
+            return;
+        }
         let before = self.egresses();
+        let watched = match event {
+            Event::ServiceApplied(service) => Some((Kind::Service, service.version)),
+            Event::SliceApplied(slice) => Some((Kind::Slice, slice.version)),
+            Event::NodeApplied(node) => Some((Kind::Node, node.version)),
+            Event::PodApplied(pod) => Some((Kind::Pod, pod.version)),
+            _ => None,
+        };
+        if let Some((kind, version)) = watched {
+            // A watch that began at a refused list brings what is as old as that list.
+            if self.newest.get(&kind).is_some_and(|newest| *newest > version) {
+                return;
+            }
+            self.newer(kind, version);
+        }
         match event {
             Event::ServiceApplied(service) => self.service(now, service),
             Event::ServiceDeleted { uid, .. } => {
                 self.services.remove(uid);
             }
             Event::SliceApplied(slice) => {
-                self.newer(Kind::Slice, slice.version);
                 self.slices.insert(slice.name.clone(), slice.clone());
             }
             Event::SliceDeleted(name) => {
                 self.slices.remove(name);
             }
             Event::NodeApplied(node) => {
-                self.newer(Kind::Node, node.version);
                 self.nodes.insert(node.name.clone(), node.clone());
             }
             Event::NodeDeleted(name) => {
                 self.nodes.remove(name);
             }
-            Event::PodApplied(pod) => self.pod(pod),
+            Event::PodApplied(pod) => {
+                self.pods.insert(pod.uid, pod.clone());
+            }
             Event::PodDeleted { uid } => {
                 self.pods.remove(uid);
             }
@@ -139,24 +165,12 @@ impl Seen {
     }
 
     fn service(&mut self, now: Time, service: &ServiceObject) {
-        if self.services.get(&service.uid).is_some_and(|known| known.version > service.version) {
-            return;
-        }
-        self.newer(Kind::Service, service.version);
         self.known.insert(ServiceKey::Inbound(service.uid));
         if service.deleting || !service.selected {
             self.unwanted_at.insert(service.uid, now);
         }
         self.services.retain(|uid, known| known.name != service.name || *uid == service.uid);
         self.services.insert(service.uid, service.clone());
-    }
-
-    fn pod(&mut self, pod: &PodObject) {
-        if self.pods.get(&pod.uid).is_some_and(|known| known.version > pod.version) {
-            return;
-        }
-        self.newer(Kind::Pod, pod.version);
-        self.pods.insert(pod.uid, pod.clone());
     }
 
     fn newer(&mut self, kind: Kind, version: u64) {
