@@ -45,15 +45,14 @@ impl Engine {
         self.addresses.bind(OwnerKey::Uid(object.uid), Some(service));
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
-        if let Some(before) = &record.object {
-            if before.spec == object.spec
-                && before.selected == object.selected
-                && before.deleting == object.deleting
-            {
-                record.object = Some(Box::new(object));
-                self.touch(service);
-                return;
-            }
+        if let Some(before) = &record.object
+            && before.spec == object.spec
+            && before.selected == object.selected
+            && before.deleting == object.deleting
+        {
+            record.object = Some(Box::new(object));
+            self.touch(service);
+            return;
         }
         let deleting = object.deleting;
         record.object = Some(Box::new(object));

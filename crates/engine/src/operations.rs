@@ -197,6 +197,10 @@ impl Engine {
                 let key = record.key.clone();
                 record.actual.public_ip_mut(&key, &id).knowledge = Knowledge::Unknown;
             }
+            (FailureClass::InUse, Some(Step::DeleteLoadBalancer(_) | Step::DeleteNatGateway(_))) => {
+                // Somebody registered it behind our back, perhaps a leader before us: look, and clear it.
+                record.actual.registration.knowledge = Knowledge::Unknown;
+            }
             (FailureClass::Refused, Some(step)) if !step.is_read() => record.actual.look_again(),
             _ => {}
         }

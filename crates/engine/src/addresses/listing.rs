@@ -89,6 +89,23 @@ impl Addresses {
         self.sightings.len()
     }
 
+    /// How many entries one listing has shown for a service that we did not know of.
+    pub(super) fn suspected(&self, service: ServiceIndex) -> u32 {
+        if self.sightings.is_empty() {
+            return 0;
+        }
+        let identity = self.services.identity(service);
+        let shown = self.sightings.iter().filter(|((location, address), services)| {
+            let spot = self.places.find(*location).zip(self.addrs.find(*address));
+            let known = spot.is_some_and(|(place, addr)| {
+                let sets = self.possible_sets(Spot { place, addr });
+                sets.iter().any(|&set| self.sets.contains(set, service))
+            });
+            services.contains(identity) && !known
+        });
+        u32::try_from(shown.count()).unwrap_or(u32::MAX)
+    }
+
     fn written_since(&self, margin: Time) -> Recent {
         let mut recent = Recent::default();
         for written in self.lane.written.iter().rev().take_while(|written| written.at >= margin) {

@@ -304,12 +304,13 @@ impl Addresses {
     }
 
     /// How many (location, address) pairs may be mapped to a service in Azure: known, on their way, or of
-    /// unknown outcome. A deletion waits until it is zero. Costs nothing.
+    /// unknown outcome, or shown by one listing so far. A deletion waits until it is zero. Costs nothing.
     pub fn mapped(&self, service: ServiceIndex) -> u32 {
         if self.seeded.has(Bug::GateForgetsInFlight) {
             return self.programmed(service);
         }
-        self.services.get(service).map_or(0, |record| record.mapped)
+        let known = self.services.get(service).map_or(0, |record| record.mapped);
+        known.saturating_add(self.suspected(service))
     }
 
     /// How many (node, address) pairs a service wants, ready or not.

@@ -45,7 +45,7 @@ fn pods_count_as_buffered_until_their_egress_is_ready_and_their_promotion_is_cou
 
 #[test]
 fn a_pod_whose_node_has_no_address_of_its_family_is_a_failed_promotion() {
-    let mut story = told(
+    let story = told(
         "node node-a fd01::1
          pod p1 egress=blue ip=10.1.0.1 node=node-a
          #1 done
