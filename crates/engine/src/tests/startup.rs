@@ -148,24 +148,6 @@ pub(super) fn an_unattached_subnet_is_attached() {
 }
 
 #[test]
-pub(super) fn a_gateway_that_cannot_be_made_is_tried_again_and_told() {
-    check(
-        "show notices
-         show times
-         azure loses gateway
-         lead
-         #1 failed AuthorizationFailed 403
-         tick 400
-         #2 done",
-        expect![[r#"
-            t=0.4 #1 provision gateway: gateway   because start-up
-            t=0.5 warn cluster: Forbidden: the gateway cannot be made: AuthorizationFailed (forbidden): as the story says
-            t=60.5 #2 provision gateway: gateway   because start-up
-        "#]],
-    );
-}
-
-#[test]
 pub(super) fn verify_makes_no_gateway_and_says_what_is_missing() {
     check(
         "config gateway=verify

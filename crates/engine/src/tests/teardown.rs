@@ -438,3 +438,29 @@ pub(super) fn a_service_wanted_again_while_its_teardown_waits_for_a_slot_keeps_e
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_service_wanted_again_while_its_failed_teardown_waits_is_torn_down_first_and_then_made_anew() {
+    check(
+        "service web applied
+         #1 done
+         service web applied clusterip
+         #2 failed ServerBusy 503 at unregister
+         service web applied
+         state web
+         tick 5
+         state web
+         last done
+         last done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 deprovision web: unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
+            web is DeletionInProgress
+            #4 provision web: public-ip, load-balancer, register   because service applied
+            web is Created
+        "#]],
+    );
+}
