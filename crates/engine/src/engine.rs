@@ -283,9 +283,11 @@ impl Engine {
             (Errand::Sync, Outcome::Locations { failure, next_at }) => self.sync_finished(failure, next_at),
             (Errand::List(kind), Outcome::Listed { began, result }) => self.listed(kind, began, result),
             (Errand::Kube(service, write), Outcome::Kube(outcome)) => {
-                self.kube_finished(service, write, outcome)
+                self.kube_finished(service, id, write, outcome)
             }
-            (Errand::Confirm(service), Outcome::Existence(existence)) => self.existence(service, existence),
+            (Errand::Confirm(service), Outcome::Existence(existence)) => {
+                self.existence(service, id, existence)
+            }
             (errand, _) => {
                 self.refuse(format!("{id}"), "its outcome is of another kind; still waiting".into());
                 self.in_flight.insert(id, errand);

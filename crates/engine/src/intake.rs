@@ -15,7 +15,7 @@ use sluice_model::event::Relist;
 use sluice_model::kube::{Kind, NodeObject, ObjectRef, Phase, PodObject, ServiceObject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, EgressName, Family, ObjectName, ServiceKey, Uid};
+use sluice_model::{Action, EffectId, EgressName, Family, ObjectName, ServiceKey, Uid};
 
 use crate::addresses::{OwnerKey, ServiceIndex};
 use crate::engine::{Engine, Errand};
@@ -129,11 +129,11 @@ impl Engine {
         }
     }
 
-    pub(crate) fn existence(&mut self, service: ServiceIndex, existence: Existence) {
+    pub(crate) fn existence(&mut self, service: ServiceIndex, id: EffectId, existence: Existence) {
         let retry = self.config.retry.clone();
         let now = self.now;
         let Some(record) = self.record_mut(service) else { return };
-        let Some(vanished) = &mut record.vanished else { return };
+        let Some(vanished) = record.vanished.as_mut().filter(|it| it.asking == Some(id)) else { return };
         vanished.asking = None;
         match existence {
             Existence::Gone if record.object.is_some() => self.object_gone(service),

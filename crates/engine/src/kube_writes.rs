@@ -13,7 +13,7 @@ use sluice_model::effect::{About, Cause, KubeOutcome};
 use sluice_model::kube::{Condition, ConditionKind, ObjectRef, ServiceObject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, ServiceKey};
+use sluice_model::{Action, EffectId, ServiceKey};
 
 use crate::addresses::ServiceIndex;
 use crate::engine::{Engine, Errand, KubeWrite};
@@ -140,11 +140,20 @@ impl Engine {
         ]
     }
 
-    pub(crate) fn kube_finished(&mut self, service: ServiceIndex, write: KubeWrite, outcome: KubeOutcome) {
+    pub(crate) fn kube_finished(
+        &mut self,
+        service: ServiceIndex,
+        id: EffectId,
+        write: KubeWrite,
+        outcome: KubeOutcome,
+    ) {
         let now = self.now;
         let retry = self.config.retry.clone();
         let forget_status = self.seeded.has(Bug::ForgetStatus);
-        let Some(record) = self.record_mut(service) else { return };
+        // The number may have passed to another service while an answer took its time.
+        let Some(record) = self.record_mut(service).filter(|it| it.kube.in_flight == Some(id)) else {
+            return;
+        };
         record.kube.in_flight = None;
         let mut refused = None;
         let mut moved = None;

@@ -120,6 +120,9 @@ impl Engine {
         self.counters.plans_started = self.counters.plans_started.saturating_add(1);
         self.dispatch.occupy(id);
         let now = self.now;
+        if intent == Intent::Deprovision {
+            self.note_teardown(service);
+        }
         if let Some(record) = self.record_mut(service) {
             record.teardown_begun |= intent == Intent::Deprovision;
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
@@ -146,7 +149,7 @@ impl Engine {
         let drop_trigger = self.seeded.has(Bug::DropTrigger);
         let forget_spec = self.seeded.has(Bug::ForgetNewSpec);
         let Some(record) = self.record_mut(service) else { return };
-        let Some(operation) = record.operation.take() else { return };
+        let Some(operation) = record.operation.take_if(|operation| operation.id == id) else { return };
         record.actual.absorb(now, settle, &record.key, &operation.plan, &report);
         record.compared = None;
         match report.failure {

@@ -128,11 +128,16 @@ impl Engine {
     pub(crate) fn look_at_the_brake(&mut self) {
         let total = self.by_key.len() + self.survey.strays.len();
         let limit = BRAKE_MIN.max(total / 10);
-        let held = self.survey.discovered.len();
-        if held == 0 {
+        let since = self.now - self.config.drift_interval;
+        self.survey.teardowns.retain(|at| *at >= since);
+        let waiting = |service: &&ServiceIndex| self.record(**service).is_some_and(|it| !it.teardown_begun);
+        let waiting = self.survey.discovered.iter().filter(waiting).count();
+        // Those that have just gone count as well, or many would go in small groups.
+        let held = waiting + self.survey.teardowns.len();
+        if waiting == 0 {
             self.survey.braked = false;
         }
-        if held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
+        if waiting == 0 || held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
             return;
         }
         self.survey.braked = true;
@@ -141,6 +146,13 @@ impl Engine {
                 "{held} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one"
             );
             self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
+        }
+    }
+
+    /// A teardown begins; if it was found by comparison, the brake remembers it for a while.
+    pub(crate) fn note_teardown(&mut self, service: ServiceIndex) {
+        if self.record(service).is_some_and(|it| it.discovered && !it.teardown_begun) {
+            self.survey.teardowns.push(self.now);
         }
     }
 

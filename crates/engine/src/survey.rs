@@ -39,6 +39,8 @@ pub(crate) struct Survey {
     pub(crate) strangers: BTreeSet<Arc<str>>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
     pub(crate) braked: bool,
+    /// When teardowns of such services began, as far back as the brake looks.
+    pub(crate) teardowns: Vec<Time>,
 }
 
 /// One kind's listing.
