@@ -47,39 +47,39 @@ impl Summary {
 
     pub(crate) fn print(&self, json: bool, must_cover: bool) {
         if json {
-            println!("{}", self.as_json(must_cover));
+            say!("{}", self.as_json(must_cover));
             return;
         }
         let coverage = &self.coverage;
-        println!("seeds                   {}", self.seeds);
-        println!("steps                   {}", self.steps);
-        println!("virtual time            {} h", self.virtual_ms / 3_600_000);
-        println!("invariants checked      {}", coverage.judged_total());
-        println!("crash points enumerated {} in {} stories", self.crash_points, self.crash_stories);
-        println!("compared with a run without faults {}", self.compared);
-        println!("\nfaults injected");
+        say!("seeds                   {}", self.seeds);
+        say!("steps                   {}", self.steps);
+        say!("virtual time            {} h", self.virtual_ms / 3_600_000);
+        say!("invariants checked      {}", coverage.judged_total());
+        say!("crash points enumerated {} in {} stories", self.crash_points, self.crash_stories);
+        say!("compared with a run without faults {}", self.compared);
+        say!("\nfaults injected");
         for fault in FaultKind::ALL {
-            println!("  {:<4} {:>8}  {}", fault.code(), coverage.injected[fault.index()], fault.words());
+            say!("  {:<4} {:>8}  {}", fault.code(), coverage.injected[fault.index()], fault.words());
         }
-        println!("\n{}", coverage.cells_table());
-        println!("fault × invariant, how often the invariant was judged while the fault was fresh");
-        println!("{}", coverage.pairs_table());
+        say!("\n{}", coverage.cells_table());
+        say!("fault × invariant, how often the invariant was judged while the fault was fresh");
+        say!("{}", coverage.pairs_table());
         for reason in coverage.reasons() {
-            println!("not expected: {reason}");
+            say!("not expected: {reason}");
         }
         let gaps = coverage.gaps();
         if must_cover {
             for gap in &gaps {
-                println!("gap: {gap}");
+                say!("gap: {gap}");
             }
         }
         if self.failures.is_empty() && !self.crash_failed {
-            println!("{} seeds passed", self.seeds);
+            say!("{} seeds passed", self.seeds);
         } else {
-            println!("{} of {} seeds failed", self.failures.len(), self.seeds);
+            say!("{} of {} seeds failed", self.failures.len(), self.seeds);
         }
         if must_cover && !gaps.is_empty() {
-            println!("{} gaps in what was tried, without a written reason", gaps.len());
+            say!("{} gaps in what was tried, without a written reason", gaps.len());
         }
     }
 

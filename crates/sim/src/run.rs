@@ -255,6 +255,10 @@ fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
             let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(*uid));
             world.cloud.state().load_balancers.contains_key(&id)
         });
+    let before = victim.as_ref().and_then(|(name, _)| {
+        world.cluster.service(name).map(|service| service.body.spec.ports.clone())
+    });
+    let edited = victim.as_ref().map(|(name, _)| name.clone());
     let locked = victim.map(|(name, uid)| {
         let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(uid));
         let lock = Tamper::Lock { scope: id.clone(), level: LockLevel::ReadOnly };
@@ -301,6 +305,11 @@ fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
     if !is_served(world) {
         let text = "a new Service is not served within 5 min while another one is locked";
         return Err(Violation::of(Invariant::L7, text));
+    }
+    if let (Some(service), Some(ports), 0) = (edited, before, began.as_millis() % 2) {
+        // The owner thinks better of it before it could be written.
+        world.plan_action(world.now, UserAction::SetPorts { service, ports });
+        world.run_until(world.now + Duration::from_secs(5))?;
     }
     if let Some(id) = locked {
         world.cloud.tamper(world.now, Tamper::Unlock(id));
