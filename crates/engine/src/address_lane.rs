@@ -15,8 +15,6 @@ impl Engine {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
             _ if !self.may_act() => Mode::Frozen,
-            // The pods of an egress are known exactly, so whatever else is undecided, what none of them has goes.
-            State::DeletionPending | State::DeletionInProgress if !record.key.is_inbound() => Mode::Draining,
             State::DeletionPending | State::DeletionInProgress => {
                 let certain = record.vanished.is_none() && !self.is_braked(service);
                 if certain { Mode::Draining } else { Mode::Frozen }

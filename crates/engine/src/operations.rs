@@ -128,6 +128,8 @@ impl Engine {
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
             record.operation = Some(Operation { id, plan });
         }
+        // It has moved, and its conditions should say so.
+        self.touch(service);
     }
 
     pub(crate) fn cause_of(&self, record: &Service, intent: Intent) -> Cause {

@@ -23,8 +23,8 @@ const BRAKE_MIN: usize = 5;
 
 impl Engine {
     /// Identities that have addresses and no record. All addresses of our gateway are ours, so what nobody wants
-    /// goes: of an egress at once, since its pods are known exactly; of a load balancer when two listings
-    /// show it, unless an orphan's own teardown is on its way. Says whether any was seen for the first time.
+    /// goes when two listings show it, unless an orphan's own teardown is on its way. Says whether any was
+    /// seen for the first time.
     pub(crate) fn note_strangers(&mut self) -> bool {
         let mut seen = BTreeSet::new();
         let mut news = false;
@@ -34,10 +34,7 @@ impl Engine {
             let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
             let orphan =
                 stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
-            let outbound = key.as_ref().is_some_and(|key| !key.is_inbound());
-            if outbound {
-                self.addresses.set_mode(service, Mode::Draining);
-            } else if self.survey.strangers.contains(&identity) && !orphan {
+            if self.survey.strangers.contains(&identity) && !orphan {
                 match key {
                     // Nothing else of it is left, so a record sees it through.
                     Some(key) if stray.is_none() => {
@@ -93,14 +90,18 @@ impl Engine {
             .map(|(key, _)| key.identity())
             .collect();
         for name in unclaimed {
-            if self.survey.unclaimed.insert(name.clone()) {
-                let text = format!(
-                    "{name} is registered with the gateway, unwanted, and not provably ours; left alone"
-                );
-                self.notify(About::Cluster, true, Reason::Conflict, text);
-            }
+            self.tell_unclaimed(name);
         }
         self.look_at_the_brake();
+    }
+
+    /// What is registered, unwanted and not provably ours is left alone, and told once.
+    pub(crate) fn tell_unclaimed(&mut self, name: Arc<str>) {
+        if self.survey.unclaimed.insert(Arc::clone(&name)) {
+            let text =
+                format!("{name} is registered with the gateway, unwanted, and not provably ours; left alone");
+            self.notify(About::Cluster, true, Reason::Conflict, text);
+        }
     }
 
     /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.

@@ -315,7 +315,9 @@ impl Engine {
         self.want_default_outbound(foreign_default);
         // The modes are set, so only what nobody has decided about is kept as it is.
         self.addresses.listed(self.now, began, &locations, Trust::Baseline);
-        self.note_strangers();
+        if self.note_strangers() {
+            self.survey.second_look(Listable::Locations, self.now, self.config.second_look);
+        }
         self.adopt_confirmed_strays();
         self.end_initial_sync();
         self.touch_all();
@@ -352,9 +354,7 @@ impl Engine {
             match ServiceKey::from_identity(&registration.name) {
                 Some(key) if !registration.is_default || default_of_ours => keyed.push((key, registration)),
                 Some(_) => {}
-                None => {
-                    self.survey.unclaimed.insert(registration.name);
-                }
+                None => self.tell_unclaimed(registration.name),
             }
         }
         keyed

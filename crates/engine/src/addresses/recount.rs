@@ -147,12 +147,15 @@ impl Addresses {
         let ready = members.filter(|&service| self.services[service].is_ready());
         let possible = self.possible_sets(Spot { place, addr });
         let possible = possible.iter().flat_map(|&set| self.sets.members(set)).copied();
+        let ready: BTreeSet<ServiceIndex> = ready.collect();
+        let taken = ready.iter().any(|&service| self.services[service].outbound);
         let kept = possible.filter(|&service| match self.services[service].mode {
+            Mode::Frozen | Mode::Waiting if taken && self.services[service].outbound => false,
             Mode::Frozen => true,
             Mode::Waiting => self.is_wanted_by(Spot { place, addr }, service),
             Mode::Ready | Mode::Draining => false,
         });
-        ready.chain(kept).collect()
+        ready.iter().copied().chain(kept).collect()
     }
 
     fn recount_entries(&self, totals: &mut Totals) -> Result<(), String> {

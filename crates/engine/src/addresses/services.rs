@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
+use sluice_model::Uid;
+
 use super::Map;
 use super::place::Spot;
 use super::pods::PodId;
@@ -43,6 +45,8 @@ pub enum Mode {
 /// One service.
 pub(super) struct Service {
     pub(super) identity: Arc<str>,
+    /// An egress: an address leaves by one at most.
+    pub(super) outbound: bool,
     /// The lifecycle knows it.
     pub(super) open: bool,
     pub(super) mode: Mode,
@@ -127,6 +131,7 @@ impl Services {
         let identity: Arc<str> = identity.to_ascii_lowercase().into();
         let service = self.slab.insert(Service {
             identity: Arc::clone(&identity),
+            outbound: Uid::parse(&identity).is_err(),
             open: false,
             mode: Mode::Draining,
             kept: BTreeSet::new(),

@@ -117,7 +117,9 @@ impl Addresses {
             return wanted;
         }
         let mut members: Vec<ServiceIndex> = self.effective_members(&wanted).into();
-        members.extend(kept);
+        // An address leaves by one egress: the one whose pod has it now, not the one that nobody decided about.
+        let taken = members.iter().any(|&service| self.services[service].outbound);
+        members.extend(kept.filter(|&service| !(taken && self.services[service].outbound)));
         members.sort_unstable();
         members.dedup();
         Effective::Members(members)

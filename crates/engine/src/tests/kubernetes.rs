@@ -454,3 +454,35 @@ pub(super) fn a_refusal_that_follows_a_conflict_is_told_too() {
         "#]],
     );
 }
+#[test]
+pub(super) fn conditions_follow_a_service_through_its_life() {
+    check(
+        "show status
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         service web applied port=81->8081
+         #3 done
+         service web applied deleting port=81->8081
+         #4 done
+         #5 done
+         #6 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
+            #3 update web: load-balancer   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
+            #4 remove node-a   because addresses changed
+            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
+            (write status of web: nothing)
+            #6 remove finalizer from web   because operation ended
+        "#]],
+    );
+}

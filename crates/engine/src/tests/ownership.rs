@@ -378,3 +378,54 @@ pub(super) fn a_registration_that_points_elsewhere_is_a_conflict() {
         "#]],
     );
 }
+#[test]
+pub(super) fn what_is_registered_under_a_name_that_cannot_be_ours_is_shown_as_unclaimed() {
+    check(
+        "show notices
+         azure registers not_an_identity!
+         lead
+         tick 4000",
+        expect![[r#"
+            warn cluster: Conflict: not_an_identity! is registered with the gateway, unwanted, and not provably ours; left alone
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn held_egresses_keep_their_addresses() {
+    check(
+        "node node-a 192.168.0.1
+         azure has egress=e1
+         azure has egress=e2
+         azure has egress=e3
+         azure has egress=e4
+         azure has egress=e5
+         azure has egress=e6
+         azure has address 10.1.0.1 at 192.168.0.1 for egress=e1
+         lead
+         tick 3600
+         explain e1",
+        expect![[r#"
+            e1 is DeletionPending, not wanted, live, 20.1.2.1, addresses: 0 wanted, 1 programmed, 1 mapped
+              waits for consent to a mass deletion
+              waits for 1 addresses
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn an_orphaned_egress_keeps_its_addresses_until_it_was_seen_twice() {
+    check(
+        "node node-a 192.168.0.1
+         azure has egress=blue
+         azure has address 10.1.0.1 at 192.168.0.1 for egress=blue
+         lead
+         state blue
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         state blue",
+        expect![[r#"
+            blue is forgotten
+            blue is Created
+        "#]],
+    );
+}

@@ -383,3 +383,20 @@ pub(super) fn verify_claims_no_gateway_and_says_how_to() {
         "#]],
     );
 }
+#[test]
+pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute_since_everything_stands_on_it() {
+    check(
+        "show notices
+         show times
+         azure loses gateway
+         lead
+         #1 failed AuthorizationFailed 403
+         tick 400
+         #2 done",
+        expect![[r#"
+            t=0.4 #1 provision gateway: gateway   because start-up
+            t=0.5 warn cluster: Forbidden: the gateway cannot be made: AuthorizationFailed (forbidden): as the story says
+            t=60.5 #2 provision gateway: gateway   because start-up
+        "#]],
+    );
+}

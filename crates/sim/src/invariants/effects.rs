@@ -42,7 +42,7 @@ pub(super) fn judge(
             for update in updates {
                 for entry in &update.addresses {
                     tally.judged(Invariant::S8);
-                    s8_owner_keeps_its_address(book, entry.address, &entry.services)?;
+                    s8_owner_keeps_its_address(book, (update.location, entry.address), &entry.services)?;
                 }
             }
         }
@@ -142,10 +142,11 @@ pub(super) fn s7_planned(book: &Book, deed: &Deed) -> Result<(), Violation> {
 ///
 /// Judged on what is about to be sent: the egress named with an address must be the one whose pod
 /// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
-/// name is not judged here (the egress may not be ready); that is L1.
+/// name is not judged here (the egress may not be ready); that is L1. Excused: an egress that Azure has
+/// told to have the address already, while no pod owns it (an orphan that is not decided about stays).
 fn s8_owner_keeps_its_address(
     book: &Book,
-    address: core::net::IpAddr,
+    (location, address): (core::net::IpAddr, core::net::IpAddr),
     services: &[std::sync::Arc<str>],
 ) -> Result<(), Violation> {
     let named: Vec<EgressName> = services
@@ -159,7 +160,9 @@ fn s8_owner_keeps_its_address(
         return Ok(());
     }
     let owner = book.seen.egress_of_address(address, book.egress_namespaces.as_deref());
-    if named.len() > 1 || named.first() != owner.as_ref() {
+    let told = |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
+    let stays = owner.is_none() && named.iter().all(told);
+    if named.len() > 1 || named.first() != owner.as_ref() && !stays {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");
         return Err(Violation::of(Invariant::S8, text));
