@@ -367,6 +367,19 @@ fn quiet(world: &mut World, plan: &Plan) -> Result<(), Violation> {
         return Err(Violation::of(Invariant::L6, text));
     }
     compare(world).and_then(|()| nothing_waits(world)).and_then(|()| foreigners_untouched(world))?;
+    restart(world, sweep)
+}
+
+/// **L6**, after a restart: what is already right is taken over without a write.
+fn restart(world: &mut World, sweep: Duration) -> Result<(), Violation> {
+    let writes = world.azure_writes;
+    world.replace_all();
+    world.run_until(world.now + sweep + Duration::from_secs(120))?;
+    if world.azure_writes != writes {
+        let text = format!("{} writes after a restart although nothing has changed", world.azure_writes - writes);
+        return Err(Violation::of(Invariant::L6, text));
+    }
+    compare(world).and_then(|()| nothing_waits(world))?;
     Ok(())
 }
 

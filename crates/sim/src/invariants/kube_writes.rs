@@ -29,7 +29,7 @@ pub(super) fn judge(
         }
         KubeWrite::WriteStatus { ingress: Some(ip), .. } => {
             tally.judged(Invariant::S14);
-            s14_registered(scope, book, &key, *ip)
+            s14_registered(scope, book, now, &key, *ip)
         }
         _ => Ok(()),
     }
@@ -53,6 +53,7 @@ fn s4_proven_gone(scope: &Scope, book: &Book, key: &ServiceKey) -> Result<(), Vi
 fn s14_registered(
     scope: &Scope,
     book: &Book,
+    now: Time,
     key: &ServiceKey,
     ip: core::net::IpAddr,
 ) -> Result<(), Violation> {
@@ -60,7 +61,7 @@ fn s14_registered(
     if book.seen.service_of(*uid).is_some_and(|service| service.ingress.contains(&ip)) {
         return Ok(());
     }
-    let registered = book.ledger.is_registered(&key.identity());
+    let registered = book.ledger.is_registered(now, &key.identity());
     let addresses = book.ledger.addresses_of(&scope.public_ip_id(key, Family::V4));
     if !registered || !addresses.contains(&ip) {
         let text = format!("{ip} is published for {key}: registered {registered}, its address {addresses:?}");

@@ -78,6 +78,8 @@ struct Fact {
     doubted_at: Option<Time>,
     /// What the last read showed, believed or not.
     shown: Option<Face>,
+    /// When a read first said that it is gone although nobody took it away.
+    lost_at: Option<Time>,
     in_flight: bool,
 }
 
@@ -249,11 +251,14 @@ impl Ledger {
         self.registrations.get(name).map_or(unlisted, Fact::before_write)
     }
 
-    /// Whether the leader has any reason to believe that a service is registered and refers to something.
-    pub fn is_registered(&self, name: &str) -> bool {
+    /// Whether the leader has any reason to believe that a service is registered and refers to something. One
+    /// read that says otherwise is not yet a reason to the contrary; that takes a second look.
+    pub fn is_registered(&self, now: Time, name: &str) -> bool {
         let Some(fact) = self.registrations.get(name) else { return false };
         let is = |told: &Told| matches!(told, Told::Present(face) if !face.cleared);
-        is(fact.before_write()) || fact.shown.as_ref().is_some_and(|face| !face.cleared)
+        is(fact.before_write())
+            || fact.shown.as_ref().is_some_and(|face| !face.cleared)
+            || fact.lost_at.is_some_and(|lost| now.since(lost) < 2 * SECOND_LOOK)
     }
 
     /// The addresses that the leader has been told a public IP has.
@@ -679,6 +684,9 @@ fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
     let lags = fact.confirmed && shows_other && now.since(fact.settled_at) < LAG_TRUST;
     if lags || (shows_more && is_first_sighting(&mut fact.doubted_at, now)) {
         return;
+    }
+    if matches!(fact.told, Told::Present(_)) && told == Told::Absent {
+        fact.lost_at = Some(now);
     }
     fact.told = told;
     fact.confirmed = fact.confirmed && !shows_other;

@@ -277,6 +277,14 @@ impl World {
         Ok(())
     }
 
+    /// Every process is asked to end, and another takes its place.
+    pub fn replace_all(&mut self) {
+        for slot in 0..self.processes.len() {
+            self.stop(slot);
+        }
+        self.arm_all();
+    }
+
     /// Whether the processes make a default outbound service.
     pub fn default_outbound(&self) -> sluice_engine::DefaultOutbound {
         self.settings.first().map_or(sluice_engine::DefaultOutbound::Leave, |settings| {
