@@ -12,6 +12,7 @@ use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
 use sluice_model::{Action, EffectId, Plan, Step, Time};
 
+use crate::addresses::{ServiceIndex, Trust};
 use crate::config::{Config, GatewayMode};
 use crate::engine::{Engine, Errand};
 use crate::hold::{Attempts, Hold};
@@ -81,6 +82,9 @@ impl Engine {
             self.counters.drift_found = self.counters.drift_found.saturating_add(1);
         }
         self.foundation.standing = standing;
+        if was_ready && gateway.is_none() {
+            self.gateway_is_gone();
+        }
         match &self.foundation.standing {
             Standing::Unusable(why) if self.foundation.told.as_ref() != Some(why) => {
                 let why = why.clone();
@@ -90,6 +94,21 @@ impl Engine {
             Standing::Ready => self.foundation_became_ready(was_ready),
             _ => {}
         }
+    }
+
+    /// With the gateway went everything that was in it.
+    fn gateway_is_gone(&mut self) {
+        let (now, settle) = (self.now, self.config.settle);
+        let all: Vec<ServiceIndex> = self.services.iter().flatten().map(|record| record.index).collect();
+        for service in all {
+            if let Some(record) = self.record_mut(service)
+                && !record.actual.registration.is_fresh(now, settle)
+            {
+                record.actual.registration.believe(None);
+            }
+            self.recompare(service);
+        }
+        self.addresses.listed(now, now, &[], Trust::Reread);
     }
 
     fn foundation_became_ready(&mut self, was_ready: bool) {

@@ -236,12 +236,18 @@ impl Engine {
             FailureClass::Unknown => self.fire(service, Trigger::OutcomeUnknown),
             _ => self.fire(service, Trigger::OperationFailed),
         }
-        if matches!(failure.class, FailureClass::NotFound)
-            && matches!(
-                step,
-                Some(Step::Register(_) | Step::Clear(_) | Step::Unregister(_) | Step::ReadRegistration(_))
+        // Perhaps it is the gateway that is missing.
+        let needs_gateway = matches!(
+            step,
+            Some(
+                Step::Register(_)
+                    | Step::Clear(_)
+                    | Step::Unregister(_)
+                    | Step::ReadRegistration(_)
+                    | Step::PutNatGateway { .. }
             )
-        {
+        );
+        if needs_gateway && matches!(failure.class, FailureClass::NotFound | FailureClass::Refused) {
             self.survey.look_soon(Listable::Foundation, now);
         }
         if let Some(reason) = parked.filter(|_| !unwanted) {

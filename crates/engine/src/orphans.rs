@@ -17,6 +17,7 @@ use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::Engine;
 use crate::resources::Knowledge;
 use crate::service::Vanished;
+use crate::survey::Stray;
 
 /// Below this many teardowns nobody asks.
 const BRAKE_MIN: usize = 5;
@@ -133,8 +134,12 @@ impl Engine {
         self.survey.teardowns.retain(|at| *at >= since);
         let waiting = |service: &&ServiceIndex| self.record(**service).is_some_and(|it| !it.teardown_begun);
         let waiting = self.survey.discovered.iter().filter(waiting).count();
-        // Those that have just gone count as well, or many would go in small groups.
-        let held = waiting + self.survey.teardowns.len();
+        let scope = &self.config.scope;
+        let is_ours = |(key, stray): &(&ServiceKey, &Stray)| stray.found.is_ours(scope, key, false);
+        let is_default = |key: &ServiceKey| matches!(key, ServiceKey::Outbound(name) if name.is_default());
+        let coming = self.survey.strays.iter().filter(is_ours).filter(|(key, _)| !is_default(key)).count();
+        // Those that have just gone and those seen once count as well, or many would go in small groups.
+        let held = waiting + self.survey.teardowns.len() + coming;
         if waiting == 0 {
             self.survey.braked = false;
         }

@@ -480,8 +480,8 @@ pub(super) fn a_deletion_that_is_refused_is_looked_at_parked_and_never_given_up(
             t=5.9 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
             t=6.0 warn web: Refused: InvalidRequest (refused): as the story says
             t=6.1 web is DeletionInProgress, not wanted, live, parked: Refused, 2 failures
-            t=6.1   waits for its next attempt at t=667.9: Refused
-            t=667.9 #5 inspect web: read-public-ip, read-load-balancer   because outcome unknown
+            t=6.1   waits for its next attempt at t=516.2: Refused
+            t=516.2 #5 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=906.3 #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
             t=906.4 #7 remove finalizer from web   because operation ended
             t=906.6 web is forgotten

@@ -384,7 +384,8 @@ pub(super) fn verify_claims_no_gateway_and_says_how_to() {
     );
 }
 #[test]
-pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute_since_everything_stands_on_it() {
+pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute_since_everything_stands_on_it()
+ {
     check(
         "show notices
          show times
