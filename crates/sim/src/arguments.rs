@@ -102,9 +102,8 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (word.clone(), None),
         };
-        let mut value = || {
-            inline.take().or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value"))
-        };
+        let mut value =
+            || inline.take().or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value"));
         match name.as_str() {
             "--help" | "-h" => modes.push(("--help", Task::Help)),
             "--seeds" => count = Some(number(&name, &value()?)?),

@@ -19,7 +19,7 @@ pub struct Failed {
     /// The crash; `None` when the story fails without one.
     pub crash: Option<CrashPoint>,
     /// The run.
-    pub report: Report,
+    pub report: Box<Report>,
 }
 
 impl core::fmt::Display for Failed {
@@ -28,7 +28,11 @@ impl core::fmt::Display for Failed {
             Some((at, violation)) => (*at, violation.to_string()),
             None => (self.report.ended, "nothing".into()),
         };
-        write!(f, "story {:?} failed at t={at}: {what}. Replay: cargo run -p sluice-sim -- --story {:?}", self.story, self.story)?;
+        write!(
+            f,
+            "story {:?} failed at t={at}: {what}. Replay: cargo run -p sluice-sim -- --story {:?}",
+            self.story, self.story
+        )?;
         match self.crash {
             Some(crash) => {
                 let side = if crash.after { "after" } else { "before" };
@@ -77,7 +81,7 @@ fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Opti
         all.steps += report.steps;
         all.coverage.add(&report.coverage);
         if report.failure.is_some() {
-            return Err(Failed { story: story.name, crash, report });
+            return Err(Failed { story: story.name, crash, report: Box::new(report) });
         }
         all.points += u64::from(crash.is_some());
         Ok(report.external_calls)

@@ -135,7 +135,10 @@ impl FaultPlan {
         let end = u64::try_from(phase.as_millis()).unwrap_or(0);
         for (kind, most) in SCHEDULED.iter().filter(|(kind, _)| self.has(*kind)) {
             for _ in 0..rng.between(1, *most) {
-                all.push(Scheduled { at: Time::from_millis(rng.between(3_000, end.max(3_001))), kind: *kind });
+                all.push(Scheduled {
+                    at: Time::from_millis(rng.between(3_000, end.max(3_001))),
+                    kind: *kind,
+                });
             }
         }
         all.sort_by_key(|one| (one.at, one.kind));
@@ -213,7 +216,9 @@ fn fits(kind: FaultKind, request: &Request) -> bool {
                 && matches!(request.body, Body::PublicIp(_) | Body::LoadBalancer(_) | Body::NatGateway(_))
         }
         FaultKind::Z17 => match &request.body {
-            Body::Locations(updates) => updates.iter().map(|update| update.addresses.len()).sum::<usize>() > 1,
+            Body::Locations(updates) => {
+                updates.iter().map(|update| update.addresses.len()).sum::<usize>() > 1
+            }
             _ => false,
         },
         FaultKind::P1 | FaultKind::P5 => false,
@@ -244,7 +249,8 @@ fn denied(request: &Request, rng: &mut Rng) -> Fault {
         0 => refuse(401, "ExpiredAuthenticationToken", "The access token has expired.", None),
         1 => Fault::NotSent,
         _ => {
-            let text = format!("The client does not have authorization to perform action on {}.", request.target);
+            let text =
+                format!("The client does not have authorization to perform action on {}.", request.target);
             refuse(403, "AuthorizationFailed", &text, None)
         }
     }
@@ -280,13 +286,13 @@ fn fault_of(kind: FaultKind, request: &Request, rng: &mut Rng) -> Option<Fault> 
             _ => Fault::OperationFails { code: "InternalServerError".into() },
         },
         FaultKind::Z9 => Fault::ProvisioningFails,
-        FaultKind::Z10 => {
-            Fault::LaggingReads { duration: Duration::from_millis(rng.between(200, 10_000)) }
-        }
+        FaultKind::Z10 => Fault::LaggingReads { duration: Duration::from_millis(rng.between(200, 10_000)) },
         FaultKind::Z11 if rng.chance(400) => Fault::FailPage,
         FaultKind::Z11 => Fault::ShortPage { items: usize::try_from(rng.below(4)).unwrap_or(0) },
         FaultKind::Z12 => match &request.body {
-            Body::PublicIp(_) => refuse(400, "PublicIPCountLimitReached", "Cannot create more public IPs.", None),
+            Body::PublicIp(_) => {
+                refuse(400, "PublicIPCountLimitReached", "Cannot create more public IPs.", None)
+            }
             _ => refuse(409, "QuotaExceeded", "The quota of the subscription is used up.", None),
         },
         FaultKind::Z17 => refuse(413, "RequestEntityTooLarge", "The request is too large.", None),

@@ -175,7 +175,10 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
         if !scope.owns(tags) || key.is_some_and(|key| wanted(&key)) {
             return Ok(());
         }
-        Err(Difference::of(Invariant::L5, format!("{} {} is ours and nobody wants it", kind.word(), id.name())))
+        Err(Difference::of(
+            Invariant::L5,
+            format!("{} {} is ours and nobody wants it", kind.word(), id.name()),
+        ))
     };
     for lb in state.load_balancers.values() {
         left(Listable::LoadBalancers, &lb.meta.id, &lb.meta.tags)?;
@@ -194,7 +197,10 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
             .filter_map(|pool| pool.parent("loadBalancers"))
             .any(|lb| state.load_balancers.get(&lb).is_some_and(|lb| !scope.owns(&lb.meta.tags)));
         if !foreign && !key.is_some_and(|key| wanted(&key)) {
-            let text = format!("{} is registered and nobody wants it (pools {:?})", registration.name, registration.pools);
+            let text = format!(
+                "{} is registered and nobody wants it (pools {:?})",
+                registration.name, registration.pools
+            );
             return Err(Difference::of(Invariant::L2, text));
         }
     }
@@ -275,7 +281,10 @@ fn services(world: &World, desired: &Desired) -> Result<(), Difference> {
         let own = own.and_then(|ip| ip.address).filter(|_| wanted);
         for ip in &service.body.ingress {
             if is_issued(*ip) && Some(*ip) != own {
-                return Err(Difference::of(Invariant::L1, format!("{name} shows {ip}, which is not its own")));
+                return Err(Difference::of(
+                    Invariant::L1,
+                    format!("{name} shows {ip}, which is not its own"),
+                ));
             }
         }
     }

@@ -111,9 +111,11 @@ impl Portrait {
                 .filter(|registration| !by_history.contains(&*registration.name))
                 .filter(|registration| {
                     // What others have registered is theirs.
-                    !registration.pools.iter().filter_map(|pool| pool.parent("loadBalancers")).any(|lb| {
-                        state.load_balancers.get(&lb).is_some_and(|lb| !ours(&lb.meta.tags))
-                    })
+                    !registration
+                        .pools
+                        .iter()
+                        .filter_map(|pool| pool.parent("loadBalancers"))
+                        .any(|lb| state.load_balancers.get(&lb).is_some_and(|lb| !ours(&lb.meta.tags)))
                 })
                 .map(|registration| called(&registration.name))
                 .collect(),
@@ -146,9 +148,7 @@ pub fn cost_of(action: &UserAction) -> u64 {
     match action {
         UserAction::CreateService { .. } | UserAction::SetType { .. } => 4,
         UserAction::DeleteService { .. } | UserAction::StripFinalizer { .. } => 5,
-        UserAction::SetPorts { .. }
-        | UserAction::SetIdleTimeout { .. }
-        | UserAction::SetOddity { .. } => 4,
+        UserAction::SetPorts { .. } | UserAction::SetIdleTimeout { .. } | UserAction::SetOddity { .. } => 4,
         UserAction::DropNamespace { .. } => 40,
         // A node with or without IPv6 changes every egress, and moves every address on it.
         UserAction::PutNode { .. } | UserAction::DeleteNode { .. } => 16,

@@ -152,7 +152,11 @@ pub(crate) fn bugs_as_json(rows: &[Catch]) -> String {
         .iter()
         .map(|row| {
             let by = row.by.as_ref().map_or_else(|| "null".into(), |(by, _)| quoted(by));
-            format!("{{\"bug\":{},\"caught_by\":{by},\"at\":{}}}", quoted(&format!("{:?}", row.bug)), quoted(&row.at))
+            format!(
+                "{{\"bug\":{},\"caught_by\":{by},\"at\":{}}}",
+                quoted(&format!("{:?}", row.bug)),
+                quoted(&row.at)
+            )
         })
         .collect();
     format!("[{}]", rows.join(","))

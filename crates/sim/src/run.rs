@@ -97,9 +97,16 @@ pub struct Plan {
     pub aftermath: Duration,
     /// Compare the end with that of a run of the same actions without faults.
     pub compare: bool,
-    /// Actions beside the script.
-    pub scene: Vec<(Time, UserAction)>,
-    /// Faults at given moments beside those of the plan.
+    /// What happens beside the script and the plan of faults.
+    pub scene: Scene,
+}
+
+/// Actions and faults at given moments.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// What users do.
+    pub actions: Vec<(Time, UserAction)>,
+    /// What goes wrong.
     pub cues: Vec<(Time, FaultKind)>,
 }
 
@@ -133,8 +140,8 @@ impl Plan {
             synchronous_posts: dice.chance(200),
         };
         let script = Script::Dice { actions: dice.between(20, 55), within };
-        let (scene, cues) = if dice.chance(50) { crowd_vanishes() } else { (Vec::new(), Vec::new()) };
-        Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene, cues }
+        let scene = if dice.chance(50) { crowd_vanishes() } else { Scene::default() };
+        Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene }
     }
 
     /// The same with only these faults.
@@ -142,7 +149,7 @@ impl Plan {
         self.setup.plan = FaultPlan::only(faults);
         self.setup.kube_faults = only_kube_faults(faults);
         if !faults.contains(&FaultKind::P2) {
-            self.cues.clear();
+            self.scene.cues.clear();
         }
         self
     }
@@ -160,13 +167,19 @@ impl Plan {
             crash,
             synchronous_posts: false,
         };
-        Plan { setup, script: Script::story(story), aftermath: Duration::from_secs(30), compare: false, scene: Vec::new(), cues: Vec::new() }
+        Plan {
+            setup,
+            script: Script::story(story),
+            aftermath: Duration::from_secs(30),
+            compare: false,
+            scene: Scene::default(),
+        }
     }
 }
 
 /// A scene for the brake: a crowd of Services is served, the process is replaced, and in that very
 /// moment their namespace vanishes, so that the next process finds them all and nobody wants them.
-fn crowd_vanishes() -> (Vec<(Time, UserAction)>, Vec<(Time, FaultKind)>) {
+fn crowd_vanishes() -> Scene {
     let mut scene = Vec::new();
     for number in 0..9u64 {
         let service = ObjectName::new("crowd", format!("web-{number}"));
@@ -174,7 +187,7 @@ fn crowd_vanishes() -> (Vec<(Time, UserAction)>, Vec<(Time, FaultKind)>) {
         scene.push((Time::from_millis(400 + number), UserAction::CreateService { service, record }));
     }
     scene.push((Time::from_millis(28_200), UserAction::DropNamespace { namespace: "crowd".into() }));
-    (scene, vec![(Time::from_millis(28_000), FaultKind::P2)])
+    Scene { actions: scene, cues: vec![(Time::from_millis(28_000), FaultKind::P2)] }
 }
 
 /// Runs a plan.
@@ -215,10 +228,10 @@ fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
             }
         }
     }
-    for (at, action) in &plan.scene {
+    for (at, action) in &plan.scene.actions {
         world.plan_action(*at, action.clone());
     }
-    for (at, kind) in &plan.cues {
+    for (at, kind) in &plan.scene.cues {
         world.plan_fault(*at, *kind);
     }
     let mut moments = Rng::new(plan.setup.seed).fork("moments");
@@ -255,9 +268,9 @@ fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
             let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(*uid));
             world.cloud.state().load_balancers.contains_key(&id)
         });
-    let before = victim.as_ref().and_then(|(name, _)| {
-        world.cluster.service(name).map(|service| service.body.spec.ports.clone())
-    });
+    let before = victim
+        .as_ref()
+        .and_then(|(name, _)| world.cluster.service(name).map(|service| service.body.spec.ports.clone()));
     let edited = victim.as_ref().map(|(name, _)| name.clone());
     let locked = victim.map(|(name, uid)| {
         let id = scope.carrier_id(&sluice_model::ServiceKey::Inbound(uid));
@@ -376,7 +389,8 @@ fn restart(world: &mut World, sweep: Duration) -> Result<(), Violation> {
     world.replace_all();
     world.run_until(world.now + sweep + Duration::from_secs(120))?;
     if world.azure_writes != writes {
-        let text = format!("{} writes after a restart although nothing has changed", world.azure_writes - writes);
+        let text =
+            format!("{} writes after a restart although nothing has changed", world.azure_writes - writes);
         return Err(Violation::of(Invariant::L6, text));
     }
     compare(world).and_then(|()| nothing_waits(world))?;
@@ -402,8 +416,7 @@ fn same_as_without_faults(world: &mut World, plan: &Plan) -> Result<bool, Violat
         script: Script::Given(given),
         aftermath: Duration::ZERO,
         compare: false,
-        scene: Vec::new(),
-        cues: Vec::new(),
+        scene: Scene::default(),
     };
     let mut other = World::new(calm.setup.clone());
     fault_phase(&mut other, &calm)?;
@@ -441,13 +454,12 @@ fn l8(world: &World, clean: &World) -> Result<(), Violation> {
         );
         return Err(Violation::of(Invariant::L8, text));
     }
-    let actions = clean.actions_done.iter().map(|(_, action, _)| crate::portrait::cost_of(action)).sum::<u64>();
+    let actions =
+        clean.actions_done.iter().map(|(_, action, _)| crate::portrait::cost_of(action)).sum::<u64>();
     let bound = 3 * (actions + crate::portrait::FOUNDATION_COST);
     if clean.azure_writes > bound {
-        let text = format!(
-            "{} writes without any fault; the actions cost at most {bound}",
-            clean.azure_writes
-        );
+        let text =
+            format!("{} writes without any fault; the actions cost at most {bound}", clean.azure_writes);
         return Err(Violation::of(Invariant::L8, text));
     }
     Ok(())

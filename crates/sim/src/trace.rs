@@ -65,8 +65,7 @@ impl Trace {
         for effect in effects {
             let right = self.effect(effect);
             let width = LEFT_WIDTH + 11;
-            let line =
-                format!("{head:<width$} → {right:<RIGHT_WIDTH$} because {}", effect.cause.words());
+            let line = format!("{head:<width$} → {right:<RIGHT_WIDTH$} because {}", effect.cause.words());
             let _ = writeln!(self.text, "{}", line.trim_end());
             head.clear();
         }
@@ -279,11 +278,9 @@ impl Trace {
 
 fn service_words(service: &ServiceObject) -> String {
     let mut text = format!("{} applied v{}", service.name, service.version);
-    for (word, on) in [
-        ("not ours", !service.selected),
-        ("deleting", service.deleting),
-        ("finalizer", service.finalizer),
-    ] {
+    for (word, on) in
+        [("not ours", !service.selected), ("deleting", service.deleting), ("finalizer", service.finalizer)]
+    {
         if on {
             let _ = write!(text, ", {word}");
         }
@@ -307,7 +304,12 @@ fn slice_words(slice: &Slice) -> String {
 
 fn pod_words(pod: &PodObject) -> String {
     let mut text = format!("{}~{}", pod.name, short_uid(&pod.uid.to_string()));
-    let _ = write!(text, " egress {} on {}", pod.egress.as_deref().unwrap_or("none"), pod.node.as_deref().unwrap_or("?"));
+    let _ = write!(
+        text,
+        " egress {} on {}",
+        pod.egress.as_deref().unwrap_or("none"),
+        pod.node.as_deref().unwrap_or("?")
+    );
     for ip in &pod.ips {
         let _ = write!(text, " {ip}");
     }

@@ -69,7 +69,12 @@ impl Tokens {
     /// In millionths, so that shares of small rates stay exact.
     fn new(size: BucketSize, share_permille: u32) -> Tokens {
         let burst = i64::from(size.burst) * i64::from(share_permille) * 1_000;
-        Tokens { level: burst, burst, per_ms: i64::from(size.per_second) * i64::from(share_permille), at: None }
+        Tokens {
+            level: burst,
+            burst,
+            per_ms: i64::from(size.per_second) * i64::from(share_permille),
+            at: None,
+        }
     }
 
     fn take(&mut self, now: Time) -> bool {

@@ -1,9 +1,9 @@
 //! Judges what an engine asks for, at the moment it asks: S7, S8, S13.
 
+use sluice_engine::ServiceView;
 use sluice_model::effect::Action;
 use sluice_model::plan::{Intent, Subject};
 use sluice_model::{Effect, EgressName, ServiceKey};
-use sluice_engine::ServiceView;
 
 use super::deeds::Deed;
 use super::{Book, Tally};
@@ -61,14 +61,10 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
     match key {
         ServiceKey::Inbound(uid) => {
             let wanted = cluster.services().any(|service| {
-                service.meta.uid == *uid
-                    && service.body.is_ours()
-                    && service.meta.deletion_seconds.is_none()
+                service.meta.uid == *uid && service.body.is_ours() && service.meta.deletion_seconds.is_none()
             });
-            let said_so = book
-                .seen
-                .service_of(*uid)
-                .is_some_and(|service| service.deleting || !service.selected);
+            let said_so =
+                book.seen.service_of(*uid).is_some_and(|service| service.deleting || !service.selected);
             if wanted && !said_so {
                 let text = format!("the teardown of {key} is begun, which exists and is wanted");
                 return Err(Violation::of(Invariant::S7, text));
@@ -160,7 +156,8 @@ fn s8_owner_keeps_its_address(
         return Ok(());
     }
     let owner = book.seen.egress_of_address(address, book.egress_namespaces.as_deref());
-    let told = |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
+    let told =
+        |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
     let stays = owner.is_none() && named.iter().all(told);
     if named.len() > 1 || named.first() != owner.as_ref() && !stays {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());

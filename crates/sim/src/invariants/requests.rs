@@ -116,7 +116,9 @@ pub(super) fn s9_lease_and_listing(
     fence: Option<Time>,
 ) -> Result<(), Violation> {
     match fence {
-        None => return Err(Violation::of(Invariant::S9, "a request is begun without ever having had the lease")),
+        None => {
+            return Err(Violation::of(Invariant::S9, "a request is begun without ever having had the lease"));
+        }
         Some(fence) if now > fence => {
             let late = now.since(fence);
             let text = format!("a request is begun {} ms after the renewal deadline", late.as_millis());
@@ -187,7 +189,8 @@ pub(super) fn s10_well_formed(request: &Request) -> Result<(), Violation> {
         Body::LoadBalancer(body) => {
             let fronts: BTreeSet<_> =
                 body.rules.iter().map(|rule| (rule.protocol, rule.frontend_port)).collect();
-            let backs: BTreeSet<_> = body.rules.iter().map(|rule| (rule.protocol, rule.backend_port)).collect();
+            let backs: BTreeSet<_> =
+                body.rules.iter().map(|rule| (rule.protocol, rule.backend_port)).collect();
             if fronts.len() != body.rules.len() || backs.len() != body.rules.len() {
                 return bad("two rules share a protocol and port".into());
             }

@@ -142,7 +142,9 @@ impl Seen {
             .values()
             .filter(|pod| pod.phase != Phase::Finished && !pod.host_network)
             .filter(|pod| namespaces.is_none_or(|allowed| allowed.contains(&pod.name.namespace)))
-            .filter(|pod| pod.egress.as_deref().and_then(|l| EgressName::parse(l).ok()).as_ref() == Some(egress))
+            .filter(|pod| {
+                pod.egress.as_deref().and_then(|l| EgressName::parse(l).ok()).as_ref() == Some(egress)
+            })
             .count()
     }
 

@@ -97,7 +97,7 @@ mod tests {
     fn a_standby_takes_over_only_when_the_lease_has_stood_still_for_its_whole_time() {
         let mut lease = Lease::default();
         let (mut a, mut b) = (Elector::default(), Elector::default());
-        let at = |seconds| Time::from_millis(seconds * 1_000);
+        let at = |seconds: u64| Time::from_millis(seconds * 1_000);
         let mut look = |elector: &mut Elector, me, seconds| {
             elector.look(me, at(seconds), &mut lease, true, Duration::ZERO)
         };
@@ -114,7 +114,7 @@ mod tests {
     fn a_leader_without_an_api_server_gives_up_at_its_renewal_deadline() {
         let mut lease = Lease::default();
         let mut a = Elector::default();
-        let at = |seconds| Time::from_millis(seconds * 1_000);
+        let at = |seconds: u64| Time::from_millis(seconds * 1_000);
         assert_eq!(a.look(1, at(0), &mut lease, true, Duration::ZERO), Look::Gained);
         assert_eq!(a.look(1, at(10), &mut lease, false, Duration::ZERO), Look::Missed);
         assert_eq!(a.look(1, at(11), &mut lease, false, Duration::ZERO), Look::Lost);

@@ -14,22 +14,22 @@
 mod azure;
 mod clock;
 mod disturb;
+mod drive;
 mod kube;
 mod lease;
 mod process;
+mod setup;
 mod wire;
 
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
 use sluice_model::azure::ArmId;
-use sluice_model::effect::Action;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
-use sluice_model::{Event, Outcome, Time};
-use sluice_updater::Output;
+use sluice_model::{Event, Time};
 
 use crate::cluster::stories::{UserAction, apply, random_action};
 use crate::cluster::{Cluster, KubeFault, KubeFaults};
@@ -42,60 +42,15 @@ use crate::trace::Trace;
 
 pub use clock::Clock;
 pub use process::Settings;
+pub use setup::{CrashPoint, Setup, scope};
 
+use drive::Fate;
 use lease::Lease;
 use process::Process;
 use wire::{Incoming, OnTheWire, ToKube};
 
 /// The recount is slow, so it is taken every so many steps and at the end.
 const RECOUNT_EVERY: u64 = 64;
-/// So many wake-ups in one millisecond are a deadline that never passes.
-const WAKES_AT_ONCE_MAX: u32 = 2_000;
-
-/// How a world is made.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Decides everything.
-    pub seed: u64,
-    /// One process, or a leader and a standby.
-    pub processes: usize,
-    /// The numbers that the processes run with.
-    pub settings: Settings,
-    /// What goes wrong.
-    pub plan: FaultPlan,
-    /// What goes wrong with Kubernetes.
-    pub kube_faults: KubeFaults,
-    /// A deliberate bug.
-    pub seeded: Seeded,
-    /// Whether lines are written.
-    pub traced: bool,
-    /// Where to crash on purpose.
-    pub crash: Option<CrashPoint>,
-    /// Azure answers the two POSTs at once.
-    pub synchronous_posts: bool,
-}
-
-/// One enumerated crash: at the n-th external call, before or after it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CrashPoint {
-    /// Counted from zero.
-    pub call: u64,
-    /// The request leaves, and the answer is never heard.
-    pub after: bool,
-}
-
-/// The scope of every run.
-pub fn scope() -> Scope {
-    Scope {
-        subscription: "00000000-0000-0000-0000-000000000000".into(),
-        resource_group: "rg".into(),
-        network_resource_group: "rg-network".into(),
-        virtual_network: "vnet".into(),
-        subnet: "nodes".into(),
-        gateway: "servicegateway".into(),
-        cluster_id: "cluster-under-test".into(),
-    }
-}
 
 /// One thing that will happen.
 #[derive(Clone, Debug)]
@@ -260,7 +215,11 @@ impl World {
             self.plan_at(at, Happening::Dice);
             // Often in quick succession, sometimes with a pause.
             let mean = end / actions.max(1);
-            let wait = if self.users.chance(500) { self.users.between(0, 300) } else { self.users.between(0, mean * 3) };
+            let wait = if self.users.chance(500) {
+                self.users.between(0, 300)
+            } else {
+                self.users.between(0, mean * 3)
+            };
             at = at + Duration::from_millis(wait);
         }
     }
@@ -287,9 +246,9 @@ impl World {
 
     /// Whether the processes make a default outbound service.
     pub fn default_outbound(&self) -> sluice_engine::DefaultOutbound {
-        self.settings.first().map_or(sluice_engine::DefaultOutbound::Leave, |settings| {
-            settings.engine.default_outbound
-        })
+        self.settings
+            .first()
+            .map_or(sluice_engine::DefaultOutbound::Leave, |settings| settings.engine.default_outbound)
     }
 
     /// Plans a fault that begins at a moment.
@@ -324,7 +283,9 @@ impl World {
         let faults: Vec<(Time, u64)> = self
             .queue
             .iter()
-            .filter(|(_, what)| matches!(what, Happening::Fault(_) | Happening::FaultEnds(_) | Happening::Dice))
+            .filter(|(_, what)| {
+                matches!(what, Happening::Fault(_) | Happening::FaultEnds(_) | Happening::Dice)
+            })
             .map(|(key, _)| *key)
             .collect();
         for key in faults {
@@ -393,7 +354,7 @@ impl World {
         if !quiet {
             let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
             self.judge.step(self.cloud.state(), &self.cluster, &mut tally)?;
-            if self.steps % RECOUNT_EVERY == 0 {
+            if self.steps.is_multiple_of(RECOUNT_EVERY) {
                 self.recount()?;
             }
         }
@@ -438,167 +399,6 @@ impl World {
         });
         self.actions_done.push((self.now, action, changed));
         self.count_kube_faults();
-    }
-
-    /// Wakes a process whose time has come.
-    fn wake(&mut self, slot: usize, life: u64) -> Result<(), Violation> {
-        let now = self.now;
-        let Some(process) = self.alive(slot, life) else { return Ok(()) };
-        if process.armed.is_none_or(|armed| armed > now) {
-            return Ok(());
-        }
-        process.armed = None;
-        if process.frozen_until.is_some() {
-            return Ok(());
-        }
-        self.wakes_at_once += 1;
-        if self.wakes_at_once > WAKES_AT_ONCE_MAX {
-            let Some(process) = &self.processes[slot] else { return Ok(()) };
-            let text = format!(
-                "a deadline never passes: at {} the engine wants to wake at {:?}, the updaters at {:?}, the watch at {:?}",
-                process.clock.local(now),
-                process.engine.next_deadline(),
-                process.updaters.next_deadline(),
-                process.informer.next_event_at(now, &self.cluster, &self.kube_faults)
-            );
-            return Err(Violation::internal(text));
-        }
-        self.drive(slot, VecDeque::new())
-    }
-
-    fn alive(&mut self, slot: usize, life: u64) -> Option<&mut Process> {
-        self.processes[slot].as_mut().filter(|process| process.life == life)
-    }
-
-    fn reach(&mut self, slot: usize, life: u64, incoming: Incoming) -> Result<(), Violation> {
-        let Some(process) = self.alive(slot, life) else { return Ok(()) };
-        if process.frozen_until.is_some() {
-            process.missed.push_back(incoming);
-            return Ok(());
-        }
-        self.take_in(slot, incoming)
-    }
-
-    /// One answer reaches a process that is awake.
-    fn take_in(&mut self, slot: usize, incoming: Incoming) -> Result<(), Violation> {
-        let Some(process) = &mut self.processes[slot] else { return Ok(()) };
-        let local = process.clock.local(self.now);
-        match incoming {
-            Incoming::Reply { call, reply } => {
-                self.trace.replied(self.now, letter(slot), &format!("c{}", call.0), &reply);
-                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
-                self.judge.answered(slot, local, call.0, &reply, &mut tally)?;
-                process.updaters.replied(local, call, reply);
-                self.drive(slot, VecDeque::new())
-            }
-            Incoming::Written { effect, write, outcome } => {
-                self.judge.kube_answered(slot, &write, &outcome);
-                process.kube_in_flight = process.kube_in_flight.saturating_sub(1);
-                let event = Event::EffectFinished { id: effect, outcome: Outcome::Kube(outcome) };
-                self.drive(slot, Process::first(event))
-            }
-            Incoming::Looked { effect, existence } => {
-                process.kube_in_flight = process.kube_in_flight.saturating_sub(1);
-                let event = Event::EffectFinished { id: effect, outcome: Outcome::Existence(existence) };
-                self.drive(slot, Process::first(event))
-            }
-        }
-    }
-
-    /// Lets a process work until it has nothing more to do at this moment, or dies.
-    fn drive(&mut self, slot: usize, events: VecDeque<Event>) -> Result<(), Violation> {
-        let Some(mut process) = self.processes[slot].take() else { return Ok(()) };
-        match self.work(slot, &mut process, events)? {
-            Fate::Lives => {
-                let linger = !self.settings[slot].engine.linger.is_zero();
-                let views = process.engine.services();
-                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
-                self.judge.views(slot, &views, linger, &mut tally)?;
-                self.processes[slot] = Some(process);
-                self.end_if_idle(slot);
-            }
-            Fate::Dies => self.bury(slot, process),
-        }
-        Ok(())
-    }
-
-    fn work(
-        &mut self,
-        slot: usize,
-        process: &mut Process,
-        mut events: VecDeque<Event>,
-    ) -> Result<Fate, Violation> {
-        let local = process.clock.local(self.now);
-        process.updaters.tick(local);
-        if events.is_empty() && process.engine.next_deadline().is_some_and(|at| at <= local) {
-            events.push_back(Event::Tick);
-        }
-        loop {
-            while let Some(event) = process.informer.poll(self.now, &self.cluster, &mut self.kube_faults) {
-                events.push_back(event);
-            }
-            self.count_kube_faults();
-            while let Some(event) = events.pop_front() {
-                let effects = process.engine.handle(local, event.clone());
-                self.trace.fact(self.now, letter(slot), &event, &effects);
-                let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
-                self.judge.handled(slot, local, &event, &effects, &self.cluster, &mut tally)?;
-                for effect in effects {
-                    match &effect.action {
-                        Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
-                            process.updaters.start(local, &effect);
-                        }
-                        Action::Relist(kind) => process.informer.relist(self.now, *kind),
-                        Action::Notify(_) => {}
-                        Action::AddFinalizer(_)
-                        | Action::RemoveFinalizer(_)
-                        | Action::WriteStatus { .. }
-                        | Action::ConfirmGone(_) => {
-                            if self.kube_call(slot, process, &effect)? == Fate::Dies {
-                                return Ok(Fate::Dies);
-                            }
-                        }
-                    }
-                }
-            }
-            let mut idle = true;
-            while let Some(output) = process.updaters.next_output() {
-                match output {
-                    Output::Report(event) => {
-                        events.push_back(event);
-                        idle = false;
-                    }
-                    Output::Send { call, request, .. } => {
-                        if self.send(slot, process, call, request)? == Fate::Dies {
-                            return Ok(Fate::Dies);
-                        }
-                    }
-                }
-            }
-            if idle {
-                return Ok(Fate::Lives);
-            }
-        }
-    }
-
-    /// Whether the process dies at this external call, and whether the call is made first.
-    fn crash_here(&mut self, listing: bool) -> Option<bool> {
-        let number = self.external_calls;
-        self.external_calls += 1;
-        if let Some(crash) = self.crash.filter(|crash| crash.call == number) {
-            self.crash = None;
-            self.coverage.injected(self.now, FaultKind::P1);
-            return Some(crash.after);
-        }
-        if listing {
-            self.coverage.injected(self.now, FaultKind::P5);
-            return Some(true);
-        }
-        if self.plan.strikes(FaultKind::P1, &mut self.chance) {
-            self.coverage.injected(self.now, FaultKind::P1);
-            return Some(self.chance.chance(500));
-        }
-        None
     }
 
     /// Plans the next wake-up of everybody.
@@ -655,13 +455,6 @@ impl World {
     fn network_delay(&mut self) -> Duration {
         Duration::from_millis(self.net.between(3, 45) * self.slowness)
     }
-}
-
-/// What becomes of a process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
-    Lives,
-    Dies,
 }
 
 /// What a process is called in traces.

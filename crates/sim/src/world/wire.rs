@@ -1,9 +1,9 @@
 //! What is under way between a process and the two worlds.
 
+use sluice_model::EffectId;
 use sluice_model::call::{Reply, Request};
 use sluice_model::effect::{Existence, KubeOutcome};
 use sluice_model::kube::ObjectRef;
-use sluice_model::EffectId;
 use sluice_updater::CallId;
 
 use crate::cluster::KubeWrite;

@@ -17,22 +17,27 @@
 //! specification has it for drift; that something is gone counts at once. Where there is doubt the
 //! ledger errs on the leader's side.
 
+mod belief;
+mod reading;
+
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use core::time::Duration;
 
 use sluice_model::Time;
-use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, ServiceRequest, Tags};
-use sluice_model::call::{Answer, Body, Bucket, Method, OperationState, Page, Payload, Reply, Request};
+use sluice_model::azure::{ArmId, LocationUpdate, Provisioning};
+use sluice_model::call::{Bucket, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::Listable;
 use sluice_model::failure::{Failure, FailureClass};
 
-/// How long a read may contradict a confirmed write and still be taken for a lagging one.
-const LAG_TRUST: Duration = Duration::from_secs(30);
+pub use belief::{Face, Told};
+use belief::{Fact, Mapping, SECOND_LOOK, begin, begin_mapping, learn, learn_mapping};
+use reading::{
+    face_of_payload, identities_in, is_last, kind_of_collection, kind_of_resource, locations_of, lower,
+    provisioning_of, runs_on, services_of, tagged, tags_of_body, told_of_service_request,
+};
 
-/// How long after the first sighting of a difference the second one counts.
-const SECOND_LOOK: Duration = Duration::from_secs(40);
 /// An answer that takes longer is given up.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// The operation behind a PUT or DELETE that takes longer is given up.
@@ -40,81 +45,11 @@ const OPERATION_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// The operation behind one of the gateway's POSTs that takes longer is given up.
 const POST_LIMIT: Duration = Duration::from_secs(3 * 60);
 
-/// What was told about one thing.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Told {
-    /// Nothing yet.
-    #[default]
-    Nothing,
-    /// It is not there.
-    Absent,
-    /// It is there.
-    Present(Face),
-    /// A write was begun and nobody knows how it ended.
-    Unsure,
-}
-
-/// The part of a resource or registration that judgements need.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Face {
-    /// Its tags; empty for registrations.
-    pub tags: Tags,
-    /// The address of a public IP.
-    pub address: Option<IpAddr>,
-    /// A registration that refers to nothing any more.
-    pub cleared: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Fact {
-    told: Told,
-    before: Told,
-    touched_seq: u64,
-    /// The last write that was begun; the end of an older one, long given up, tells nothing.
-    write_seq: u64,
-    settled_at: Time,
-    confirmed: bool,
-    /// When a read first showed more than is believed.
-    doubted_at: Option<Time>,
-    /// What the last read showed, believed or not.
-    shown: Option<Face>,
-    /// When a read first said that it is gone although nobody took it away.
-    lost_at: Option<Time>,
-    in_flight: bool,
-}
-
-impl Fact {
-    /// Of something that was never heard of; a whole listing without it has said that it is absent.
-    fn new(listed_before: bool) -> Fact {
-        let told = if listed_before { Told::Absent } else { Told::Nothing };
-        Fact { told, ..Fact::default() }
-    }
-
-    fn before_write(&self) -> &Told {
-        if self.in_flight || self.told == Told::Unsure { &self.before } else { &self.told }
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Sent {
     request: Request,
     seq: u64,
     at: Time,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Mapping {
-    /// Every service that the address may be mapped to.
-    services: BTreeSet<Arc<str>>,
-    before: BTreeSet<Arc<str>>,
-    touched_seq: u64,
-    write_seq: u64,
-    settled_at: Time,
-    /// Something has been said about it: by an answer, or by a whole listing that had it or had it not.
-    known: bool,
-    confirmed: bool,
-    doubted_at: Option<Time>,
-    in_flight: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -317,7 +252,10 @@ impl Ledger {
 
     /// How many registrations the leader has been told of.
     pub fn registrations_told(&self) -> usize {
-        self.registrations.values().filter(|fact| matches!(fact.told, Told::Present(_) | Told::Unsure)).count()
+        self.registrations
+            .values()
+            .filter(|fact| matches!(fact.told, Told::Present(_) | Told::Unsure))
+            .count()
     }
 
     /// The request behind a call that has not been answered.
@@ -380,7 +318,8 @@ impl Ledger {
             return self.write_confirmed(now, sent, None);
         }
         let is_post = matches!(request.method, Method::UpdateServices | Method::UpdateLocations);
-        if is_post && failure.class == FailureClass::NotFound && failure.message.contains("serviceGateways/") {
+        if is_post && failure.class == FailureClass::NotFound && failure.message.contains("serviceGateways/")
+        {
             // The gateway itself is not there, so nothing is registered or mapped either.
             for fact in self.registrations.values_mut().filter(|fact| fact.write_seq == sent.seq) {
                 fact.in_flight = false;
@@ -554,15 +493,15 @@ impl Ledger {
                 is_last(page)
             }
             Payload::LoadBalancers(page) => {
-                listing.resources.extend(
-                    page.items.iter().map(|lb| (lb.meta.id.clone(), tagged(&lb.meta.tags))),
-                );
+                listing
+                    .resources
+                    .extend(page.items.iter().map(|lb| (lb.meta.id.clone(), tagged(&lb.meta.tags))));
                 is_last(page)
             }
             Payload::NatGateways(page) => {
-                listing.resources.extend(
-                    page.items.iter().map(|nat| (nat.meta.id.clone(), tagged(&nat.meta.tags))),
-                );
+                listing
+                    .resources
+                    .extend(page.items.iter().map(|nat| (nat.meta.id.clone(), tagged(&nat.meta.tags))));
                 is_last(page)
             }
             Payload::Registrations(page) => {
@@ -640,190 +579,5 @@ impl Ledger {
     }
 }
 
-fn begin(fact: &mut Fact, seq: u64) {
-    if !fact.in_flight && fact.told != Told::Unsure {
-        fact.before = fact.told.clone();
-    }
-    fact.told = Told::Unsure;
-    fact.touched_seq = seq;
-    fact.write_seq = seq;
-    fact.in_flight = true;
-    fact.confirmed = false;
-    fact.doubted_at = None;
-}
-
-fn begin_mapping(mapping: &mut Mapping, seq: u64) {
-    if !mapping.in_flight {
-        mapping.before = mapping.services.clone();
-    }
-    mapping.in_flight = true;
-    mapping.touched_seq = seq;
-    mapping.write_seq = seq;
-}
-
-/// A read tells something, unless a write has been under way since it began or it looks like a lagging one.
-fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
-    if fact.in_flight || fact.touched_seq > read_seq {
-        return;
-    }
-    // Whether the read shows more than was known: something that was gone, or a reference that was cleared.
-    let shows_more = match (&fact.told, &told) {
-        (Told::Absent, Told::Present(_)) => true,
-        (Told::Present(was), Told::Present(is)) => was.cleared && !is.cleared,
-        _ => false,
-    };
-    let shows_other = match (&fact.told, &told) {
-        (Told::Present(_), Told::Absent) => true,
-        (Told::Present(was), Told::Present(is)) => was.cleared != is.cleared || was.tags != is.tags,
-        _ => shows_more,
-    };
-    fact.shown = match &told {
-        Told::Present(face) => Some(face.clone()),
-        _ => None,
-    };
-    let lags = fact.confirmed && shows_other && now.since(fact.settled_at) < LAG_TRUST;
-    if lags || (shows_more && is_first_sighting(&mut fact.doubted_at, now)) {
-        return;
-    }
-    if matches!(fact.told, Told::Present(_)) && told == Told::Absent {
-        fact.lost_at = Some(now);
-    }
-    fact.told = told;
-    fact.confirmed = fact.confirmed && !shows_other;
-    fact.doubted_at = None;
-}
-
-/// Two reads show a difference only if some time lies between them: one listing is read for several reasons.
-fn is_first_sighting(doubted_at: &mut Option<Time>, now: Time) -> bool {
-    let since = *doubted_at.get_or_insert(now);
-    now.since(since) < SECOND_LOOK
-}
-
-fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, services: BTreeSet<Arc<str>>) {
-    if mapping.in_flight || mapping.touched_seq > read_seq {
-        return;
-    }
-    let shows_more = !services.is_subset(&mapping.services);
-    let shows_other = services != mapping.services;
-    let lags = mapping.confirmed && shows_other && now.since(mapping.settled_at) < LAG_TRUST;
-    if lags || (shows_more && mapping.known && is_first_sighting(&mut mapping.doubted_at, now)) {
-        return;
-    }
-    mapping.services = services;
-    mapping.known = true;
-    mapping.confirmed = mapping.confirmed && !shows_other;
-    mapping.doubted_at = None;
-}
-
-fn services_of(request: &Request) -> &[ServiceRequest] {
-    match &request.body {
-        Body::Services(entries) => entries,
-        _ => &[],
-    }
-}
-
-fn locations_of(request: &Request) -> &[LocationUpdate] {
-    match &request.body {
-        Body::Locations(updates) => updates,
-        _ => &[],
-    }
-}
-
-fn told_of_service_request(entry: &ServiceRequest) -> Told {
-    if entry.is_delete {
-        return Told::Absent;
-    }
-    let cleared = entry.service.pools.is_empty() && entry.service.nat_gateway.is_none();
-    Told::Present(Face { cleared, ..Face::default() })
-}
-
-fn tags_of_body(body: &Body) -> Option<&Tags> {
-    match body {
-        Body::PublicIp(body) => Some(&body.tags),
-        Body::LoadBalancer(body) => Some(&body.tags),
-        Body::NatGateway(body) => Some(&body.tags),
-        Body::Gateway(body) => Some(&body.tags),
-        Body::Tags(tags) => Some(tags),
-        _ => None,
-    }
-}
-
-fn face_of_payload(payload: &Payload) -> Option<Face> {
-    match payload {
-        Payload::PublicIp(ip) => {
-            Some(Face { tags: ip.meta.tags.clone(), address: ip.address, cleared: false })
-        }
-        Payload::LoadBalancer(lb) => Some(tagged(&lb.meta.tags)),
-        Payload::NatGateway(nat) => Some(tagged(&nat.meta.tags)),
-        Payload::Gateway(gateway) => Some(tagged(&gateway.meta.tags)),
-        Payload::Subnet(_) | Payload::Container(_) => Some(Face::default()),
-        _ => None,
-    }
-}
-
-fn tagged(tags: &Tags) -> Face {
-    Face { tags: tags.clone(), ..Face::default() }
-}
-
-/// Whether a first answer only says that the work has begun.
-fn runs_on(answer: &Answer) -> bool {
-    match &answer.payload {
-        Payload::Operation(state) => *state == OperationState::Running,
-        payload => match provisioning_of(payload) {
-            Some(Provisioning::Succeeded) => false,
-            Some(_) => true,
-            None => answer.status == 202 || (answer.status == 201 && answer.operation.is_some()),
-        },
-    }
-}
-
-fn provisioning_of(payload: &Payload) -> Option<Provisioning> {
-    match payload {
-        Payload::PublicIp(ip) => Some(ip.meta.provisioning),
-        Payload::LoadBalancer(lb) => Some(lb.meta.provisioning),
-        Payload::NatGateway(nat) => Some(nat.meta.provisioning),
-        Payload::Gateway(gateway) => Some(gateway.meta.provisioning),
-        _ => None,
-    }
-}
-
-fn is_last<T>(page: &Page<T>) -> bool {
-    page.next.is_none()
-}
-
-fn lower(name: &str) -> Arc<str> {
-    name.to_ascii_lowercase().into()
-}
-
-/// The services that a listing shows something of.
-fn identities_in(listing: &Listing) -> BTreeSet<Arc<str>> {
-    let resources = listing.resources.iter().filter_map(|(id, face)| {
-        let tagged = face.tags.get(sluice_model::names::IDENTITY_TAG).map(|identity| lower(identity));
-        tagged.or_else(|| Some(lower(id.name())))
-    });
-    resources.chain(listing.registrations.iter().map(|(name, _)| Arc::clone(name))).collect()
-}
-
-fn kind_of_resource(id: &ArmId) -> Option<Listable> {
-    let is = |word: &str| id.segment(word).is_some();
-    if is("loadBalancers") {
-        Some(Listable::LoadBalancers)
-    } else if is("natGateways") {
-        Some(Listable::NatGateways)
-    } else if is("publicIPAddresses") {
-        Some(Listable::PublicIps)
-    } else {
-        None
-    }
-}
-
-fn kind_of_collection(collection: &ArmId) -> Option<Listable> {
-    Some(match collection.name().to_ascii_lowercase().as_str() {
-        "services" => Listable::Registrations,
-        "addresslocations" => Listable::Locations,
-        "loadbalancers" => Listable::LoadBalancers,
-        "natgateways" => Listable::NatGateways,
-        "publicipaddresses" => Listable::PublicIps,
-        _ => return None,
-    })
-}
+#[cfg(test)]
+mod tests;
