@@ -50,6 +50,11 @@ pub(crate) fn benchmark(output: &str) -> Result<(), String> {
     }
 }
 
+/// Callgrind counted the instructions of one changed pod in a small and in a big cluster.
+pub(crate) fn instructions(output: &str) -> Result<(), String> {
+    mentions(output, &["instructions for one changed pod", "1000000 addresses"])
+}
+
 fn mentions(output: &str, words: &[&str]) -> Result<(), String> {
     let text = output.to_lowercase();
     let missing: Vec<&str> = words.iter().copied().filter(|word| !text.contains(word)).collect();

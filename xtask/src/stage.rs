@@ -183,8 +183,27 @@ fn cargo_with(arguments: &[&str], environment: &[(&str, &str)], shown: bool) -> 
     }
 }
 
-/// Makes sure of `rustfmt` or `clippy`, with rustup's help if need be.
+/// Counts instructions; not of the toolchain, so Debian's packages have it.
+const VALGRIND: &str = "valgrind";
+
+fn ensure_valgrind() -> Result<(), String> {
+    if Command::new(VALGRIND).arg("--version").stdout(Stdio::null()).status().is_ok_and(|end| end.success()) {
+        return Ok(());
+    }
+    println!("valgrind is missing; asking apt-get for it");
+    let apt =
+        |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|end| end.success());
+    if apt(&["update", "-q"]) && apt(&["install", "-q", "-y", VALGRIND]) {
+        return Ok(());
+    }
+    Err("valgrind: install it with your system's packages; apt-get could not do it here".to_string())
+}
+
+/// Makes sure of `rustfmt` or `clippy`, with rustup's help if need be, or of valgrind.
 fn ensure_component(component: &str) -> Result<(), String> {
+    if component == VALGRIND {
+        return ensure_valgrind();
+    }
     let probe = match component {
         "rustfmt" => "fmt",
         other => other,

@@ -116,4 +116,12 @@ pub(crate) const STAGES: &[Stage] = &[
         &[],
         outputs::benchmark,
     ),
+    cargo(
+        "engine benchmark: instructions",
+        Tier::Test,
+        Some("valgrind"),
+        &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
+        &[],
+        outputs::instructions,
+    ),
 ];
