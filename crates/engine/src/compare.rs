@@ -47,6 +47,9 @@ impl Engine {
             return None;
         }
         let record = self.record(service)?;
+        if matches!(record.state, State::DeletionPending | State::DeletionInProgress) {
+            return None;
+        }
         if record.compared.is_none() {
             let compared = self.compare_anew(record);
             let trigger = match (record.state, &compared) {

@@ -4,6 +4,7 @@
 //! began is left alone. With nothing to repair, a sweep costs reads and no write.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sluice_model::azure::{LoadBalancer, PublicIp, Registration};
@@ -19,7 +20,7 @@ use crate::survey::{Found, keyed_load_balancers, keyed_nat_gateways};
 impl Engine {
     /// Compares one listing with what we know.
     pub(crate) fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
-        let trust = core::mem::take(&mut self.survey.looks[kind as usize].trust);
+        let trust = self.survey.looks[kind as usize].trusted_since.take_if(|since| began >= *since).is_some();
         match listing {
             Listing::Foundation { .. } => {}
             Listing::Locations(all) => {
@@ -30,7 +31,8 @@ impl Engine {
                     self.counters.drift_found = self.counters.drift_found.saturating_add(found);
                 }
                 let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
-                if doubts || self.note_strangers() {
+                let news = self.note_strangers();
+                if doubts || news {
                     self.survey.second_look(kind, self.now, self.config.second_look);
                 }
                 self.touch_deletions();
@@ -147,6 +149,9 @@ impl Engine {
                 look_again = true;
             }
         }
+        let since = began - settle;
+        self.survey.forgotten.retain(|_, at| *at > since);
+        found.retain(|key, _| !self.survey.forgotten.contains_key(key));
         let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
         keys.extend(self.survey.strays.keys().filter(|key| kind.concerns(key)).cloned());
         for key in keys {
@@ -196,7 +201,7 @@ impl Material for Carrier {
                     rules.sort_unstable();
                     rules
                 };
-                a.public_ip == b.public_ip && sorted(a) == sorted(b) && a.pools.len() == b.pools.len()
+                a.public_ip == b.public_ip && sorted(a) == sorted(b) && same_names(&a.pools, &b.pools)
             }
             (Carrier::NatGateway(a), Carrier::NatGateway(b)) => {
                 a.gateway == b.gateway && a.public_ips == b.public_ips && a.public_ips_v6 == b.public_ips_v6
@@ -227,4 +232,8 @@ impl Concerns for Listable {
             _ => true,
         }
     }
+}
+
+fn same_names(a: &[Arc<str>], b: &[Arc<str>]) -> bool {
+    a.len() == b.len() && a.iter().all(|name| b.iter().any(|other| other.eq_ignore_ascii_case(name)))
 }

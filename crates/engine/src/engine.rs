@@ -55,6 +55,8 @@ pub struct Engine {
     pub(crate) warned_pods: HashMap<Uid, Arc<str>, FixedState>,
     pub(crate) newest: [u64; 4],
     pub(crate) kinds_listed: [bool; 4],
+    /// The last list of a kind was too old, and the next has not come yet.
+    pub(crate) list_refused: [bool; 4],
 
     pub(crate) survey: Survey,
     pub(crate) foundation: Foundation,
@@ -137,6 +139,7 @@ impl Engine {
             warned_pods: HashMap::default(),
             newest: [0; 4],
             kinds_listed: [false; 4],
+            list_refused: [false; 4],
             in_flight: BTreeMap::new(),
             sync: None,
             sync_not_before: Time::ZERO,
@@ -208,6 +211,9 @@ impl Engine {
             Event::SliceApplied(slice) if self.is_news(Kind::Slice, slice.version) => {
                 self.addresses.apply_slice(&slice);
             }
+            // Without a version of its own, a deletion is believed only of a watch that stands on a good list.
+            Event::SliceDeleted(_) if self.list_refused[Kind::Slice as usize] => {}
+            Event::NodeDeleted(_) if self.list_refused[Kind::Node as usize] => {}
             Event::SliceDeleted(name) => self.addresses.remove_slice(&name),
             Event::NodeApplied(node) if self.is_news(Kind::Node, node.version) => {
                 self.node_applied(&node);
@@ -382,7 +388,7 @@ impl Engine {
         }
         self.dispatch.dequeue(service);
         self.by_key.remove(&record.key);
-        self.survey.forget(&record.key);
+        self.survey.forget(&record.key, self.now);
         if let (ServiceKey::Inbound(uid), Some(object)) = (&record.key, &record.object) {
             // The object lives on without us.
             self.unbind(*uid, &object.name);

@@ -47,7 +47,7 @@ enum Standing {
 
 impl Foundation {
     pub(crate) fn was_listed(&self) -> bool {
-        self.standing != Standing::Unlisted
+        self.standing != Standing::Unlisted || self.hold.is_some()
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -159,6 +159,7 @@ impl Engine {
                     self.notify(About::Cluster, true, reason, format!("the gateway cannot be made: {text}"));
                 }
                 self.foundation.hold = Some(hold);
+                self.foundation.standing = Standing::Unlisted;
                 // What failed halfway is looked at before it is tried again.
                 self.survey.look_soon(Listable::Foundation, until);
             }

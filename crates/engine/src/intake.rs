@@ -31,7 +31,8 @@ impl Engine {
             key = ServiceKey::Inbound(*before);
         }
         let known = self.by_key.get(&key).copied();
-        let ours = object.finalizer || (object.selected && !object.deleting);
+        // An IP of ours that it shows is ours to retract, even if our finalizer was taken off by force.
+        let ours = object.finalizer || object.published.is_some() || (object.selected && !object.deleting);
         if known.is_none() && !ours {
             self.bystanders.insert(object.uid);
             return;
@@ -71,17 +72,18 @@ impl Engine {
     pub(crate) fn service_deleted(&mut self, uid: Uid) {
         self.bystanders.remove(&uid);
         if let Some(&service) = self.by_key.get(&ServiceKey::Inbound(uid)) {
-            self.object_vanished(service);
+            self.object_vanished(service, true);
         }
     }
 
     /// The object is not in the lists any more. If that could cost something, the API server is asked.
-    fn object_vanished(&mut self, service: ServiceIndex) {
+    fn object_vanished(&mut self, service: ServiceIndex, seen_to_go: bool) {
         let skip = self.seeded.has(Bug::SkipConfirmGone);
         let Some(record) = self.record_mut(service) else { return };
         let Some(object) = &record.object else { return };
         let idle = record.operation.is_none() && record.actual.is_nothing();
-        if object.deleting || idle || skip {
+        let on_its_way = object.deleting && (seen_to_go || !object.finalizer);
+        if on_its_way || idle || skip {
             self.object_gone(service);
         } else if record.vanished.is_none() {
             record.vanished = Some(Vanished::default());
@@ -158,7 +160,7 @@ impl Engine {
             && before != uid
             && let Some(&other) = self.by_key.get(&ServiceKey::Inbound(before))
         {
-            self.object_vanished(other);
+            self.object_vanished(other, false);
         }
         self.addresses.bind(OwnerKey::Name(name.clone()), Some(service));
     }
@@ -270,9 +272,11 @@ impl Engine {
                 format!("list of {kind:?} at version {version}"),
                 "a newer version has been seen".into(),
             );
+            self.list_refused[kind as usize] = true;
             self.emit(Action::Relist(kind), Cause::DriftFound);
             return;
         }
+        self.list_refused[kind as usize] = false;
         self.newest[kind as usize] = self.newest[kind as usize].max(version);
         match objects {
             Relist::Services(all) => self.services_relisted(all),
@@ -320,7 +324,7 @@ impl Engine {
             .map(|record| record.index)
             .collect();
         for service in missing {
-            self.object_vanished(service);
+            self.object_vanished(service, false);
         }
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
         // What is being torn down is not served, even when it is wanted again: it ends first.
         let wanted = self.is_wanted(service) && !record.teardown_begun;
         let reference = ObjectRef { uid: object.uid, name: object.name.clone() };
-        if wanted && !object.finalizer {
+        if wanted && !object.finalizer && self.may_act() {
             let write = KubeWrite::Finalizer(true);
             self.write(service, Action::AddFinalizer(reference), Cause::ServiceApplied, write);
             return;

@@ -116,6 +116,10 @@ impl Engine {
                 }
                 None
             }
+            // An address turned up in the middle of the teardown; it drains first.
+            (State::DeletionInProgress, _) if idle && self.addresses.mapped(service) > 0 => {
+                Some(Trigger::StillMapped)
+            }
             (State::DeletionInProgress, _) if idle && self.is_torn_down(service) => {
                 if wanted && self.seeded.has(Bug::ReviveInTeardown) {
                     let record = self.record_mut(service)?;
@@ -175,6 +179,7 @@ impl Engine {
                 record.hold = None;
                 record.attempts = Default::default();
                 record.unwanted_since = Some(now);
+                record.compared = None;
                 record.told = None;
             }
             Trigger::Wanted | Trigger::GoneButWanted => {
@@ -187,6 +192,11 @@ impl Engine {
                 record.reported_at = None;
                 record.compared = None;
                 self.survey.discovered.remove(&service);
+            }
+            Trigger::FoundInSync => {
+                record.hold = None;
+                record.attempts = Default::default();
+                record.told = None;
             }
             Trigger::OperationSucceeded if from == State::CreationInProgress => {
                 let took = now.since(record.wanted_since);

@@ -126,7 +126,7 @@ impl Engine {
         if let Some(record) = self.record_mut(service) {
             record.teardown_begun |= intent == Intent::Deprovision;
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
-            record.operation = Some(Operation { id, plan });
+            record.operation = Some(Operation { id, plan, started: now });
         }
         // It has moved, and its conditions should say so.
         self.touch(service);
@@ -152,7 +152,7 @@ impl Engine {
         let forget_spec = self.seeded.has(Bug::ForgetNewSpec);
         let Some(record) = self.record_mut(service) else { return };
         let Some(operation) = record.operation.take_if(|operation| operation.id == id) else { return };
-        record.actual.absorb(now, settle, &record.key, &operation.plan, &report);
+        record.actual.absorb(now, operation.started, settle, &record.key, &operation.plan, &report);
         record.compared = None;
         match report.failure {
             None => {
@@ -167,7 +167,11 @@ impl Engine {
                     record.compared = Some(Compared::InSync);
                 }
                 self.counters.plans_succeeded = self.counters.plans_succeeded.saturating_add(1);
-                self.fire(service, Trigger::OperationSucceeded);
+                // A look that ends well writes nothing, so it moves nothing.
+                let looked = operation.intent() == Intent::Inspect;
+                if !(looked && self.state_is(service, State::UpdateInProgress)) {
+                    self.fire(service, Trigger::OperationSucceeded);
+                }
                 if drop_trigger && operation.intent() != Intent::Inspect {
                     return;
                 }
@@ -190,7 +194,9 @@ impl Engine {
         let retry = self.config.retry.clone();
         let mut jitter = self.jitter.clone();
         let Some(record) = self.record_mut(service) else { return };
-        let hold = record.attempts.hold(now, &retry, &mut jitter, failure, seeded);
+        let mut hold = record.attempts.hold(now, &retry, &mut jitter, failure, seeded);
+        // Whatever went wrong, Azure is not asked again before it said so.
+        hold.until = failure.retry_after.map_or(hold.until, |wait| hold.until.max(now + wait));
         let code = failure.code.clone();
         record
             .timeline

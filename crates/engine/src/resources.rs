@@ -78,8 +78,8 @@ impl<T> Slot<T> {
         self.written = Some(now);
     }
 
-    fn read(&mut self, now: Time, settle: Duration, found: Option<T>) {
-        let fresh = self.is_fresh(now, settle);
+    fn read(&mut self, began: Time, settle: Duration, found: Option<T>) {
+        let fresh = self.is_fresh(began, settle);
         self.set(match found {
             Some(thing) => Knowledge::Present(thing),
             None if fresh => Knowledge::Doubted,
@@ -175,17 +175,18 @@ impl Actual {
         Some(ObjectName::new(namespace, name))
     }
 
-    /// Takes in how far a plan got.
+    /// Takes in how far a plan got that was handed out at `began` and has ended now.
     pub(crate) fn absorb(
         &mut self,
         now: Time,
+        began: Time,
         settle: Duration,
         key: &ServiceKey,
         plan: &Plan,
         report: &PlanReport,
     ) {
         for (step, result) in plan.steps.iter().zip(&report.done) {
-            self.absorb_done(now, settle, key, step, result);
+            self.absorb_done(now, (began, settle), key, step, result);
         }
         if let (Some(_), Some(step)) = (&report.failure, plan.steps.get(report.done.len())) {
             self.absorb_failed(now, key, step);
@@ -195,7 +196,7 @@ impl Actual {
     fn absorb_done(
         &mut self,
         now: Time,
-        settle: Duration,
+        (began, settle): (Time, Duration),
         key: &ServiceKey,
         step: &Step,
         result: &StepResult,
@@ -204,13 +205,13 @@ impl Actual {
             (Step::PutPublicIp { id, .. } | Step::ReadPublicIp(id), StepResult::PublicIp(ip)) => {
                 let slot = self.public_ip_mut(key, id);
                 match step.is_read() {
-                    true => slot.read(now, settle, Some(ip.clone())),
+                    true => slot.read(began, settle, Some(ip.clone())),
                     false => slot.written(now, Knowledge::Present(ip.clone())),
                 }
             }
             // Without its address it is of no use yet, so it is read again.
             (Step::PutPublicIp { id, .. }, _) => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
-            (Step::ReadPublicIp(id), _) => self.public_ip_mut(key, id).read(now, settle, None),
+            (Step::ReadPublicIp(id), _) => self.public_ip_mut(key, id).read(began, settle, None),
             (Step::DeletePublicIp(id) | Step::ReleasePublicIp { id, .. }, _) => {
                 self.public_ip_mut(key, id).written(now, Knowledge::Absent);
             }
@@ -225,12 +226,14 @@ impl Actual {
                     .written(now, Knowledge::Present(Carrier::NatGateway(made_nat_gateway(id, body))));
             }
             (Step::ReadLoadBalancer(_), StepResult::LoadBalancer(lb)) => {
-                self.carrier.read(now, settle, Some(Carrier::LoadBalancer(lb.clone())));
+                self.carrier.read(began, settle, Some(Carrier::LoadBalancer(lb.clone())));
             }
             (Step::ReadNatGateway(_), StepResult::NatGateway(nat)) => {
-                self.carrier.read(now, settle, Some(Carrier::NatGateway(nat.clone())));
+                self.carrier.read(began, settle, Some(Carrier::NatGateway(nat.clone())));
             }
-            (Step::ReadLoadBalancer(_) | Step::ReadNatGateway(_), _) => self.carrier.read(now, settle, None),
+            (Step::ReadLoadBalancer(_) | Step::ReadNatGateway(_), _) => {
+                self.carrier.read(began, settle, None)
+            }
             (Step::DeleteLoadBalancer(_) | Step::DeleteNatGateway(_), _) => {
                 self.carrier.written(now, Knowledge::Absent);
             }
@@ -239,9 +242,9 @@ impl Actual {
             }
             (Step::Unregister(_), _) => self.registration.written(now, Knowledge::Absent),
             (Step::ReadRegistration(_), StepResult::Registration(registration)) => {
-                self.registration.read(now, settle, Some(registration.clone()));
+                self.registration.read(began, settle, Some(registration.clone()));
             }
-            (Step::ReadRegistration(_), _) => self.registration.read(now, settle, None),
+            (Step::ReadRegistration(_), _) => self.registration.read(began, settle, None),
             (Step::PutGateway { .. } | Step::AttachSubnet { .. }, _) => {}
         }
     }

@@ -65,6 +65,8 @@ pub(crate) struct Service {
 pub(crate) struct Operation {
     pub(crate) id: EffectId,
     pub(crate) plan: Plan,
+    /// When it was handed out: its reads speak of no earlier moment.
+    pub(crate) started: Time,
 }
 
 impl Operation {

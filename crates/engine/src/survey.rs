@@ -5,13 +5,15 @@
 //! wrote around the time a listing began is left alone. A listing that fails changes nothing.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use sluice_model::azure::{LoadBalancer, Location, NatGateway, PublicIp, Registration};
-use sluice_model::effect::{Cause, Listable, Listing};
+use sluice_model::effect::{About, Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
+use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
 
@@ -30,6 +32,8 @@ pub(crate) struct Survey {
     pub(crate) complete: bool,
     /// Resources that no record knows, ours or not, by the key that their name says.
     pub(crate) strays: BTreeMap<ServiceKey, Stray>,
+    /// When a key lost its record: a listing that began around then says nothing about it.
+    pub(crate) forgotten: BTreeMap<ServiceKey, Time>,
     /// Services found unwanted by comparison, to which the brake applies.
     pub(crate) discovered: BTreeSet<ServiceIndex>,
     /// Services that the initial sync has not brought to rest yet.
@@ -49,8 +53,8 @@ pub(crate) struct Look {
     pub(crate) in_flight: Option<EffectId>,
     pub(crate) next_at: Option<Time>,
     pub(crate) failures: u32,
-    /// The next listing is believed at once.
-    pub(crate) trust: bool,
+    /// A listing that begins then or later is believed at once.
+    pub(crate) trusted_since: Option<Time>,
 }
 
 /// The first listings, until all are in.
@@ -117,6 +121,10 @@ impl Survey {
     /// Looks at a kind as soon as that is due, or sooner than planned.
     pub(crate) fn look_soon(&mut self, kind: Listable, at: Time) {
         let look = &mut self.looks[kind as usize];
+        if look.failures > 0 && look.next_at.is_some() {
+            // It is on its way as fast as its failures allow.
+            return;
+        }
         look.next_at = Some(look.next_at.map_or(at, |planned| planned.min(at)));
     }
 
@@ -127,7 +135,7 @@ impl Survey {
 
     /// Azure knows better than we do: reads a kind again and believes it at once.
     pub(crate) fn read_again(&mut self, kind: Listable, now: Time) {
-        self.looks[kind as usize].trust = true;
+        self.looks[kind as usize].trusted_since = Some(now);
         self.look_soon(kind, now);
     }
 
@@ -147,8 +155,9 @@ impl Survey {
         actual.believe(found);
     }
 
-    pub(crate) fn forget(&mut self, key: &ServiceKey) {
+    pub(crate) fn forget(&mut self, key: &ServiceKey, now: Time) {
         self.strays.remove(key);
+        self.forgotten.insert(key.clone(), now);
     }
 }
 
@@ -217,6 +226,14 @@ impl Engine {
                 let doublings = look.failures.saturating_sub(1).min(8);
                 let span = retry.backoff_min.saturating_mul(1 << doublings).min(retry.backoff_max);
                 look.next_at = Some(now + span);
+                let forbidden = failure.class == FailureClass::Forbidden && look.failures == 1;
+                let missing = failure.class == FailureClass::NotFound;
+                if forbidden || look.failures == self.config.retry.attempts_max && !missing {
+                    let text =
+                        format!("Azure's {} cannot be listed, so nothing is decided: {failure}", kind.word());
+                    let reason = if forbidden { Reason::Forbidden } else { Reason::AzureUnavailable };
+                    self.notify(About::Cluster, true, reason, text);
+                }
                 if failure.class == FailureClass::NotFound && kind != Listable::Foundation {
                     self.survey.look_soon(Listable::Foundation, now);
                 }

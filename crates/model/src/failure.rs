@@ -138,6 +138,10 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
         let waits = retry_after.is_some() || wait_in_text(message).is_some();
         return if status == 429 && waits { FailureClass::Throttled } else { FailureClass::Transient };
     }
+    if is(&["InternalServerError", "ServiceUnavailable", "ServerBusy", "OperationTimedOut"]) && status != 429
+    {
+        return FailureClass::Transient;
+    }
     if is(&["QuotaExceeded", "PublicIPCountLimitReached", "MaxPublicIpCountLimitReached"])
         || code.ends_with("LimitReached")
     {
@@ -224,7 +228,7 @@ mod tests {
             (413, "RequestEntityTooLarge", Refused),
             (422, "Anything", Refused),
             (429, "TooManyRequests", Throttled),
-            (200, "InternalServerError", Refused),
+            (200, "InternalServerError", Transient),
         ] {
             assert_eq!(class_of(status, code, ""), class, "{status} {code}");
         }

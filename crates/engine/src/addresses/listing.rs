@@ -70,7 +70,9 @@ impl Addresses {
             }
             self.find_hollow(&recent, ip, usable);
         }
-        accepted + self.compare_missing(&recent, &before, first)
+        accepted += self.compare_missing(&recent, &before, first);
+        self.count_suspects();
+        accepted
     }
 
     /// Services that Azure has addresses for and that were never opened, by identity.
@@ -89,21 +91,19 @@ impl Addresses {
         self.sightings.len()
     }
 
-    /// How many entries one listing has shown for a service that we did not know of.
-    pub(super) fn suspected(&self, service: ServiceIndex) -> u32 {
-        if self.sightings.is_empty() {
-            return 0;
-        }
-        let identity = self.services.identity(service);
-        let shown = self.sightings.iter().filter(|((location, address), services)| {
+    /// Counts, per service, the entries that one listing has shown and that we did not know of.
+    fn count_suspects(&mut self) {
+        let mut counts = BTreeMap::new();
+        for ((location, address), services) in &self.sightings {
             let spot = self.places.find(*location).zip(self.addrs.find(*address));
-            let known = spot.is_some_and(|(place, addr)| {
-                let sets = self.possible_sets(Spot { place, addr });
-                sets.iter().any(|&set| self.sets.contains(set, service))
-            });
-            services.contains(identity) && !known
-        });
-        u32::try_from(shown.count()).unwrap_or(u32::MAX)
+            let sets = spot.map(|(place, addr)| self.possible_sets(Spot { place, addr })).unwrap_or_default();
+            for service in services.iter().filter_map(|name| self.services.find(name)) {
+                if !sets.iter().any(|&set| self.sets.contains(set, service)) {
+                    *counts.entry(service).or_insert(0u32) += 1;
+                }
+            }
+        }
+        self.suspected = counts;
     }
 
     fn written_since(&self, margin: Time) -> Recent {

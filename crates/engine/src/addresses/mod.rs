@@ -46,7 +46,7 @@ mod table;
 mod wanted;
 mod wide;
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -165,6 +165,8 @@ pub struct Addresses {
     batch_number: u32,
     bisect: bisect::Bisect,
     sightings: listing::Sightings,
+    /// Per service, the entries that one listing has shown and that we did not know of.
+    suspected: BTreeMap<ServiceIndex, u32>,
     /// Locations that Azure has without addresses.
     hollow: BTreeSet<place::PlaceId>,
     notices: Vec<AddressNotice>,
@@ -202,6 +204,7 @@ impl Addresses {
             batch_number: 0,
             bisect: bisect::Bisect::default(),
             sightings: listing::Sightings::new(),
+            suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),
             notices: Vec::new(),
             totals: Totals::default(),
@@ -310,7 +313,7 @@ impl Addresses {
             return self.programmed(service);
         }
         let known = self.services.get(service).map_or(0, |record| record.mapped);
-        known.saturating_add(self.suspected(service))
+        known.saturating_add(self.suspected.get(&service).copied().unwrap_or(0))
     }
 
     /// How many (node, address) pairs a service wants, ready or not.
