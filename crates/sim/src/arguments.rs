@@ -51,6 +51,20 @@ pub(crate) struct Arguments {
     pub(crate) faults: Option<Vec<FaultKind>>,
 }
 
+impl Arguments {
+    /// What must be said again to replay one of many seeds.
+    pub(crate) fn again(&self) -> String {
+        match &self.faults {
+            None => String::new(),
+            Some(faults) if faults.is_empty() => " --faults none".into(),
+            Some(faults) => {
+                let codes: Vec<&str> = faults.iter().map(|fault| fault.code()).collect();
+                format!(" --faults {}", codes.join(","))
+            }
+        }
+    }
+}
+
 /// The help text.
 pub(crate) const HELP: &str = "\
 sluice-sim: the engine under faults, in virtual time

@@ -73,9 +73,8 @@ fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
         summary.add(&outcome);
         if let Some((at, violation)) = &outcome.failure {
             progress.clear();
-            eprintln!(
-                "seed {seed} failed at t={at}: {violation}. Replay: cargo run -p sluice-sim -- --seed {seed}"
-            );
+            let replay = format!("cargo run -p sluice-sim -- --seed {seed}{}", arguments.again());
+            eprintln!("seed {seed} failed at t={at}: {violation}. Replay: {replay}");
             summary.failures.push((seed, violation.to_string()));
             if summary.failures.len() >= arguments.failures_max {
                 break;
@@ -135,6 +134,7 @@ fn one(arguments: &Arguments, plan: &Plan, what: &str) -> bool {
         say!("{}", outcome.trace.trim_end());
     }
     match &outcome.failure {
+        _ if arguments.json => {}
         Some((at, violation)) => say!("{what} failed at t={at}: {violation}"),
         None => say!("{what} passed after {} steps at t={}", outcome.steps, outcome.ended),
     }
