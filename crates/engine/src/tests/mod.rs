@@ -10,6 +10,7 @@ mod explain;
 mod fencing;
 mod inbound;
 mod kubernetes;
+mod late;
 mod measured;
 mod metrics;
 mod outbound;
