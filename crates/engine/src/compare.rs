@@ -9,6 +9,7 @@ use alloc::string::String;
 use sluice_model::ServiceKey;
 use sluice_model::kube::ServicePort;
 use sluice_model::reason::Reason;
+use sluice_model::seeded::Bug;
 
 use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
@@ -89,7 +90,12 @@ impl Engine {
                 };
                 let resolve =
                     |port: &ServicePort| self.addresses.port(record.index, &port.name, port.protocol);
-                match validate(&object.spec, live, resolve) {
+                let mut spec = object.spec.clone();
+                if self.seeded.has(Bug::ServeRefused) {
+                    spec.source_ranges = false;
+                    spec.internal = false;
+                }
+                match validate(&spec, live, resolve) {
                     Ok(valid) => Ok(Target::LoadBalancer { family: valid.family, rules: valid.rules }),
                     Err(invalid) => Err((invalid.reason, invalid.text)),
                 }

@@ -50,6 +50,8 @@ pub enum Bug {
     LeavePublicIp,
     /// Engine: drift is never looked for.
     NoDriftSweep,
+    /// Engine: source ranges and the internal annotation are ignored, which opens a Service to the Internet.
+    ServeRefused,
     /// Addresses: of several slices, the last one written is all there is.
     LastSliceWins,
     /// Addresses: pods are counted instead of kept as a set.

@@ -140,7 +140,8 @@ pub(crate) fn bug_row(row: &Catch) -> String {
     match &row.by {
         Some((by, what)) => {
             let what: String = what.chars().take(90).collect();
-            format!("{bug:<24} | {by:<5} | {:<12} | {what}", row.at)
+            let expected = sluice_sim::bugs::expected(row.bug).join(" ");
+            format!("{bug:<24} | {by:<5} of {expected:<12} | {:<12} | {what}", row.at)
         }
         None => format!("{bug:<24} | NOT CAUGHT"),
     }

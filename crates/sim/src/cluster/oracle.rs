@@ -211,7 +211,7 @@ fn is_wanted(service: &Stored<ServiceRecord>) -> bool {
 }
 
 /// The reasons for which a spec is refused, whatever its slices say.
-fn refusal(spec: &ServiceSpec) -> Option<&'static str> {
+pub(crate) fn refusal(spec: &ServiceSpec) -> Option<&'static str> {
     let numbers: Vec<(Protocol, u16)> = spec
         .ports
         .iter()

@@ -1,4 +1,4 @@
-//! Judges what an engine asks for, at the moment it asks: S7, S8, S13.
+//! Judges what an engine asks for, at the moment it asks: S4, S7, S8, S13, S14.
 
 use sluice_engine::ServiceView;
 use sluice_model::effect::Action;
@@ -8,6 +8,7 @@ use sluice_model::{Effect, EgressName, ServiceKey};
 use super::deeds::Deed;
 use super::{Book, Tally};
 use crate::cluster::Cluster;
+use crate::cluster::oracle::refusal;
 use crate::names::{Invariant, Violation};
 
 pub(super) fn judge(
@@ -34,6 +35,8 @@ pub(super) fn judge(
                     book.teardown.remove(key);
                     tally.judged(Invariant::S4);
                     s4_finalizer_first(book, key)?;
+                    tally.judged(Invariant::S14);
+                    s14_refused_is_not_served(book, key)?;
                 }
                 Intent::Inspect => {}
             }
@@ -131,6 +134,22 @@ pub(super) fn s7_planned(book: &Book, deed: &Deed) -> Result<(), Violation> {
             let text = format!("{:?} of {}, which has no name of ours", deed.kind, deed.target.name());
             Err(Violation::of(Invariant::S7, text))
         }
+    }
+}
+
+/// **S14**: what is refused is not served.
+///
+/// Judged when a plan that makes or changes something is asked for: the Service, as this process was told of
+/// it, asks for nothing that cannot be had. A load balancer made in spite of its source ranges would be
+/// open to the Internet.
+fn s14_refused_is_not_served(book: &Book, key: &ServiceKey) -> Result<(), Violation> {
+    let ServiceKey::Inbound(uid) = key else { return Ok(()) };
+    let refused = book.seen.service_of(*uid).and_then(|service| refusal(&service.spec));
+    match refused {
+        Some(why) => {
+            Err(Violation::of(Invariant::S14, format!("{key} is served although it is refused: {why}")))
+        }
+        None => Ok(()),
     }
 }
 
