@@ -1,4 +1,4 @@
-//! Moves services through their states: settle, plan, hand out slots, take in how plans ended.
+//! Moves services through their states: reads the levels of one service and fires what they imply.
 //!
 //! [`Engine::settle`] looks at the levels of one service (wanted? in sync? drained?) and fires the
 //! triggers that they imply until none is left. It costs what one service costs.

@@ -365,6 +365,8 @@ impl Engine {
 
     /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
     pub(crate) fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
+        let listed: BTreeSet<Arc<str>> = all.iter().map(|it| it.name.to_ascii_lowercase().into()).collect();
+        self.survey.unclaimed.retain(|name| listed.contains(&*name.to_ascii_lowercase()));
         let mut keyed = Vec::with_capacity(all.len());
         for registration in all {
             let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
@@ -409,7 +411,10 @@ impl Engine {
                     && (record.state == crate::state::State::Created
                         || record.hold.as_ref().is_some_and(|hold| hold.parked)
                         || matches!(record.compared, Some(crate::service::Compared::Invalid(..)))
-                        || self.is_braked(service))
+                        || self.is_braked(service)
+                        || record.vanished.is_some()
+                        || record.kube.failures > 0
+                        || !self.foundation.is_ready())
             }
         };
         if at_rest {

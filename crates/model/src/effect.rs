@@ -264,9 +264,8 @@ pub enum Existence {
     Unclear,
 }
 
-/// The UID of the object a notice or write is about, where there is one.
 impl About {
-    /// See above.
+    /// The UID of the object that it is about, where there is one.
     pub const fn uid(&self) -> Option<Uid> {
         match self {
             About::Service(object) | About::Pod(object) => Some(object.uid),

@@ -170,7 +170,9 @@ impl Trace {
                     .map(|update| update.addresses.iter().filter(|entry| !entry.services.is_empty()).count())
                     .sum();
                 let all: usize = updates.iter().map(|update| update.addresses.len()).sum();
-                format!("{id} push {bound} and remove {} at {} locations", all - bound, updates.len())
+                let emptied = updates.iter().filter(|update| update.addresses.is_empty()).count();
+                let (unbound, places) = (all - bound, updates.len());
+                format!("{id} push {bound}, remove {unbound}, empty {emptied} of {places} locations")
             }
             Action::List(what) => format!("{id} list {}", what.word()),
             Action::AddFinalizer(object) => format!("{id} put finalizer on {}", self.object(object)),
