@@ -17,10 +17,19 @@ use crate::resources::{Actual, Carrier, Knowledge, Slot};
 use crate::state::Trigger;
 use crate::survey::{Found, keyed_load_balancers, keyed_nat_gateways};
 
+/// One complete listing: of what, begun when, and whether it is believed at once.
+#[derive(Clone, Copy)]
+struct Sight {
+    kind: Listable,
+    began: Time,
+    trust: bool,
+}
+
 impl Engine {
     /// Compares one listing with what we know.
     pub(crate) fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
         let trust = self.survey.looks[kind as usize].trusted_since.take_if(|since| began >= *since).is_some();
+        let look = Sight { kind, began, trust };
         match listing {
             Listing::Foundation { .. } => {}
             Listing::Locations(all) => {
@@ -39,59 +48,24 @@ impl Engine {
             }
             Listing::Registrations(all) => {
                 let keyed = self.keyed_registrations(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.registration,
-                    |found| &mut found.registration,
-                );
+                self.compare_slots(look, keyed, |it| &mut it.registration, |it| &mut it.registration);
             }
             Listing::LoadBalancers(all) => {
                 let keyed = keyed_load_balancers(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.carrier,
-                    |found| &mut found.carrier,
-                );
+                self.compare_slots(look, keyed, |it| &mut it.carrier, |it| &mut it.carrier);
             }
             Listing::NatGateways(all) => {
                 let keyed = keyed_nat_gateways(all).into_iter().collect();
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    keyed,
-                    |actual| &mut actual.carrier,
-                    |found| &mut found.carrier,
-                );
+                self.compare_slots(look, keyed, |it| &mut it.carrier, |it| &mut it.carrier);
             }
             Listing::PublicIps(all) => {
                 let mut keyed = [BTreeMap::new(), BTreeMap::new()];
                 for (key, slot, ip) in self.keyed_public_ips(all) {
                     keyed[slot].insert(key, ip);
                 }
-                let [first, second] = keyed;
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    first,
-                    |actual| &mut actual.public_ips[0],
-                    |found| &mut found.public_ips[0],
-                );
-                self.compare_slots(
-                    kind,
-                    began,
-                    trust,
-                    second,
-                    |actual| &mut actual.public_ips[1],
-                    |found| &mut found.public_ips[1],
-                );
+                for (at, keyed) in keyed.into_iter().enumerate() {
+                    self.compare_slots(look, keyed, |it| &mut it.public_ips[at], |it| &mut it.public_ips[at]);
+                }
             }
         }
         self.adopt_confirmed_strays();
@@ -99,9 +73,7 @@ impl Engine {
 
     fn compare_slots<T: Material>(
         &mut self,
-        kind: Listable,
-        began: Time,
-        trust: bool,
+        Sight { kind, began, trust }: Sight,
         mut found: BTreeMap<ServiceKey, T>,
         slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
         part_of: impl Fn(&mut Found) -> &mut Option<T>,
@@ -216,7 +188,7 @@ impl Material for Carrier {
 
 impl Material for Registration {
     fn same(&self, other: &Registration) -> bool {
-        crate::resources::registration_matches(self, other)
+        Registration::same(self, other)
     }
 }
 

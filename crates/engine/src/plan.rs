@@ -18,7 +18,6 @@ use sluice_model::{Family, ObjectName, ServiceKey, Step};
 
 use crate::resources::{
     Actual, Carrier, Knowledge, load_balancer_matches, nat_gateway_matches, public_ip_matches,
-    registration_matches,
 };
 
 /// What a service should look like.
@@ -97,8 +96,7 @@ impl Planner<'_> {
             steps.push(carrier);
         }
         let registration = self.registration();
-        let registered =
-            self.actual.registration.present().is_some_and(|it| registration_matches(it, &registration));
+        let registered = self.actual.registration.present().is_some_and(|it| it.same(&registration));
         if carrier_is_new || !registered {
             steps.push(Step::Register(registration));
         }

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use sluice_model::azure::{
     ArmId, ETag, LoadBalancer, LoadBalancerBody, Meta, NatGateway, NatGatewayBody, Provisioning, PublicIp,
-    PublicIpBody, Registration, Tags,
+    PublicIpBody, Registration, Tags, same_ids,
 };
 use sluice_model::names::OWNER_TAG;
 use sluice_model::plan::{PlanReport, StepResult};
@@ -329,18 +329,6 @@ pub(crate) fn nat_gateway_matches(nat: &NatGateway, body: &NatGatewayBody) -> bo
         && same_ids(&nat.public_ips, &body.public_ips)
         && same_ids(&nat.public_ips_v6, &body.public_ips_v6)
         && came_through(&nat.meta)
-}
-
-/// Whether a registration is as wanted.
-pub(crate) fn registration_matches(is: &Registration, wanted: &Registration) -> bool {
-    is.direction == wanted.direction
-        && is.is_default == wanted.is_default
-        && same_ids(&is.pools, &wanted.pools)
-        && is.nat_gateway == wanted.nat_gateway
-}
-
-fn same_ids(a: &[ArmId], b: &[ArmId]) -> bool {
-    a.len() == b.len() && a.iter().all(|id| b.contains(id))
 }
 
 /// What is still on its way is left to come through; only what failed or is going is written again.

@@ -308,6 +308,22 @@ pub struct Registration {
     pub nat_gateway: Option<ArmId>,
 }
 
+impl Registration {
+    /// Equal in all that is sent: names and ids without case, lists without order.
+    pub fn same(&self, other: &Registration) -> bool {
+        self.name.eq_ignore_ascii_case(&other.name)
+            && self.direction == other.direction
+            && self.is_default == other.is_default
+            && self.nat_gateway == other.nat_gateway
+            && same_ids(&self.pools, &other.pools)
+    }
+}
+
+/// Whether two lists have the same ids, in whatever order and case.
+pub fn same_ids(a: &[ArmId], b: &[ArmId]) -> bool {
+    a.len() == b.len() && a.iter().all(|id| b.contains(id)) && b.iter().all(|id| a.contains(id))
+}
+
 /// One entry of `updateServices`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServiceRequest {

@@ -174,7 +174,7 @@ pub(crate) fn judge(ticket: &Ticket, registrations: &Result<Vec<Registration>, F
     let is_done = registrations.as_ref().is_ok_and(|all| {
         let mut found = all.iter().filter(|it| it.name.eq_ignore_ascii_case(ticket.name()));
         match &ticket.wish {
-            Wish::Register(wanted) | Wish::Clear(wanted) => found.any(|it| same_registration(it, wanted)),
+            Wish::Register(wanted) | Wish::Clear(wanted) => found.any(|it| it.same(wanted)),
             Wish::Unregister(_) => found.next().is_none(),
         }
     });
@@ -186,17 +186,6 @@ pub(crate) fn judge(ticket: &Ticket, registrations: &Result<Vec<Registration>, F
         )
     };
     (ticket.effect, if is_done { Ok(()) } else { Err(unknown()) })
-}
-
-/// Equal in all that we send: ids and names without case, lists without order.
-fn same_registration(a: &Registration, b: &Registration) -> bool {
-    let pools_in = |a: &Registration, b: &Registration| a.pools.iter().all(|pool| b.pools.contains(pool));
-    a.name.eq_ignore_ascii_case(&b.name)
-        && a.direction == b.direction
-        && a.is_default == b.is_default
-        && a.nat_gateway == b.nat_gateway
-        && pools_in(a, b)
-        && pools_in(b, a)
 }
 
 impl Ticket {
