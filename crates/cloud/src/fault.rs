@@ -106,15 +106,15 @@ impl Cloud {
         let twist = match fault {
             Fault::NotSent => {
                 self.advance(now);
-                return Reply::NotSent;
+                return Reply::not_sent("the request could not be sent");
             }
             Fault::LostUnapplied => {
                 self.advance(now);
-                return Reply::Lost;
+                return Reply::lost("no answer came back, so the change may or may not have been made");
             }
             Fault::AppliedButLost => {
                 self.handle(now, request);
-                return Reply::Lost;
+                return Reply::lost("no answer came back, so the change may or may not have been made");
             }
             Fault::Refuse { status, code, message, retry_after } => {
                 let refusal = Refusal::new(*status, code, message);
@@ -186,11 +186,14 @@ fn unknown_words(mut answer: Answer) -> Answer {
         Payload::PublicIps(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
         Payload::LoadBalancers(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
         Payload::NatGateways(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
+        Payload::Gateways(page) => page.items.iter_mut().for_each(|it| unknown(&mut it.meta)),
         Payload::Operation(state) => *state = OperationState::Running,
         Payload::None
         | Payload::Error(_)
         | Payload::Subnet(_)
         | Payload::Container(_)
+        | Payload::Networks(_)
+        | Payload::Subnets(_)
         | Payload::Registrations(_)
         | Payload::Locations(_) => {}
     }

@@ -182,6 +182,19 @@ pub struct LoadBalancerBody {
     pub tags: Tags,
 }
 
+/// A load balancer as others may write it: with or without a frontend, and pools of any name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ForeignLoadBalancerBody {
+    /// The frontend's name and its public IP, if there is a frontend.
+    pub frontend: Option<(Arc<str>, ArmId)>,
+    /// The names of its backend pools.
+    pub pools: Vec<Arc<str>>,
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// The tags.
+    pub tags: Tags,
+}
+
 /// One load-balancing rule; its name is `rule-{protocol}-{frontend port}`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rule {

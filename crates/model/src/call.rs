@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::azure::{
-    ArmId, ETag, Gateway, GatewayBody, LoadBalancer, LoadBalancerBody, Location, LocationUpdate, NatGateway,
-    NatGatewayBody, PublicIp, PublicIpBody, Registration, ServiceRequest, Subnet, SubnetBody, Tags,
+    ArmId, ETag, ForeignLoadBalancerBody, Gateway, GatewayBody, LoadBalancer, LoadBalancerBody, Location,
+    LocationUpdate, NatGateway, NatGatewayBody, PublicIp, PublicIpBody, Registration, ServiceRequest, Subnet,
+    SubnetBody, Tags,
 };
 
 /// One call to the resource manager.
@@ -94,6 +95,8 @@ pub enum Body {
     PublicIp(PublicIpBody),
     /// A load balancer.
     LoadBalancer(LoadBalancerBody),
+    /// A load balancer as others may write it; we never do.
+    ForeignLoadBalancer(ForeignLoadBalancerBody),
     /// A NAT gateway.
     NatGateway(NatGatewayBody),
     /// A service gateway.
@@ -141,10 +144,24 @@ impl Answer {
 pub enum Reply {
     /// Azure answered.
     Answered(Answer),
-    /// The request never left: no connection, no token.
-    NotSent,
-    /// The request left and nothing came back: it may or may not have been carried out.
-    Lost,
+    /// The request never left, or is known not to have been carried out: no connection, no
+    /// token. Says why, in words that a person can act on.
+    NotSent(Arc<str>),
+    /// The request left and nothing came back that can be understood: it may or may not have
+    /// been carried out. Says why, likewise.
+    Lost(Arc<str>),
+}
+
+impl Reply {
+    /// The request could not be sent.
+    pub fn not_sent(why: &str) -> Reply {
+        Reply::NotSent(why.into())
+    }
+
+    /// Nobody knows whether the request was carried out.
+    pub fn lost(why: &str) -> Reply {
+        Reply::Lost(why.into())
+    }
 }
 
 /// The body of an answer.
@@ -174,6 +191,12 @@ pub enum Payload {
     LoadBalancers(Page<LoadBalancer>),
     /// A page of NAT gateways.
     NatGateways(Page<NatGateway>),
+    /// A page of service gateways.
+    Gateways(Page<Gateway>),
+    /// A page of virtual networks, of which we need nothing but that they are there.
+    Networks(Page<ArmId>),
+    /// A page of subnets.
+    Subnets(Page<Subnet>),
     /// A page of registered services.
     Registrations(Page<Registration>),
     /// A page of address locations.

@@ -86,14 +86,8 @@ impl Failure {
     pub fn in_reply(reply: &Reply) -> Option<Failure> {
         match reply {
             Reply::Answered(answer) => Failure::in_answer(answer),
-            Reply::NotSent => {
-                Some(Failure::of(FailureClass::Transient, "NotSent", "the request could not be sent"))
-            }
-            Reply::Lost => Some(Failure::of(
-                FailureClass::Unknown,
-                "NoAnswer",
-                "no answer came back, so the change may or may not have been made",
-            )),
+            Reply::NotSent(why) => Some(Failure::of(FailureClass::Transient, "NotSent", why)),
+            Reply::Lost(why) => Some(Failure::of(FailureClass::Unknown, "NoAnswer", why)),
         }
     }
 

@@ -360,8 +360,8 @@ fn listing_words(listing: &Listing) -> String {
 
 fn answer(reply: &Reply) -> String {
     match reply {
-        Reply::NotSent => "not sent".into(),
-        Reply::Lost => "no answer".into(),
+        Reply::NotSent(_) => "not sent".into(),
+        Reply::Lost(_) => "no answer".into(),
         Reply::Answered(answer) => {
             let mut text = answer.status.to_string();
             match &answer.payload {

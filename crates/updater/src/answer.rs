@@ -74,7 +74,7 @@ pub(crate) fn not_provisioned() -> Failure {
 /// Reads the first answer to a request.
 pub(crate) fn to_request(request: &Request, reply: Reply, seeded: Seeded) -> Verdict {
     if let Some(failure) = Failure::in_reply(&reply) {
-        if reply == Reply::Lost && seeded.has(Bug::LostIsSuccess) {
+        if matches!(reply, Reply::Lost(_)) && seeded.has(Bug::LostIsSuccess) {
             return Verdict::Finished(Payload::None);
         }
         let is_post = matches!(request.method, Method::UpdateServices | Method::UpdateLocations);
@@ -175,7 +175,7 @@ pub(crate) fn to_poll(request: &Request, watch: &Watch, reply: Reply, seeded: Se
 fn to_operation_poll(request: &Request, reply: Reply) -> Progress {
     let (is_about_operation, retry_after) = match &reply {
         Reply::Answered(answer) => (matches!(answer.payload, Payload::Operation(_)), answer.retry_after),
-        Reply::NotSent | Reply::Lost => (false, None),
+        Reply::NotSent(_) | Reply::Lost(_) => (false, None),
     };
     if let Some(failure) = Failure::in_reply(&reply) {
         let gone = failure.class == FailureClass::NotFound;

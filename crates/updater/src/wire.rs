@@ -211,7 +211,7 @@ impl Wire {
     /// No reply has come in time.
     fn lose(&mut self, call: CallId, id: ErrandId) {
         self.close(call, id);
-        self.answered(id, Reply::Lost);
+        self.answered(id, Reply::lost("no answer came in time, so the change may or may not have been made"));
     }
 
     /// Stops waiting for a call.
@@ -237,8 +237,8 @@ impl Wire {
                     self.budget.believe(self.now, gate, remaining);
                 }
             }
-            Reply::Lost => self.numbers.lost += 1,
-            Reply::NotSent => {}
+            Reply::Lost(_) => self.numbers.lost += 1,
+            Reply::NotSent(_) => {}
         }
         let went = match &mut errand.operation {
             Some(operation) if polled => {

@@ -102,7 +102,7 @@ impl World {
             }
         };
         let mut delay = self.network_delay();
-        if reply == sluice_model::call::Reply::Lost && self.chance.chance(300) {
+        if matches!(reply, sluice_model::call::Reply::Lost(_)) && self.chance.chance(300) {
             // Nobody tells: the process finds out by its own time limit.
             delay = Duration::from_secs(70);
         }

@@ -72,7 +72,7 @@ fn twice_in_one_commit() {
 #[test]
 fn lost_is_success() {
     check(Bug::LostIsSuccess, "#1 done", |story| {
-        story.plan(1, vec![put_load_balancer("web")]).reply(1, Reply::Lost);
+        story.plan(1, vec![put_load_balancer("web")]).reply(1, Reply::lost("no answer"));
     });
 }
 

@@ -136,7 +136,7 @@ fn a_lost_commit_is_decided_by_one_list_of_all_pages() {
     story.plan(4, vec![Step::Clear(cleared("still"))]);
     story.plan(5, vec![Step::Unregister("removed".into())]);
     story.plan(6, vec![Step::Unregister("there".into())]);
-    story.fence(Some(10_000)).reply(1, Reply::Lost);
+    story.fence(Some(10_000)).reply(1, Reply::lost("no answer"));
     let first = vec![registration("MADE"), cleared("cleared")];
     let second = vec![registration("still"), registration("there")];
     story.answer(2, 200, Payload::Registrations(page(first, Some("2"))));
@@ -165,7 +165,7 @@ fn a_lost_commit_is_decided_by_one_list_of_all_pages() {
 fn a_lost_commit_that_cannot_be_looked_up_stays_unknown() {
     let mut story = Story::new();
     register(&mut story, 1, "web");
-    story.reply(1, Reply::Lost).refuse(2, 403, "AuthorizationFailed");
+    story.reply(1, Reply::lost("no answer")).refuse(2, 403, "AuthorizationFailed");
     // Accepted, but with nothing to follow: as good as lost.
     register(&mut story, 2, "web");
     story.answer(3, 202, Payload::None);

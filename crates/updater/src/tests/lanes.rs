@@ -210,7 +210,7 @@ fn location_syncs_go_one_by_one_and_say_when_the_next_may_go() {
     let mut story = Story::new();
     story.sync(1, locations()).sync(2, locations()).sync(3, Vec::new());
     story.until(100).accept(1).until(1_500).poll(2, OperationState::Succeeded);
-    story.reply(3, Reply::Lost);
+    story.reply(3, Reply::lost("no answer"));
     expect![[r#"
         t=0.0 call 1 for #1: sync 1 locations
         t=1.5 call 2 for #1: poll operations/op1

@@ -48,9 +48,9 @@ fn a_failing_page_is_repeated_three_times_and_then_fails_the_list() {
     let mut story = Story::new();
     story.list(1, Listable::LoadBalancers);
     story.answer(1, 200, Payload::LoadBalancers(page(Vec::new(), Some("2"))));
-    story.refuse(2, 503, "ServerBusy").until(1_000).reply(3, Reply::Lost).until(2_000);
+    story.refuse(2, 503, "ServerBusy").until(1_000).reply(3, Reply::lost("no answer")).until(2_000);
     story.answer(4, 200, public_ip("web", Provisioning::Succeeded)).until(4_000);
-    story.reply(5, Reply::NotSent);
+    story.reply(5, Reply::not_sent("no connection"));
     expect![[r#"
         t=0.0 call 1 for #1: list Microsoft.Network/loadBalancers
         t=0.0 call 2 for #1: list Microsoft.Network/loadBalancers page 2

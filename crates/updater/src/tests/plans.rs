@@ -328,9 +328,9 @@ fn a_poll_that_says_failed_is_a_failure_whatever_its_status() {
 fn polls_that_go_wrong_are_repeated_at_growing_intervals() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]).accept(1);
-    story.until(6_500).reply(2, Reply::Lost);
+    story.until(6_500).reply(2, Reply::lost("no answer"));
     story.until(7_400).refuse(3, 503, "ServerBusy");
-    story.until(9_000).reply(4, Reply::NotSent);
+    story.until(9_000).reply(4, Reply::not_sent("no connection"));
     story.until(11_000).poll(5, OperationState::Running);
     story.until(14_000).poll(6, OperationState::Succeeded);
     expect![[r#"

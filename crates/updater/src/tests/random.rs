@@ -216,7 +216,7 @@ fn reply() -> impl Strategy<Value = Reply> {
             })
         },
     );
-    prop_oneof![8 => answered, 1 => Just(Reply::Lost), 1 => Just(Reply::NotSent)]
+    prop_oneof![8 => answered, 1 => Just(Reply::lost("no answer")), 1 => Just(Reply::not_sent("no connection"))]
 }
 
 fn deed() -> impl Strategy<Value = Deed> {

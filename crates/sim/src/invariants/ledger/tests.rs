@@ -52,7 +52,7 @@ fn a_deletion_without_an_answer_is_unsure_until_somebody_looks() {
     list(&mut ledger, at(0), 1, listed(&scope, std::slice::from_ref(&id)));
     assert!(matches!(ledger.resource(&id), Told::Present(_)));
     ledger.sent(at(1), 2, &Request::bare(Method::Delete, id.clone()));
-    ledger.answered(at(2), 2, &Reply::Lost);
+    ledger.answered(at(2), 2, &Reply::lost("no answer"));
     assert_eq!(ledger.resource(&id), &Told::Unsure);
     list(&mut ledger, at(3), 3, listed(&scope, &[]));
     assert_eq!(ledger.resource(&id), &Told::Absent);

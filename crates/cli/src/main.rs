@@ -1,0 +1,3 @@
+//! `sluice`: everything a person starts.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The loop: one inbox, one engine, and the shells of the updaters.

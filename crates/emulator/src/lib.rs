@@ -1,0 +1,3 @@
+//! The cloud model behind HTTPS: an Azure for people without a subscription, and for our tests.
+
+pub mod surface;
