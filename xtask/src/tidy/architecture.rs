@@ -1,7 +1,8 @@
-//! ARCHITECTURE.md has a line for every crate and for every module, taken from their own first sentence.
+//! ARCHITECTURE.md has a line for every crate, docs/rooms.md one for every module, taken from their own
+//! first sentence.
 //!
-//! The list of rooms stands between two markers and is written by `cargo xtask rooms`; here it
-//! is compared with what the sources say. So a module explains itself in one place, and a
+//! The lists stand between two markers and are written by `cargo xtask rooms`; here they are
+//! compared with what the sources say. So a module explains itself in one place, and a
 //! newcomer finds it in the other.
 
 use std::collections::BTreeMap;
@@ -13,7 +14,11 @@ const BEGIN: &str = "<!-- rooms: written by `cargo xtask rooms` -->";
 const END: &str = "<!-- end of rooms -->";
 const LINES_MAX: usize = 200;
 /// From the ring that knows nothing to the ring that knows everybody; what is not named comes last.
-const ORDER: [&str; 5] = ["model", "engine", "updater", "cloud", "sim"];
+const ORDER: [&str; 10] =
+    ["model", "engine", "updater", "cloud", "arm-wire", "arm", "emulator", "controller", "sim", "cli"];
+
+/// A page with a list of rooms, and whether the list goes into the modules.
+const LISTS: [(&str, bool); 2] = [(PAGE, false), ("docs/rooms.md", true)];
 
 /// Names what is not as the sources say.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
@@ -30,25 +35,30 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
             problems.push(format!("{path}: does not begin with a `//!` sentence that says its job"));
         }
     }
-    match between(text) {
-        None => problems.push(format!("{PAGE}: the markers `{BEGIN}` and `{END}` are missing")),
-        Some(told) if told.trim() != rooms(tree).trim() => {
-            problems.push(format!(
-                "{PAGE}: the list of rooms is not as the sources say; run `cargo xtask rooms`"
-            ));
+    for (page, with_modules) in LISTS {
+        match between(tree.text(page).unwrap_or("")) {
+            None => problems.push(format!("{page}: the markers `{BEGIN}` and `{END}` are missing")),
+            Some(told) if told.trim() != rooms(tree, with_modules).trim() => {
+                problems.push(format!(
+                    "{page}: the list of rooms is not as the sources say; run `cargo xtask rooms`"
+                ));
+            }
+            Some(_) => {}
         }
-        Some(_) => {}
     }
     problems
 }
 
-/// The page with the list of rooms as it should be; `None` when it is so already.
-pub(crate) fn blessed(tree: &Tree) -> Option<(&'static str, String)> {
-    let text = tree.text(PAGE)?;
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    let page = format!("{before}{BEGIN}\n{}{END}{after}", rooms(tree));
-    (page != text).then_some((PAGE, page))
+/// The pages whose lists of rooms are not as they should be, as they should be.
+pub(crate) fn blessed(tree: &Tree) -> Vec<(&'static str, String)> {
+    let blessed = |(path, with_modules)| {
+        let text = tree.text(path)?;
+        let (before, rest) = text.split_once(BEGIN)?;
+        let (_, after) = rest.split_once(END)?;
+        let page = format!("{before}{BEGIN}\n{}{END}{after}", rooms(tree, with_modules));
+        (page != text).then_some((path, page))
+    };
+    LISTS.into_iter().filter_map(blessed).collect()
 }
 
 fn between(text: &str) -> Option<&str> {
@@ -56,8 +66,8 @@ fn between(text: &str) -> Option<&str> {
     rest.split_once(END).map(|(told, _)| told)
 }
 
-/// What the sources say: a line per crate and per module, and the names of what is inside a module.
-fn rooms(tree: &Tree) -> String {
+/// What the sources say: a line per crate and, if asked for, per module with the names of what is inside it.
+fn rooms(tree: &Tree, with_modules: bool) -> String {
     let mut crates: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for (path, _) in tree.below("crates/").filter(|(path, _)| path.ends_with(".rs")) {
         let mut parts = path.split('/').skip(1);
@@ -83,7 +93,7 @@ fn rooms(tree: &Tree) -> String {
         let job = source("lib").or_else(|| source("main")).map(first_sentence).unwrap_or_default();
         let room = format!("crates/{name}/");
         text.push_str(&format!("{room:<17} {job}\n"));
-        for (module, inside) in modules {
+        for (module, inside) in modules.into_iter().filter(|_| with_modules) {
             let own = source(module).or_else(|| source(&format!("{module}/mod")));
             let job = own.map(first_sentence).unwrap_or_default();
             text.push_str(&format!("  {module:<15} {job}\n"));
@@ -122,28 +132,32 @@ mod tests {
     const ROOMS: &str = "```text\ncrates/model/     Nouns.\n  key             Who is who.\n\
         \x20                 inside: uid\n  tests           Tells stories.\ncrates/b/         Runs it.\n```\n";
 
-    fn tree_with(page: &str) -> Tree {
+    const CRATES: &str = "```text\ncrates/model/     Nouns.\ncrates/b/         Runs it.\n```\n";
+
+    fn tree_with(crates: &str, modules: &str) -> Tree {
+        let page = |list: &str| format!("# Rooms\n{BEGIN}\n{list}{END}\nrest\n");
+        let (crates, modules) = (page(crates), page(modules));
         let mut files = SOURCES.to_vec();
-        files.push((PAGE, page));
+        files.extend([(PAGE, crates.as_str()), ("docs/rooms.md", modules.as_str())]);
         Tree::of(&files)
     }
 
     #[test]
     fn rooms_come_from_the_first_sentence_of_their_source() {
-        assert_eq!(rooms(&tree_with("")), ROOMS);
-        assert_eq!(check(&tree_with(&format!("{BEGIN}\n{ROOMS}{END}\n"))), Vec::<String>::new());
+        assert_eq!(rooms(&tree_with("", ""), true), ROOMS);
+        assert_eq!(check(&tree_with(CRATES, ROOMS)), Vec::<String>::new());
     }
 
     #[test]
     fn a_page_behind_the_sources_is_named_and_can_be_blessed() {
-        let right = format!("# Rooms\n{BEGIN}\n{ROOMS}{END}\nrest\n");
         for told in ["", "old\n"] {
-            let tree = tree_with(&format!("# Rooms\n{BEGIN}\n{told}{END}\nrest\n"));
+            let tree = tree_with(CRATES, told);
             assert!(check(&tree)[0].contains("cargo xtask rooms"));
-            assert_eq!(blessed(&tree).unwrap().1, right);
+            let right = format!("# Rooms\n{BEGIN}\n{ROOMS}{END}\nrest\n");
+            assert_eq!(blessed(&tree), vec![("docs/rooms.md", right)]);
         }
-        assert!(blessed(&tree_with(&right)).is_none());
-        assert!(check(&tree_with(""))[0].contains("markers"));
+        assert!(blessed(&tree_with(CRATES, ROOMS)).is_empty());
+        assert!(check(&Tree::of(&SOURCES))[0].contains("markers"));
     }
 
     #[test]

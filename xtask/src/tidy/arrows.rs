@@ -15,7 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("k8s", &["model"]),
     ("view", &["model"]),
     ("controller", &["engine", "updater", "arm", "k8s", "view", "model"]),
-    ("emulator", &["cloud", "arm-wire", "model"]),
+    // It reads and writes JSON by itself, so that it and the client cannot agree on a mistake.
+    ("emulator", &["cloud", "model"]),
     ("sim", &["engine", "updater", "cloud", "model"]),
     (
         "cli",
