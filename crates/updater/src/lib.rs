@@ -150,7 +150,13 @@ impl Updaters {
 
     /// What to do next: everything there is to report, then what can be sent, first come
     /// first served.
-    pub fn next_output(&mut self) -> Option<Output> {
+    ///
+    /// Takes the time because the lease is checked right before each send: whoever sends may
+    /// have been held up since the last call.
+    pub fn next_output(&mut self, now: Time) -> Option<Output> {
+        if now > self.wire.now() {
+            self.tick(now);
+        }
         if let Some(report) = self.reports.pop_front() {
             return Some(Output::Report(report));
         }

@@ -148,7 +148,7 @@ impl World {
                 }
             }
             let mut idle = true;
-            while let Some(output) = process.updaters.next_output() {
+            while let Some(output) = process.updaters.next_output(local) {
                 match output {
                     Output::Report(event) => {
                         events.push_back(event);

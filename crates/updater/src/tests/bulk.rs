@@ -63,7 +63,7 @@ impl Bulk {
 
     fn work(&mut self) {
         loop {
-            while let Some(output) = self.updaters.next_output() {
+            while let Some(output) = self.updaters.next_output(self.now) {
                 self.take(output);
             }
             if self.holders.len() >= self.slots {

@@ -8,13 +8,14 @@ use core::time::Duration;
 use expect_test::expect;
 use sluice_model::azure::{LocationUpdate, Tags};
 use sluice_model::call::{Answer, OperationState, Payload, Reply};
-use sluice_model::effect::Listable;
-use sluice_model::{Step, Time};
+use sluice_model::effect::{Cause, Listable};
+use sluice_model::{Action, Effect, EffectId, Step, Time};
 
 use super::story::{
-    Story, load_balancer_id, page, public_ip_id, put_load_balancer, put_public_ip, refused, registration,
+    Story, load_balancer_id, page, plan, public_ip_id, put_load_balancer, put_public_ip, refused,
+    registration,
 };
-use crate::{BucketSize, CallId, Config};
+use crate::{BucketSize, CallId, Config, Output};
 
 fn locations() -> Vec<LocationUpdate> {
     vec![LocationUpdate { location: [10, 0, 0, 1].into(), full: false, addresses: Vec::new() }]
@@ -147,6 +148,22 @@ fn nothing_is_sent_at_or_after_the_fence_and_raising_it_lets_all_go() {
     .assert_eq(&story.told());
     story.fence(None).plan(3, vec![put_load_balancer("api")]).until(5_000);
     assert_eq!(story.told(), "\n");
+}
+
+#[test]
+fn the_fence_is_looked_at_right_before_each_send() {
+    let mut story = Story::new();
+    story.updaters.fence(Some(Time::from_millis(1_000)));
+    for (id, name) in [(1, "web"), (2, "api")] {
+        let action = Action::RunPlan(plan(vec![put_load_balancer(name)]));
+        story.updaters.start(Time::ZERO, &Effect { id: EffectId(id), action, cause: Cause::Requested });
+    }
+    story.updaters.tick(Time::from_millis(998));
+    assert!(matches!(story.updaters.next_output(Time::from_millis(999)), Some(Output::Send { .. })));
+    // The first send took its time, and the lease has run out meanwhile.
+    assert_eq!(story.updaters.next_output(Time::from_millis(1_000)), None);
+    assert_eq!(story.updaters.next_output(Time::from_millis(999)), None, "time does not run backwards");
+    assert_eq!(story.updaters.on_the_wire(), 1);
 }
 
 #[test]

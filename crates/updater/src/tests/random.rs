@@ -65,7 +65,7 @@ impl World {
 
     fn drain(&mut self) {
         loop {
-            while let Some(output) = self.updaters.next_output() {
+            while let Some(output) = self.updaters.next_output(self.now) {
                 match output {
                     Output::Send { call, request, .. } => {
                         assert!(self.fence.is_some_and(|fence| self.now < fence));

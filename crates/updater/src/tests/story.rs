@@ -137,7 +137,7 @@ impl Story {
     }
 
     pub(crate) fn drain(&mut self) -> &mut Story {
-        while let Some(output) = self.updaters.next_output() {
+        while let Some(output) = self.updaters.next_output(self.now) {
             let line = match output {
                 Output::Send { call, request, effect } => {
                     let line = format!("call {} for {effect}: {}", call.0, words_of(&request));
