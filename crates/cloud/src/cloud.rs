@@ -165,9 +165,13 @@ impl Cloud {
             (Method::Get, Place::Group | Place::Resource(_) | Place::Subnet { .. }) => {
                 self.read(&request.target, &place)
             }
-            (Method::List, Place::Collection(_) | Place::Services { .. } | Place::Locations { .. }) => {
-                self.list(request, &place, twist.page)
-            }
+            (
+                Method::List,
+                Place::Collection(_)
+                | Place::Subnets { .. }
+                | Place::Services { .. }
+                | Place::Locations { .. },
+            ) => self.list(request, &place, twist.page),
             (Method::Put, Place::Group | Place::Resource(_) | Place::Subnet { .. }) => {
                 self.admit(request, &place)?;
                 self.put(request, &place, twist)

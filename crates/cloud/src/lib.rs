@@ -28,8 +28,7 @@
 //! - An address may be bound at several locations. One without services is gone, and so is a location
 //!   without addresses.
 //!
-//! Missing on purpose: JSON, HTTP, tokens and principals (one caller pays for all), regions, and lists of
-//! gateways, networks and subnets, for which the model has no payload yet.
+//! Missing on purpose: JSON, HTTP, tokens and principals (one caller pays for all), and regions.
 #![no_std]
 
 extern crate alloc;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::ops::Bound;
 
-use sluice_model::azure::{ArmId, Gateway, LoadBalancer, NatGateway, PublicIp};
+use sluice_model::azure::{ArmId, Gateway, LoadBalancer, NatGateway, PublicIp, Subnet};
 use sluice_model::call::{Answer, Page, PageToken, Payload, Request};
 
 use crate::cloud::{Cloud, not_found};
@@ -42,6 +42,15 @@ impl Cloud {
             Place::Collection(Kind::NatGateway) => {
                 Payload::NatGateways(self.resources::<NatGateway>(&pager)?)
             }
+            Place::Collection(Kind::Gateway) => Payload::Gateways(self.resources::<Gateway>(&pager)?),
+            Place::Collection(Kind::VirtualNetwork) => {
+                let networks = pager.in_scope(&self.state.virtual_networks)?;
+                Payload::Networks(pager.page(networks.map(|(id, _)| id.clone()), ArmId::to_string))
+            }
+            Place::Subnets { network } => {
+                self.require(network, &Place::Resource(Kind::VirtualNetwork))?;
+                Payload::Subnets(self.resources::<Subnet>(&pager)?)
+            }
             Place::Services { gateway } => {
                 let contents = self.contents(gateway)?;
                 let rest = contents.registrations_after(pager.after);
@@ -56,13 +65,7 @@ impl Cloud {
                 let rest = contents.locations_after(after);
                 Payload::Locations(pager.page(rest, |it| it.location.to_string()))
             }
-            _ => {
-                return Err(Refusal::new(
-                    501,
-                    "NotModelled",
-                    "Lists of this kind are not part of the model.",
-                ));
-            }
+            _ => return Err(Refusal::no_place(&request.target)),
         };
         Ok(Answer::new(200, payload))
     }
@@ -78,21 +81,29 @@ impl Cloud {
         })
     }
 
+    /// A page of resources, as a read sees them.
     fn resources<T: Readable>(&self, pager: &Pager<'_>) -> Result<Page<T>, Refusal> {
-        let all = T::all(&self.state);
-        if self.lags.of_kind::<T>().next().is_none() {
-            return pager.page_of(all);
-        }
-        let mut seen = all.clone();
         // The oldest shadow is what a read sees, so it is laid on last.
-        for (id, before) in self.lags.of_kind::<T>().rev() {
-            match before {
-                Some(before) => drop(seen.insert(id.clone(), before.clone())),
-                None => drop(seen.remove(id)),
-            }
-        }
-        pager.page_of(&seen)
+        let shadows: BTreeMap<&ArmId, &Option<T>> = self.lags.of_kind::<T>().rev().collect();
+        let truth = pager.in_scope(T::all(&self.state))?.filter(|(id, _)| !shadows.contains_key(id));
+        let shades = shadows.iter().filter(|(id, _)| pager.is_ahead(id));
+        let shades = shades.filter_map(|(&id, before)| Some((id, before.as_ref()?)));
+        let page = pager.page(in_order(truth, shades), |(id, _)| id.to_string());
+        Ok(Page { items: page.items.into_iter().map(|(_, it)| it.clone()).collect(), next: page.next })
     }
+}
+
+/// Two rows in order become one, without looking further ahead than is taken from it.
+fn in_order<'a, T: 'a>(
+    one: impl Iterator<Item = (&'a ArmId, &'a T)>,
+    other: impl Iterator<Item = (&'a ArmId, &'a T)>,
+) -> impl Iterator<Item = (&'a ArmId, &'a T)> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    core::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some((first, _)), Some((second, _))) if second < first => other.next(),
+        (None, _) => other.next(),
+        _ => one.next(),
+    })
 }
 
 /// One page to be cut.
@@ -129,8 +140,11 @@ impl<'a> Pager<'a> {
         Ok(Pager { target, scope, after, size, always_next })
     }
 
-    /// A page of resources.
-    fn page_of<T: Clone>(&self, all: &BTreeMap<ArmId, T>) -> Result<Page<T>, Refusal> {
+    /// What is in the scope and not on an earlier page.
+    fn in_scope<'m, T>(
+        &self,
+        all: &'m BTreeMap<ArmId, T>,
+    ) -> Result<impl Iterator<Item = (&'m ArmId, &'m T)>, Refusal> {
         let from = match self.after {
             Some(after) if lies_in(&ArmId::new(after), &self.scope) => Bound::Excluded(ArmId::new(after)),
             Some(after) => return Err(Refusal::bad_page(after)),
@@ -138,9 +152,13 @@ impl<'a> Pager<'a> {
             None => Bound::Included(ArmId::new(format!("{}/", self.scope))),
         };
         // Of one kind, everything in one scope is in a row.
-        let rest = all.range((from, Bound::Unbounded)).take_while(|(id, _)| lies_in(id, &self.scope));
-        let page = self.page(rest, |(id, _)| id.to_string());
-        Ok(Page { items: page.items.into_iter().map(|(_, it)| it.clone()).collect(), next: page.next })
+        let scope = self.scope.clone();
+        Ok(all.range((from, Bound::Unbounded)).take_while(move |(id, _)| lies_in(id, &scope)))
+    }
+
+    /// Whether this one is in the scope and not on an earlier page.
+    fn is_ahead(&self, id: &ArmId) -> bool {
+        lies_in(id, &self.scope) && self.after.is_none_or(|after| ArmId::new(after) < *id)
     }
 
     /// Takes a page off the front of the rest.

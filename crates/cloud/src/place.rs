@@ -45,6 +45,8 @@ pub(crate) enum Place {
     Subnet { network: ArmId },
     /// All resources of a kind, in a group or in a subscription.
     Collection(Kind),
+    /// The subnets of this network.
+    Subnets { network: ArmId },
     /// The services registered with this gateway.
     Services { gateway: ArmId },
     /// The locations of this gateway.
@@ -79,6 +81,9 @@ pub(crate) fn place(id: &ArmId) -> Option<Place> {
                 (_, Some(_), None, _) => Some(Place::Resource(kind)),
                 (Kind::VirtualNetwork, Some(_), Some(child), Some(_)) if same(child, "subnets") => {
                     Some(Place::Subnet { network: parent()? })
+                }
+                (Kind::VirtualNetwork, Some(_), Some(child), None) if same(child, "subnets") => {
+                    Some(Place::Subnets { network: parent()? })
                 }
                 (Kind::Gateway, Some(_), Some(child), None) if same(child, "services") => {
                     Some(Place::Services { gateway: parent()? })
@@ -148,7 +153,8 @@ mod tests {
                 "/subscriptions/s/providers/Microsoft.Network/loadBalancers".into(),
                 Place::Collection(Kind::LoadBalancer),
             ),
-            (format!("{NETWORK}/virtualNetworks/vnet/subnets/pods"), Place::Subnet { network: vnet }),
+            (format!("{NETWORK}/virtualNetworks/vnet/subnets/pods"), Place::Subnet { network: vnet.clone() }),
+            (format!("{NETWORK}/virtualnetworks/VNET/Subnets"), Place::Subnets { network: vnet }),
             (format!("{NETWORK}/servicegateways/GW/services"), Place::Services { gateway: gateway.clone() }),
             (format!("{NETWORK}/serviceGateways/gw/addressLocations"), Place::Locations { gateway }),
             (

@@ -1,6 +1,8 @@
 //! Lists and their pages.
 
-use sluice_cloud::{Config, Fault};
+use std::time::Duration;
+
+use sluice_cloud::{Config, Fault, Tamper};
 use sluice_model::azure::*;
 use sluice_model::call::*;
 
@@ -43,6 +45,9 @@ fn names_on(payload: Payload) -> (Vec<String>, Option<PageToken>) {
         Payload::PublicIps(page) => each(page, |it| it.meta.id.name().to_string()),
         Payload::LoadBalancers(page) => each(page, |it| it.meta.id.name().to_string()),
         Payload::NatGateways(page) => each(page, |it| it.meta.id.name().to_string()),
+        Payload::Gateways(page) => each(page, |it| it.meta.id.name().to_string()),
+        Payload::Networks(page) => each(page, |it| it.name().to_string()),
+        Payload::Subnets(page) => each(page, |it| it.id.name().to_string()),
         Payload::Registrations(page) => each(page, |it| it.name.to_string()),
         Payload::Locations(page) => each(page, |it| it.location.to_string()),
         payload => panic!("no list: {payload:?}"),
@@ -104,6 +109,81 @@ fn a_list_of_the_subscription_has_all_groups_and_no_other_subscription() {
     let target = format!("/subscriptions/{}/providers/Microsoft.Network", scene.scope.subscription);
     let target = ArmId::new(format!("{target}/publicIPAddresses"));
     assert_eq!(list(&mut scene, target), [["b", "a"]]);
+}
+
+#[test]
+fn gateways_networks_and_subnets_are_listed_too() {
+    let mut scene = small_pages();
+    let network = scene.scope.virtual_network_id();
+    let networks = ArmId::new(network.as_str().trim_end_matches("/vnet"));
+    for name in ["a-vnet", "vnet-2"] {
+        let id = ArmId::new(format!("{networks}/{name}"));
+        scene.tamper(Tamper::Put { id, body: Body::Container });
+    }
+    for name in ["apps", "more"] {
+        let body = Body::Subnet(SubnetBody { gateway: None, rest: "".into() });
+        scene.tamper(Tamper::Put { id: network.child("subnets", name), body });
+    }
+    for name in ["a-gateway", "z-gateway"] {
+        let id = scene.scope.resource("serviceGateways", name);
+        scene.tamper(Tamper::Put { id, body: scene.gateway_body() });
+    }
+    let gateways = [vec!["a-gateway", "servicegateway"], vec!["z-gateway"]];
+    let all_networks = [vec!["a-vnet", "vnet"], vec!["vnet-2"]];
+    let provider = format!("/subscriptions/{}/providers/Microsoft.Network", scene.scope.subscription);
+    for (target, expected) in [
+        (scene.scope.collection("serviceGateways"), gateways.clone()),
+        (ArmId::new(format!("{provider}/serviceGateways")), gateways),
+        (networks, all_networks.clone()),
+        (ArmId::new(format!("{provider}/virtualNetworks")), all_networks),
+        (ArmId::new(format!("{network}/subnets")), [vec!["apps", "more"], vec!["pods"]]),
+    ] {
+        assert_eq!(list(&mut scene, target.clone()), expected, "{target}");
+    }
+}
+
+#[test]
+fn the_subnets_of_another_network_are_not_in_the_list() {
+    let mut scene = Scene::new();
+    let network = scene.scope.virtual_network_id();
+    // Its id begins with the whole id of the other.
+    let longer = ArmId::new(format!("{network}2"));
+    scene.tamper(Tamper::Put { id: longer.clone(), body: Body::Container });
+    let body = Body::Subnet(SubnetBody { gateway: None, rest: "".into() });
+    scene.tamper(Tamper::Put { id: longer.child("subnets", "theirs"), body });
+    assert_eq!(list(&mut scene, ArmId::new(format!("{network}/subnets"))), [["pods"]]);
+    assert_eq!(list(&mut scene, ArmId::new(format!("{longer}/subnets"))), [["theirs"]]);
+}
+
+#[test]
+fn the_subnets_of_a_missing_network_are_not_found() {
+    let mut scene = Scene::new();
+    let network = scene.scope.virtual_network_id();
+    let request = Request::bare(Method::List, ArmId::new(format!("{network}-none/subnets")));
+    assert_eq!(scene.refused(&request), refusal(404, "ResourceNotFound"));
+    let group = ArmId::new(format!("{network}/subnets").replace("/net-rg/", "/gone/"));
+    let request = Request::bare(Method::List, group);
+    assert_eq!(scene.refused(&request), refusal(404, "ResourceGroupNotFound"));
+}
+
+#[test]
+fn a_list_that_lags_shows_what_was_before_in_its_right_place() {
+    let mut scene = small_pages();
+    for name in ["b", "d"] {
+        scene.done(&scene.put_ip(name));
+    }
+    let lag = Fault::LaggingReads { duration: Duration::from_secs(10) };
+    // The new ones are not seen yet, and the one that is gone is still there.
+    for name in ["a", "c", "e"] {
+        scene.send_faulty(&scene.put_ip(name), lag.clone());
+    }
+    scene.send_faulty(&scene.delete(&scene.public_ip("d")), lag);
+    scene.wait(3);
+    assert!(!scene.cloud.state().public_ips.contains_key(&scene.public_ip("d")));
+    let target = scene.scope.collection("publicIPAddresses");
+    assert_eq!(list(&mut scene, target.clone()), [["b", "d"]]);
+    scene.wait(20);
+    assert_eq!(list(&mut scene, target), [["a", "b"], ["c", "e"]]);
 }
 
 #[test]
