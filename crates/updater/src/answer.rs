@@ -49,14 +49,16 @@ pub(crate) enum Watch {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Throttle {
     pub(crate) failure: Failure,
-    /// Another operation on the same resource is in the way; the bucket is not empty.
-    pub(crate) one_resource: bool,
+    /// Another operation on the same resource is in the way for so long; the bucket is not empty.
+    pub(crate) one_resource: Option<Duration>,
 }
 
 impl Throttle {
     pub(crate) fn of(failure: &Failure) -> Throttle {
-        let one_resource =
-            failure.code.starts_with("RetryableError") || &*failure.code == "AnotherOperationInProgress";
+        let one_resource = failure.code.starts_with("RetryableError")
+            || failure.code.eq_ignore_ascii_case("AnotherOperationInProgress");
+        // Without a length it would not be a pause but a failure to try again after.
+        let one_resource = failure.retry_after.filter(|_| one_resource);
         Throttle { failure: failure.clone(), one_resource }
     }
 }

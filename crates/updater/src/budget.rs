@@ -13,8 +13,9 @@
 //! Deletes ────────┴──▶ deletes                    (as service writes)       ┘
 //! ```
 //!
-//! A 429 shuts every gate of its bucket, because Azure counts both lanes as one. When it is
-//! only about another operation on the same resource, it shuts its own gate.
+//! A 429 shuts every gate of its bucket, because Azure counts both lanes as one. One that is
+//! only about another operation on the same resource says nothing about the bucket and does
+//! not come here.
 //!
 //! There is no ordering here: who goes first through a gate is decided by whoever asks.
 
@@ -223,7 +224,6 @@ impl Budget {
         gate: Gate,
         wait: Option<Duration>,
         sent_at: Time,
-        one_resource: bool,
         jitter_permille: u32,
     ) -> Duration {
         let before = self.pauses[gate as usize];
@@ -240,8 +240,7 @@ impl Budget {
             })
         };
         let until = now + wait;
-        let gates = if one_resource { core::slice::from_ref(&gate) } else { gate.siblings() };
-        for gate in gates {
+        for gate in gate.siblings() {
             let pause = &mut self.pauses[*gate as usize];
             pause.in_a_row = pause.in_a_row.max(in_a_row);
             pause.until = pause.until.max(until);

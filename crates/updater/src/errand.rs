@@ -2,11 +2,13 @@
 
 use alloc::collections::BTreeMap;
 
+use sluice_model::azure::ArmId;
 use sluice_model::call::{Payload, Request};
 use sluice_model::event::Wait;
 use sluice_model::{EffectId, Failure, Time};
 
 use crate::CallId;
+use crate::answer::Watch;
 use crate::budget::Gate;
 use crate::lister::WalkId;
 use crate::poll::Operation;
@@ -30,9 +32,9 @@ pub(crate) enum Happening {
     Ended { owner: Owner, result: Result<Payload, Failure>, sent_at: Time },
     /// It takes longer than its kind usually does.
     BecameSlow(EffectId),
-    /// It fell asleep at its gate.
+    /// It fell asleep: its gate is shut for long, or another operation is in its way.
     FellAsleep(EffectId, Wait),
-    /// Its gate is open again; it sleeps until it is woken.
+    /// It could go on; it sleeps until it is woken.
     GateOpened(EffectId),
 }
 
@@ -54,8 +56,10 @@ pub(crate) struct Errand {
 /// How far an errand has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
+    /// Until its timer goes off.
     Delayed,
     Queued,
+    /// Its plan may need a slot before it goes on; with a timer, not before that either.
     Asleep,
     Sent(CallId),
     Resting,
@@ -76,11 +80,14 @@ pub(crate) struct Queue {
 }
 
 impl Errand {
-    /// The gate that the request on the wire went through, and when.
-    pub(crate) fn went_through(&self) -> (Gate, Time) {
-        match self.stage {
-            Stage::PollSent(_, at) => (Gate::Reads, at),
-            _ => (Gate::of(self.request.method), self.sent_at),
+    /// The gate that the request on the wire went through, when, and what it is about.
+    pub(crate) fn went_through(&self) -> (Gate, Time, &ArmId) {
+        match (self.stage, &self.operation) {
+            (Stage::PollSent(_, at), Some(Operation { watch: Watch::Operation(id), .. })) => {
+                (Gate::Reads, at, id)
+            }
+            (Stage::PollSent(_, at), _) => (Gate::Reads, at, &self.request.target),
+            _ => (Gate::of(self.request.method), self.sent_at, &self.request.target),
         }
     }
 }

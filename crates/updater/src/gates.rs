@@ -26,9 +26,11 @@ impl Wire {
         self.arm(id);
     }
 
-    /// Lets an errand that fell asleep at its gate go on.
+    /// Lets an errand that fell asleep go on, unless it waits for another operation: then it goes
+    /// on when its own time has come.
     pub(crate) fn wake(&mut self, id: ErrandId) {
-        if self.errands.get(&id).is_some_and(|errand| errand.stage == Stage::Asleep) {
+        if self.errands.get(&id).is_some_and(|errand| errand.stage == Stage::Asleep && errand.timer.is_none())
+        {
             self.queue(id, Stage::Queued);
         }
     }
@@ -55,10 +57,25 @@ impl Wire {
                 })
                 .min_by_key(|(_, place, _)| *place)?;
             self.queues[gate as usize].awake.remove(&place);
+            if let Some(until) = self.busy_until(id, gate) {
+                self.stand_back(id, Stage::Queued, until);
+                continue;
+            }
             if let Some(send) = self.send(id, gate) {
                 return Some(send);
             }
         }
+    }
+
+    /// Until when another operation is in an errand's way, by an answer that came too late for
+    /// the errand that it was meant for.
+    fn busy_until(&self, id: ErrandId, gate: Gate) -> Option<Time> {
+        if self.busy.is_empty() {
+            return None;
+        }
+        let errand = self.errands.get(&id).filter(|errand| errand.stage == Stage::Queued)?;
+        let until = self.busy.get(&(gate, errand.request.target.clone()))?;
+        (*until > self.now).then_some(*until)
     }
 
     fn send(&mut self, id: ErrandId, gate: Gate) -> Option<(CallId, Request, EffectId)> {

@@ -23,9 +23,11 @@ pub struct Numbers {
     pub location_syncs: u64,
     /// Operations asked how they stand.
     pub polls: u64,
-    /// Answers that were a 429.
+    /// Answers that asked for a pause: every 429.
     pub throttled: u64,
-    /// How long gates were shut because of them, all gates added up.
+    /// Those of them that were about another operation on the same resource and shut no gate.
+    pub busy: u64,
+    /// How long gates were shut by the others, all gates added up.
     pub throttled_ms: u64,
     /// Requests that nobody answered in time, or whose answer was lost.
     pub lost: u64,

@@ -15,6 +15,9 @@
 //! its slot back; it is woken when the plan has one again. Only plans have slots, so nobody
 //! else's errand sleeps.
 //!
+//! A 429 about another operation on the same resource is no matter of the gate: that errand
+//! alone waits, with a timer, and everybody else goes on.
+//!
 //! Missing on purpose: what to send next. That is the business of the errand's owner.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,7 +25,9 @@ use core::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use sluice_model::azure::ArmId;
 use sluice_model::call::{Method, Payload, Reply, Request};
+use sluice_model::event::Wait;
 use sluice_model::seeded::Seeded;
 use sluice_model::{EffectId, Failure, FailureClass, Time};
 
@@ -45,7 +50,9 @@ pub(crate) struct Wire {
     pub(crate) calls: HashMap<CallId, ErrandId, FixedState>,
     /// Calls that nobody waits for any more. Should an answer come after all, a pause that it
     /// asks for is obeyed.
-    pub(crate) overdue: BTreeMap<CallId, (Gate, Time)>,
+    pub(crate) overdue: BTreeMap<CallId, (Gate, Time, ArmId)>,
+    /// Until when another operation is in the way of a resource, by the last answer about it.
+    pub(crate) busy: BTreeMap<(Gate, ArmId), Time>,
     pub(crate) queues: [Queue; 4],
     pub(crate) timers: BTreeSet<(Time, ErrandId)>,
     pub(crate) happened: VecDeque<Happening>,
@@ -70,6 +77,7 @@ impl Wire {
             errands: HashMap::default(),
             calls: HashMap::default(),
             overdue: BTreeMap::new(),
+            busy: BTreeMap::new(),
             queues: Default::default(),
             timers: BTreeSet::new(),
             happened: VecDeque::new(),
@@ -147,6 +155,8 @@ impl Wire {
         self.now = self.now.max(now);
         self.budget.refill(self.now);
         self.numbers.show(self.budget.in_windows());
+        let now = self.now;
+        self.busy.retain(|_, until| *until > now);
         while let Some(&(at, id)) = self.timers.first() {
             if at > self.now {
                 return;
@@ -181,6 +191,8 @@ impl Wire {
         }
         match errand.stage {
             Stage::Delayed => return self.queue(id, Stage::Queued),
+            // What was in its way should be over; its plan may need a slot first.
+            Stage::Asleep => return self.happened.push_back(Happening::GateOpened(errand.effect)),
             Stage::Sent(call) if errand.sent_at + self.answer_limit <= now => {
                 return self.lose(call, id);
             }
@@ -201,10 +213,15 @@ impl Wire {
             return self.answered(id, reply);
         }
         self.numbers.late_replies += 1;
-        let Some((gate, sent_at)) = self.overdue.remove(&call) else { return };
+        let Some((gate, sent_at, target)) = self.overdue.remove(&call) else { return };
         let failure = Failure::in_reply(&reply);
         if let Some(failure) = failure.filter(|failure| failure.class == FailureClass::Throttled) {
-            self.pause(gate, &Throttle::of(&failure), sent_at);
+            match Throttle::of(&failure) {
+                Throttle { one_resource: Some(wait), .. } => {
+                    self.note_busy(gate, target, wait);
+                }
+                throttle => self.pause(gate, &throttle, sent_at),
+            }
         }
     }
 
@@ -220,7 +237,8 @@ impl Wire {
             return;
         }
         if let Some(errand) = self.errands.get(&id) {
-            self.overdue.insert(call, errand.went_through());
+            let (gate, sent_at, target) = errand.went_through();
+            self.overdue.insert(call, (gate, sent_at, target.clone()));
         }
         if self.overdue.len() > OVERDUE_MAX {
             self.overdue.pop_first();
@@ -230,7 +248,8 @@ impl Wire {
     fn answered(&mut self, id: ErrandId, reply: Reply) {
         let Some(errand) = self.errands.get_mut(&id) else { return };
         let polled = matches!(errand.stage, Stage::PollSent(..));
-        let (gate, sent_at) = errand.went_through();
+        let (gate, sent_at, target) = errand.went_through();
+        let target = target.clone();
         match &reply {
             Reply::Answered(answer) => {
                 if let Some(remaining) = answer.remaining {
@@ -278,21 +297,52 @@ impl Wire {
             }
             Went::On => {
                 self.budget.answered(self.now, gate);
+                errand.busy_since = None;
                 errand.stage = Stage::Resting;
                 self.arm(id);
             }
-            Went::Back(throttle, stage) => {
-                let busy = throttle.one_resource
-                    && self.now.since(*errand.busy_since.get_or_insert(self.now)) > self.busy_limit;
-                self.pause(gate, &throttle, sent_at);
-                if busy {
+            Went::Back(Throttle { failure, one_resource: Some(wait) }, stage) => {
+                let since = *errand.busy_since.get_or_insert(self.now);
+                self.budget.answered(self.now, gate);
+                self.note_busy(gate, target, wait);
+                if self.now.since(since) > self.busy_limit {
                     // Whatever is in the way may never end, so it is shown as a failure.
-                    let failure = Failure { class: FailureClass::Transient, ..throttle.failure };
-                    return self.end(id, Err(failure));
+                    self.end(id, Err(Failure { class: FailureClass::Transient, ..failure }));
+                } else {
+                    self.stand_back(id, stage, self.now + wait);
                 }
+            }
+            Went::Back(throttle, stage) => {
+                self.pause(gate, &throttle, sent_at);
                 self.queue(id, stage);
             }
         }
+    }
+
+    /// Another operation is in this errand's way, and in nobody else's: it waits by itself. A plan
+    /// gives its slot back meanwhile.
+    pub(crate) fn stand_back(&mut self, id: ErrandId, stage: Stage, until: Time) {
+        let Some(errand) = self.errands.get_mut(&id) else { return };
+        match (stage, &mut errand.operation, errand.owner) {
+            (Stage::PollQueued, Some(operation), _) => {
+                operation.next_poll = until;
+                errand.stage = Stage::Resting;
+                return self.arm(id);
+            }
+            (_, _, Owner::Plan(effect)) => {
+                errand.stage = Stage::Asleep;
+                self.happened.push_back(Happening::FellAsleep(effect, Wait::Throttled { until }));
+            }
+            (_, _, Owner::Commit | Owner::Locations | Owner::Walk(_)) => errand.stage = Stage::Delayed,
+        }
+        self.set_timer(id, until);
+    }
+
+    fn note_busy(&mut self, gate: Gate, target: ArmId, wait: Duration) {
+        self.numbers.throttled += 1;
+        self.numbers.busy += 1;
+        let until = self.busy.entry((gate, target)).or_insert(Time::ZERO);
+        *until = (*until).max(self.now + wait);
     }
 
     fn pause(&mut self, gate: Gate, throttle: &Throttle, sent_at: Time) {
@@ -300,7 +350,7 @@ impl Wire {
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let jitter_permille = u32::try_from((self.jitter >> 33) % 1_000).unwrap_or(0);
         let wait = throttle.failure.retry_after;
-        let longer = self.budget.pause(self.now, gate, wait, sent_at, throttle.one_resource, jitter_permille);
+        let longer = self.budget.pause(self.now, gate, wait, sent_at, jitter_permille);
         self.numbers.throttled += 1;
         let longer_ms = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);

@@ -5,46 +5,15 @@
 //! the updaters keep to them.
 
 use core::time::Duration;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use sluice_model::Time;
+use sluice_model::azure::ArmId;
 use sluice_model::call::{Bucket, Method, Reply, Request};
 use sluice_model::failure::{Failure, FailureClass};
 use sluice_updater::{BucketSize, Config};
 
 use crate::names::{Invariant, Violation};
-
-/// Who sends through the same gate: a pause for one resource's sake shuts only this.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lane {
-    Reads,
-    Services,
-    Locations,
-    Deletes,
-}
-
-impl Lane {
-    const ALL: [Lane; 4] = [Lane::Reads, Lane::Services, Lane::Locations, Lane::Deletes];
-
-    const fn of(method: Method) -> Lane {
-        match method {
-            Method::UpdateLocations => Lane::Locations,
-            _ => match method.bucket() {
-                Bucket::Reads => Lane::Reads,
-                Bucket::Writes => Lane::Services,
-                Bucket::Deletes => Lane::Deletes,
-            },
-        }
-    }
-
-    const fn bucket(self) -> Bucket {
-        match self {
-            Lane::Reads => Bucket::Reads,
-            Lane::Services | Lane::Locations => Bucket::Writes,
-            Lane::Deletes => Bucket::Deletes,
-        }
-    }
-}
 
 /// The calls of one process.
 #[derive(Clone, Debug)]
@@ -53,7 +22,10 @@ pub struct CallCount {
     buckets: [Tokens; 3],
     reads: VecDeque<Time>,
     writes: VecDeque<Time>,
-    paused_until: [Time; 4],
+    /// By bucket.
+    paused_until: [Time; 3],
+    /// By bucket and resource: another operation is in the way there.
+    busy_until: BTreeMap<(Bucket, ArmId), Time>,
 }
 
 /// A bucket in thousandths of a call.
@@ -96,27 +68,30 @@ impl CallCount {
             buckets: [config.reads, config.writes, config.deletes].map(|size| Tokens::new(size, share)),
             reads: VecDeque::new(),
             writes: VecDeque::new(),
-            paused_until: [Time::ZERO; 4],
+            paused_until: [Time::ZERO; 3],
+            busy_until: BTreeMap::new(),
         }
     }
 
     /// **S12**: never more calls than our share of each bucket and window; none before `Retry-After` is over.
     ///
     /// A pause shuts the bucket of the call that was throttled; when Azure speaks of another
-    /// operation, only that lane. Excused: what was already on the wire when the pause arrived.
+    /// operation, only calls of that kind on that resource. Excused: what was already on the wire
+    /// when the pause arrived, and the gateway's POST of the other kind.
     pub fn s12_begin(&mut self, now: Time, request: &Request) -> Result<(), Violation> {
-        let lane = Lane::of(request.method);
-        let until = self.paused_until[lane as usize];
+        let bucket = request.method.bucket();
+        let busy = self.busy_until.get(&about(request)).copied().unwrap_or(Time::ZERO);
+        let until = self.paused_until[bucket as usize].max(busy);
         if now < until {
             let left = until.since(now).as_millis();
             let text = format!("{:?} is begun {left} ms before Retry-After is over", request.method);
             return Err(Violation::of(Invariant::S12, text));
         }
-        if !self.buckets[lane.bucket() as usize].take(now) {
-            let text = format!("more {:?} than our share of the bucket", lane.bucket());
+        if !self.buckets[bucket as usize].take(now) {
+            let text = format!("more {bucket:?} than our share of the bucket");
             return Err(Violation::of(Invariant::S12, text));
         }
-        let (calls, limit) = match lane.bucket() {
+        let (calls, limit) = match bucket {
             Bucket::Reads => (&mut self.reads, self.config.reads_per_window),
             Bucket::Writes | Bucket::Deletes => (&mut self.writes, self.config.writes_per_window),
         };
@@ -134,20 +109,28 @@ impl CallCount {
     }
 
     /// An answer may ask for a pause.
-    pub fn answered(&mut self, now: Time, method: Method, reply: &Reply) {
+    pub fn answered(&mut self, now: Time, request: &Request, reply: &Reply) {
         let Some(failure) = Failure::in_reply(reply) else { return };
         let Some(wait) = failure.retry_after.filter(|_| failure.class == FailureClass::Throttled) else {
             return;
         };
-        let wait = wait.min(Duration::from_secs(3_600));
-        let lane = Lane::of(method);
         let one_resource =
             failure.code.starts_with("RetryableError") || &*failure.code == "AnotherOperationInProgress";
-        for other in Lane::ALL {
-            if other == lane || (!one_resource && other.bucket() == lane.bucket()) {
-                let until = &mut self.paused_until[other as usize];
-                *until = (*until).max(now + wait);
-            }
-        }
+        let until = if one_resource {
+            self.busy_until.entry(about(request)).or_insert(Time::ZERO)
+        } else {
+            &mut self.paused_until[request.method.bucket() as usize]
+        };
+        *until = (*until).max(now + wait.min(Duration::from_secs(3_600)));
     }
+}
+
+/// What another operation can be in the way of. A gateway's two POSTs are not in each other's.
+fn about(request: &Request) -> (Bucket, ArmId) {
+    let target = match request.method {
+        Method::UpdateServices => request.target.child("updateServices", ""),
+        Method::UpdateLocations => request.target.child("updateAddressLocations", ""),
+        _ => request.target.clone(),
+    };
+    (request.method.bucket(), target)
 }

@@ -177,7 +177,7 @@ impl Judge {
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         book.ledger.give_up(now);
         let Some(request) = book.ledger.open_call(call).cloned() else { return Ok(()) };
-        book.calls.answered(now, request.method, reply);
+        book.calls.answered(now, &request, reply);
         book.ledger.answered(now, call, reply);
         if request.method == Method::UpdateLocations {
             tally.judged(Invariant::S11);

@@ -63,35 +63,6 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
 }
 
 #[test]
-fn another_operation_on_one_resource_shuts_only_its_lane() {
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]);
-    let mut busy =
-        Answer::new(429, Payload::Error(super::story::error("RetryableErrorDueToAnotherOperation")));
-    if let Payload::Error(error) = &mut busy.payload {
-        error.message = "Another operation is running; retry after 7 seconds.".into();
-    }
-    story.reply(1, Reply::Answered(busy.clone()));
-    story.sync(2, locations());
-    story.until(7_000).resume(1);
-    expect![[r#"
-        t=0.0 call 1 for #1: put loadBalancers/web
-        t=0.0 #1 gives its slot back: throttled until 7.0
-        t=0.0 call 2 for #2: sync 1 locations
-        t=7.0 #1 wants a slot
-        t=7.0 call 3 for #1: put loadBalancers/web
-    "#]]
-    .assert_eq(&story.told());
-    // It does not go on for ever: whatever is in the way may never end.
-    for call in 3..43 {
-        story.reply(call, Reply::Answered(busy.clone()));
-        story.until(story.now.as_millis() + 7_000).resume(1);
-    }
-    let told = story.told();
-    assert!(told.contains("#1 failed RetryableErrorDueToAnotherOperation (transient)"), "{told}");
-}
-
-#[test]
 fn pauses_without_a_length_grow_and_a_success_ends_the_growth() {
     let mut story = Story::new();
     story.list(1, Listable::LoadBalancers);

@@ -2,6 +2,7 @@
 
 mod bugs;
 mod bulk;
+mod busy;
 mod commits;
 mod lanes;
 mod listings;

@@ -357,3 +357,10 @@ pub(crate) fn throttled(seconds: Option<u64>) -> Reply {
         ..Answer::new(429, Payload::Error(error("TooManyRequests")))
     })
 }
+
+/// A 429 that says that another operation on the same resource is in the way, and for how long.
+pub(crate) fn busy(seconds: u64) -> Reply {
+    let message = format!("Another operation is in progress; please retry after {seconds} seconds.");
+    let error = ArmError { code: "RetryableErrorDueToAnotherOperation".into(), message: message.into() };
+    Reply::Answered(Answer::new(429, Payload::Error(error)))
+}

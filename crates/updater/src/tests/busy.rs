@@ -1,0 +1,156 @@
+//! Another operation is in the way of one resource: whoever wants that one waits, nobody else.
+
+use std::vec;
+use std::vec::Vec;
+
+use expect_test::expect;
+use sluice_model::Step;
+use sluice_model::azure::LocationUpdate;
+use sluice_model::call::{OperationState, Payload};
+use sluice_model::effect::Listable;
+
+use super::story::{Story, accepted, busy, load_balancer_id, put_load_balancer, put_public_ip, registration};
+
+fn locations() -> Vec<LocationUpdate> {
+    vec![LocationUpdate { location: [10, 0, 0, 1].into(), full: false, addresses: Vec::new() }]
+}
+
+#[test]
+fn only_the_write_that_met_another_operation_waits_and_it_gives_its_slot_back() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).reply(1, busy(7));
+    story.plan(2, vec![put_load_balancer("api")]).until(3_000);
+    story.plan(3, vec![put_public_ip("db")]);
+    story.plan(4, vec![Step::Register(registration("old"))]);
+    story.plan(5, vec![Step::DeleteLoadBalancer(load_balancer_id("gone"))]);
+    story.sync(6, locations());
+    story.until(6_999);
+    expect![[r#"
+        t=0.0 call 1 for #1: put loadBalancers/web
+        t=0.0 #1 gives its slot back: throttled until 7.0
+        t=0.0 call 2 for #2: put loadBalancers/api
+        t=3.0 call 3 for #3: put publicIPAddresses/db-pip
+        t=3.0 #4 gives its slot back: shared commit
+        t=3.0 call 4 for #4: commit +old
+        t=3.0 call 5 for #5: delete loadBalancers/gone
+        t=3.0 call 6 for #6: sync 1 locations
+    "#]]
+    .assert_eq(&story.told());
+    story.until(7_000).until(9_000).resume(1);
+    expect![[r#"
+        t=7.0 #1 wants a slot
+        t=9.0 call 7 for #1: put loadBalancers/web
+    "#]]
+    .assert_eq(&story.told());
+    let numbers = story.updaters.numbers();
+    assert_eq!((numbers.throttled, numbers.busy, numbers.throttled_ms), (1, 1, 0));
+}
+
+#[test]
+fn a_slot_that_comes_early_does_not_end_the_wait() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).reply(1, busy(7)).quietly();
+    story.until(2_000).resume(1).until(6_999);
+    assert_eq!(story.told(), "\n");
+    story.until(7_000);
+    expect![[r#"
+        t=7.0 call 2 for #1: put loadBalancers/web
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn what_stays_in_the_way_is_a_failure_in_the_end() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]);
+    for call in 1..=3 {
+        story.reply(call, busy(60)).until(call * 60_000).resume(1);
+    }
+    // 120 s after the first such answer it may still go; a minute later it is too long.
+    story.quietly();
+    story.reply(4, busy(60));
+    expect![[r#"
+        t=180.0 #1 failed RetryableErrorDueToAnotherOperation (transient): []
+    "#]]
+    .assert_eq(&story.told());
+    assert_eq!(story.updaters.next_deadline(), None);
+}
+
+#[test]
+fn a_plan_that_failed_because_of_it_is_not_sent_again_before_the_wait_is_over() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]);
+    for call in 1..=3 {
+        story.reply(call, busy(60)).until(call * 60_000).resume(1);
+    }
+    story.reply(4, busy(60)).quietly();
+    story.until(200_000).plan(2, vec![put_load_balancer("web")]).until(239_999);
+    expect![[r#"
+        t=200.0 #2 gives its slot back: throttled until 240.0
+    "#]]
+    .assert_eq(&story.told());
+    story.until(240_000).resume(2);
+    assert!(story.told().contains("call 5 for #2: put loadBalancers/web"));
+}
+
+#[test]
+fn an_answer_that_came_too_late_holds_the_next_write_of_that_resource_and_no_other() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).until(60_000).reply(1, busy(30)).quietly();
+    story.plan(2, vec![put_load_balancer("web")]).plan(3, vec![put_load_balancer("api")]);
+    expect![[r#"
+        t=60.0 #2 gives its slot back: throttled until 90.0
+        t=60.0 call 2 for #3: put loadBalancers/api
+    "#]]
+    .assert_eq(&story.told());
+    story.until(90_000).resume(2);
+    assert!(story.told().contains("call 3 for #2: put loadBalancers/web"));
+}
+
+#[test]
+fn a_commit_waits_by_itself_and_takes_newcomers_along() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::Register(registration("a"))]).reply(1, busy(5)).quietly();
+    story.plan(2, vec![put_load_balancer("api")]).sync(3, locations());
+    story.until(2_000).plan(4, vec![Step::Register(registration("b"))]).until(5_000);
+    expect![[r#"
+        t=0.0 call 2 for #2: put loadBalancers/api
+        t=0.0 call 3 for #3: sync 1 locations
+        t=2.0 #4 gives its slot back: shared commit
+        t=5.0 call 4 for #1: commit +a +b
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_sync_waits_by_itself_and_services_go_on() {
+    let mut story = Story::new();
+    story.sync(1, locations()).reply(1, busy(5)).quietly();
+    story.plan(2, vec![Step::Register(registration("a"))]).until(4_999);
+    expect![[r#"
+        t=0.0 #2 gives its slot back: shared commit
+        t=0.0 call 2 for #2: commit +a
+    "#]]
+    .assert_eq(&story.told());
+    story.until(5_000).answer(3, 200, Payload::None);
+    expect![[r#"
+        t=5.0 call 3 for #1: sync 1 locations
+        t=5.0 #1 done, next at 5.0
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_poll_that_meets_it_rests_and_other_reads_go_on() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).reply(1, accepted(202, "op1", None)).until(6_500);
+    story.quietly();
+    story.reply(2, busy(9)).list(2, Listable::LoadBalancers).until(15_500);
+    expect![[r#"
+        t=6.5 call 3 for #2: list Microsoft.Network/loadBalancers
+        t=15.5 call 4 for #1: poll operations/op1
+    "#]]
+    .assert_eq(&story.told());
+    story.poll(4, OperationState::Succeeded);
+    assert!(story.told().contains("#1 done"));
+}
