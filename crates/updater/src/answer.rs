@@ -28,8 +28,10 @@ pub(crate) enum Verdict {
 pub(crate) enum Progress {
     /// The operation is over and went well.
     Finished(Payload),
-    /// It still runs, or the poll itself went wrong; ask again.
+    /// It still runs; ask again.
     AskAgain(Option<Duration>),
+    /// The poll itself went wrong, which says nothing about the operation; ask again.
+    Unclear(Failure),
     /// Azure wants a pause first.
     Throttled(Throttle),
     /// The operation is over and did not go well, or nobody knows any more.
@@ -192,10 +194,9 @@ fn to_operation_poll(request: &Request, reply: Reply) -> Progress {
                 code: "OperationForgotten".into(),
                 ..failure
             }),
-            // The poll went wrong, which says nothing about the operation.
-            FailureClass::Unknown | FailureClass::Forbidden => Progress::AskAgain(failure.retry_after),
+            FailureClass::Unknown | FailureClass::Forbidden => Progress::Unclear(failure),
             FailureClass::Transient if matches!(failure.status, 0 | 408 | 500..=599) => {
-                Progress::AskAgain(failure.retry_after)
+                Progress::Unclear(failure)
             }
             // Behind a `Location` the operation's own failure comes as the status of the poll.
             _ => Progress::Failed(failure),
@@ -221,7 +222,7 @@ fn to_resource_poll(request: &Request, reply: Reply) -> Progress {
         return match failure.class {
             FailureClass::Throttled => Progress::Throttled(Throttle::of(&failure)),
             FailureClass::NotFound if deleting => Progress::Finished(Payload::None),
-            _ => Progress::AskAgain(failure.retry_after),
+            _ => Progress::Unclear(failure),
         };
     }
     let Reply::Answered(answer) = reply else { return Progress::AskAgain(None) };

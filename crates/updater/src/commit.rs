@@ -9,6 +9,7 @@
 //! of a call, the registrations are listed once and each service is judged by what is there.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -141,7 +142,7 @@ impl Commit {
             Err(failure) => match failure.class {
                 FailureClass::Unknown => {
                     for ticket in tickets {
-                        lister.ask(Asker::Ticket(ticket), scope, wire);
+                        lister.ask(Asker::Ticket(ticket, failure.clone()), scope, wire);
                     }
                     Vec::new()
                 }
@@ -169,23 +170,31 @@ impl Commit {
     }
 }
 
-/// What became of a ticket whose call nobody answered, by the registrations as they are now.
-pub(crate) fn judge(ticket: &Ticket, registrations: &Result<Vec<Registration>, Failure>) -> Answered {
-    let is_done = registrations.as_ref().is_ok_and(|all| {
-        let mut found = all.iter().filter(|it| it.name.eq_ignore_ascii_case(ticket.name()));
-        match &ticket.wish {
-            Wish::Register(wanted) | Wish::Clear(wanted) => found.any(|it| it.same(wanted)),
-            Wish::Unregister(_) => found.next().is_none(),
-        }
-    });
-    let unknown = || {
-        Failure::of(
-            FailureClass::Unknown,
-            "NoAnswer",
-            "no answer came back, and the registration is not as wanted",
-        )
+/// What became of a ticket whose call nobody knows the outcome of, and why nobody does, by the
+/// registrations as they are now.
+pub(crate) fn judge(
+    ticket: &Ticket,
+    why: &Failure,
+    registrations: &Result<Vec<Registration>, Failure>,
+) -> Answered {
+    let still_unknown = |what_now: &str| Failure {
+        message: format!("{}; {what_now}", why.message).into(),
+        ..why.clone()
     };
-    (ticket.effect, if is_done { Ok(()) } else { Err(unknown()) })
+    let all = match registrations {
+        Ok(all) => all,
+        Err(failure) => {
+            let text = format!("looking at the registrations failed: {failure}");
+            return (ticket.effect, Err(still_unknown(&text)));
+        }
+    };
+    let mut found = all.iter().filter(|it| it.name.eq_ignore_ascii_case(ticket.name()));
+    let is_done = match &ticket.wish {
+        Wish::Register(wanted) | Wish::Clear(wanted) => found.any(|it| it.same(wanted)),
+        Wish::Unregister(_) => found.next().is_none(),
+    };
+    let result = if is_done { Ok(()) } else { Err(still_unknown("the registration is not as wanted")) };
+    (ticket.effect, result)
 }
 
 impl Ticket {

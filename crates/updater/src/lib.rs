@@ -242,8 +242,8 @@ impl Updaters {
                             Asker::Step(id, name) => self.with_plans(|plans, means| {
                                 plans.registrations_seen(id, &name, &seen, means);
                             }),
-                            Asker::Ticket(ticket) => {
-                                let (id, result) = commit::judge(&ticket, &seen);
+                            Asker::Ticket(ticket, why) => {
+                                let (id, result) = commit::judge(&ticket, &why, &seen);
                                 let result = result.map(|()| StepResult::Done);
                                 self.with_plans(|plans, means| plans.step_ended(id, result, means));
                             }

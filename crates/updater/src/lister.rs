@@ -37,15 +37,15 @@ pub(crate) enum WalkId {
 pub(crate) enum Asker {
     /// A step that reads it.
     Step(EffectId, Arc<str>),
-    /// A commit whose outcome is unknown.
-    Ticket(Ticket),
+    /// A commit whose outcome is unknown, and why.
+    Ticket(Ticket, Failure),
 }
 
 impl Asker {
     fn effect(&self) -> EffectId {
         match self {
             Asker::Step(effect, _) => *effect,
-            Asker::Ticket(ticket) => ticket.effect,
+            Asker::Ticket(ticket, _) => ticket.effect,
         }
     }
 }

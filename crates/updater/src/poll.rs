@@ -7,11 +7,13 @@
 //! operations are not yet over.
 
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use sluice_model::Time;
 use sluice_model::call::{Body, Method, Request};
+use sluice_model::{Failure, FailureClass, Time};
 
 use crate::answer::Watch;
 use crate::config::{Config, PollSchedule};
@@ -124,6 +126,7 @@ impl Habits {
             next_poll: earliest.max(began + median),
             interval: (median / 16).max(self.schedule.interval_min),
             polls: 0,
+            trouble: None,
             expected: median,
             kind,
         }
@@ -167,9 +170,24 @@ pub(crate) struct Operation {
     interval: Duration,
     /// Polls that did not show its end.
     polls: u32,
+    /// Why the last poll showed nothing, if it did not.
+    pub(crate) trouble: Option<Failure>,
     /// What its kind's median was when it began.
     expected: Duration,
     kind: Kind,
+}
+
+impl Operation {
+    /// Nobody waits for it any longer. If it could not even be watched, that is said too.
+    pub(crate) fn overdue(&self) -> Failure {
+        let limit_s = self.limit_at.since(self.began).as_secs();
+        let mut text = format!("the operation has not ended within {limit_s} s, so its outcome is unknown");
+        if let Some(trouble) = &self.trouble {
+            text.push_str("; when last asked: ");
+            text.push_str(&trouble.to_string());
+        }
+        Failure::of(FailureClass::Unknown, "OperationTimeout", &text)
+    }
 }
 
 fn millis(span: Duration) -> u64 {

@@ -21,6 +21,7 @@
 //! Missing on purpose: what to send next. That is the business of the errand's owner.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
 use core::time::Duration;
 
 use foldhash::fast::FixedState;
@@ -175,11 +176,7 @@ impl Wire {
         if let Some(operation) = &mut errand.operation {
             if operation.limit_at <= now {
                 self.numbers.operations_overdue += 1;
-                let failure = Failure::of(
-                    FailureClass::Unknown,
-                    "OperationTimeout",
-                    "the operation takes longer than it may, so its outcome is unknown",
-                );
+                let failure = operation.overdue();
                 return self.end(id, Err(failure));
             }
             if operation.slow_at.is_some_and(|at| at <= now) {
@@ -228,7 +225,8 @@ impl Wire {
     /// No reply has come in time.
     fn lose(&mut self, call: CallId, id: ErrandId) {
         self.close(call, id);
-        self.answered(id, Reply::lost("no answer came in time, so the change may or may not have been made"));
+        let limit_s = self.answer_limit.as_secs();
+        self.answered(id, Reply::lost(&format!("no answer came within {limit_s} s")));
     }
 
     /// Stops waiting for a call.
@@ -267,7 +265,13 @@ impl Wire {
                         Went::Over(Ok(payload))
                     }
                     Progress::AskAgain(retry_after) => {
+                        operation.trouble = None;
                         self.habits.rest(operation, self.now, retry_after);
+                        Went::On
+                    }
+                    Progress::Unclear(failure) => {
+                        self.habits.rest(operation, self.now, failure.retry_after);
+                        operation.trouble = Some(failure);
                         Went::On
                     }
                     Progress::Throttled(throttle) => Went::Back(throttle, Stage::PollQueued),

@@ -1,6 +1,7 @@
 //! Group commit: who rides together, and what each is told.
 
 use std::format;
+use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
 
@@ -181,6 +182,25 @@ fn a_lost_commit_that_cannot_be_looked_up_stays_unknown() {
         t=0.0 #2 done: [done]
     "#]]
     .assert_eq(&story.told());
+}
+
+#[test]
+fn a_commit_that_stays_unknown_says_why_and_what_was_seen() {
+    let mut story = Story::new();
+    register(&mut story, 1, "web");
+    story.reply(1, Reply::lost("connection reset")).refuse(2, 403, "AuthorizationFailed");
+    register(&mut story, 2, "web");
+    story.accept(3).until(180_000);
+    let list = *story.sent.keys().next_back().expect("the registrations are listed");
+    story.answer(list.0, 200, Payload::Registrations(page(vec![], None)));
+    let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        [
+            "NoAnswer (unknown): connection reset; looking at the registrations failed: AuthorizationFailed (forbidden): ",
+            "OperationTimeout (unknown): the operation has not ended within 180 s, so its outcome is unknown; when last asked: NoAnswer (unknown): no answer came within 60 s; the registration is not as wanted",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::vec;
 use std::vec::Vec;
 
 use expect_test::expect;
+use sluice_model::FailureClass;
 use sluice_model::azure::Provisioning;
 use sluice_model::call::{Payload, Reply};
 use sluice_model::effect::Listable;
@@ -58,6 +59,37 @@ fn a_failing_page_is_repeated_three_times_and_then_fails_the_list() {
         t=2.0 call 4 for #1: list Microsoft.Network/loadBalancers page 2
         t=4.0 call 5 for #1: list Microsoft.Network/loadBalancers page 2
         t=4.0 #1 listed as of 0.0: failed NotSent (transient)
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_page_that_cannot_be_understood_is_repeated_and_then_the_list_fails_with_the_reason() {
+    let mut story = Story::new();
+    story.list(1, Listable::PublicIps);
+    for (call, at) in [(1, 500), (2, 1_500), (3, 3_500)] {
+        story.reply(call, Reply::lost("the page is HTML, not JSON")).until(at);
+    }
+    story.reply(4, Reply::lost("the page is HTML, not JSON"));
+    let [failure] = story.failures.as_slice() else { panic!("{:?}", story.failures) };
+    assert_eq!(failure.class, FailureClass::Transient);
+    assert_eq!(&*failure.message, "the page is HTML, not JSON");
+    assert_eq!(story.updaters.numbers().lists, 4);
+    assert_eq!(story.updaters.next_deadline(), None);
+}
+
+#[test]
+fn a_page_that_could_not_be_sent_is_repeated_like_any_other() {
+    let mut story = Story::new();
+    story.list(1, Listable::Foundation).reply(1, Reply::not_sent("the token was refused"));
+    story.until(500).answer(2, 200, gateway()).reply(3, Reply::not_sent("no connection"));
+    story.until(1_000).answer(4, 200, subnet(None));
+    expect![[r#"
+        t=0.0 call 1 for #1: get serviceGateways/servicegateway
+        t=0.5 call 2 for #1: get serviceGateways/servicegateway
+        t=0.5 call 3 for #1: get subnets/pods
+        t=1.0 call 4 for #1: get subnets/pods
+        t=1.0 #1 listed as of 0.5: gateway true subnet true
     "#]]
     .assert_eq(&story.told());
 }

@@ -1,5 +1,6 @@
 //! Plans: steps in order, one report, and what each answer means for a step.
 
+use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
 
@@ -446,4 +447,42 @@ fn a_number_that_runs_already_is_not_run_twice() {
         cause: sluice_model::effect::Cause::StartUp,
     };
     assert!(!story.updaters.start(story.now, &effect));
+}
+
+#[test]
+fn a_failure_says_why_nobody_knows() {
+    let mut story = Story::new();
+    // A write that is lost, one that nobody answers, one whose operation cannot be watched.
+    story
+        .plan(1, vec![put_load_balancer("a")])
+        .reply(1, Reply::lost("the answer was cut off after 12 bytes"));
+    story.plan(2, vec![put_load_balancer("b")]).until(60_000);
+    story.plan(3, vec![put_load_balancer("c")]).accept(3).until(60_000 + 6_500);
+    while story.failures.len() < 3 {
+        let polls: Vec<_> = story.sent.keys().copied().filter(|call| call.0 > 3).collect();
+        for call in polls {
+            story.reply(call.0, Reply::lost("the answer is not JSON"));
+        }
+        let next = story.updaters.next_deadline().expect("the operation has a limit");
+        story.until(next.as_millis());
+    }
+    let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        [
+            "NoAnswer (unknown): the answer was cut off after 12 bytes",
+            "NoAnswer (unknown): no answer came within 60 s",
+            "OperationTimeout (unknown): the operation has not ended within 900 s, so its outcome is unknown; when last asked: NoAnswer (unknown): the answer is not JSON",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
+}
+
+#[test]
+fn a_write_that_was_not_sent_is_certainly_not_done() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).reply(1, Reply::not_sent("no connection"));
+    story.plan(2, vec![Step::Register(registration("web"))]).reply(2, Reply::not_sent("no token"));
+    let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["NotSent (transient): no connection", "NotSent (transient): no token"]);
+    assert_eq!(story.updaters.numbers().lost, 0);
 }

@@ -41,6 +41,8 @@ pub(crate) struct Story {
     pub(crate) updaters: Updaters,
     pub(crate) now: Time,
     pub(crate) sent: BTreeMap<CallId, Request>,
+    /// Every failure that was reported.
+    pub(crate) failures: Vec<Failure>,
     lines: Vec<String>,
 }
 
@@ -52,7 +54,7 @@ impl Story {
     pub(crate) fn with(config: Config, seeded: Seeded) -> Story {
         let mut updaters = Updaters::new(config, scope(), 7, seeded);
         updaters.fence(Some(Time::NEVER));
-        Story { updaters, now: Time::ZERO, sent: BTreeMap::new(), lines: Vec::new() }
+        Story { updaters, now: Time::ZERO, sent: BTreeMap::new(), failures: Vec::new(), lines: Vec::new() }
     }
 
     /// Everything that came out since the last time.
@@ -144,7 +146,10 @@ impl Story {
                     self.sent.insert(call, request);
                     line
                 }
-                Output::Report(event) => words_of_event(&event),
+                Output::Report(event) => {
+                    self.failures.extend(failure_in(&event).cloned());
+                    words_of_event(&event)
+                }
             };
             self.lines.push(format!("t={} {line}", self.now));
         }
@@ -223,6 +228,16 @@ fn words_of_event(event: &Event) -> String {
             other => format!("{id} {other:?}"),
         },
         other => format!("{other:?}"),
+    }
+}
+
+fn failure_in(event: &Event) -> Option<&Failure> {
+    let Event::EffectFinished { outcome, .. } = event else { return None };
+    match outcome {
+        Outcome::Plan(report) => report.failure.as_ref(),
+        Outcome::Locations { failure, .. } => failure.as_ref(),
+        Outcome::Listed { result, .. } => result.as_ref().err(),
+        _ => None,
     }
 }
 
