@@ -42,6 +42,8 @@ pub struct Cloud {
     pub(crate) poison: BTreeSet<IpAddr>,
     /// Every operation takes so many times as long.
     pub(crate) slowness: u32,
+    /// A PUT changes more than we can see.
+    unseen_change: bool,
 }
 
 impl Cloud {
@@ -59,6 +61,7 @@ impl Cloud {
             denied: BTreeSet::new(),
             poison: BTreeSet::new(),
             slowness: 1,
+            unseen_change: false,
             config,
         }
     }
@@ -126,6 +129,31 @@ impl Cloud {
     /// Other quotas from now on.
     pub fn set_quota(&mut self, quota: Quota) {
         self.config.quota = quota;
+    }
+
+    /// Whether the two gateway POSTs are carried out at once from now on.
+    pub fn set_synchronous_posts(&mut self, at_once: bool) {
+        self.config.synchronous_posts = at_once;
+    }
+
+    /// Whether PUTs from now on change something that is no part of the model: they take their time
+    /// even if everything that we see stays the same.
+    pub fn set_unseen_change(&mut self, changes: bool) {
+        self.unseen_change = changes;
+    }
+
+    /// How an operation stands; asking so costs nothing.
+    pub fn operation_state(&self, id: &ArmId) -> Option<&OperationState> {
+        self.operations.get(id).map(|operation| &operation.state)
+    }
+
+    /// What a running operation is doing to a resource or group: `Updating` or `Deleting`.
+    pub fn at_work(&self, id: &ArmId) -> Option<Provisioning> {
+        let operation = self.operations.running(id, Lane::Resource)?;
+        Some(match operation.work {
+            Work::Delete | Work::DeleteGroup => Provisioning::Deleting,
+            _ => Provisioning::Updating,
+        })
     }
 
     /// Makes the groups, the virtual network and the subnet of a scope, but no gateway.
@@ -334,7 +362,11 @@ impl Cloud {
             id: old.map_or(id, |old| &old.id).clone(),
             tags: tags.clone(),
             etag: self.counter.etag(),
-            provisioning: if settled { Provisioning::Succeeded } else { Provisioning::Updating },
+            provisioning: if settled && !self.unseen_change {
+                Provisioning::Succeeded
+            } else {
+                Provisioning::Updating
+            },
         }
     }
 
@@ -355,6 +387,7 @@ impl Cloud {
         settled: bool,
         twist: &Twist,
     ) -> ArmId {
+        let settled = settled && !self.unseen_change;
         let usual = self.counter.draw(span);
         let factor = self.slowness.max(1).saturating_mul(twist.slowness.max(1));
         let ends = match (settled, twist.never_ends) {

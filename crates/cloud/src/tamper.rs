@@ -61,6 +61,8 @@ pub enum Tamper {
     DeleteGateway(ArmId),
     /// Takes the gateway off a subnet.
     DetachSubnet(ArmId),
+    /// Deletes a subnet, by Azure's rules.
+    DeleteSubnet(ArmId),
     /// Registers a service, by Azure's rules.
     PutRegistration {
         /// With which gateway.
@@ -143,6 +145,14 @@ impl Cloud {
                 let etag = self.counter.etag();
                 let subnet = self.state.subnets.get_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
                 (subnet.gateway, subnet.etag) = (None, etag);
+            }
+            Tamper::DeleteSubnet(id) => {
+                if !self.state.subnets.contains_key(&id) {
+                    return Err(Refusal::no_child(&id));
+                }
+                self.deletable(&id)?;
+                self.operations.cancel(self.now, &id);
+                self.remove(&id);
             }
             Tamper::DeletePublicIp(id) => self.take_away(&id, Kind::PublicIp)?,
             Tamper::DeleteLoadBalancer(id) => self.take_away(&id, Kind::LoadBalancer)?,
