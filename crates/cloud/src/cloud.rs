@@ -338,22 +338,32 @@ impl Cloud {
         };
         let place = Place::Resource(kind);
         self.require(id, &place)?;
-        self.lag_now(id, Lane::Resource, twist);
         let etag = self.counter.etag();
-        let Some(meta) = self.state.meta_mut(id) else { return Err(not_found(id, &place)) };
-        meta.tags = tags.clone();
-        meta.etag = etag;
-        self.payload(id).map(|payload| Answer::new(200, payload)).ok_or_else(|| not_found(id, &place))
+        let mut payload = self.payload(id).ok_or_else(|| not_found(id, &place))?;
+        if let Some(meta) = meta_of(&mut payload) {
+            (meta.tags, meta.etag) = (tags.clone(), etag.clone());
+        }
+        if !twist.pretends {
+            self.lag_now(id, Lane::Resource, twist);
+            match self.state.meta_mut(id) {
+                Some(meta) => (meta.tags, meta.etag) = (tags.clone(), etag),
+                // A network's tags are not ours to keep, but its version is.
+                None => drop(self.state.write_network(id, Some(etag))),
+            }
+        }
+        Ok(Answer::new(200, payload))
     }
 
     /// A resource as it truly is.
-    pub(crate) fn payload(&self, id: &ArmId) -> Option<Payload> {
+    fn payload(&self, id: &ArmId) -> Option<Payload> {
         let state = &self.state;
         (state.public_ips.get(id).cloned().map(Payload::PublicIp))
             .or_else(|| state.load_balancers.get(id).cloned().map(Payload::LoadBalancer))
             .or_else(|| state.nat_gateways.get(id).cloned().map(Payload::NatGateway))
             .or_else(|| state.gateways.get(id).cloned().map(Payload::Gateway))
-            .or_else(|| state.subnets.get(id).cloned().map(Payload::Subnet))
+            .or_else(|| {
+                state.virtual_networks.get_key_value(id).map(|(id, _)| Payload::Container(id.clone()))
+            })
     }
 
     /// Meta for a resource that is being written: an id keeps the case it was first spelled in.
@@ -400,7 +410,7 @@ impl Cloud {
             id: id.clone(),
             target: target.clone(),
             lane,
-            work,
+            work: if twist.pretends { Work::Nothing } else { work },
             ending: twist.ending.clone(),
             ends,
             usual,
@@ -485,5 +495,15 @@ pub(crate) fn not_found(id: &ArmId, place: &Place) -> Refusal {
         }
         Place::Group => Refusal::no_group(id.name()),
         _ => Refusal::no_child(id),
+    }
+}
+
+fn meta_of(payload: &mut Payload) -> Option<&mut Meta> {
+    match payload {
+        Payload::PublicIp(it) => Some(&mut it.meta),
+        Payload::LoadBalancer(it) => Some(&mut it.meta),
+        Payload::NatGateway(it) => Some(&mut it.meta),
+        Payload::Gateway(it) => Some(&mut it.meta),
+        _ => None,
     }
 }

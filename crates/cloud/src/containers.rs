@@ -1,5 +1,6 @@
 //! Writing what the rest stands on: groups, networks, subnets and service gateways.
 
+use alloc::collections::BTreeSet;
 use core::net::{IpAddr, Ipv4Addr};
 
 use sluice_model::azure::{ArmId, Gateway, GatewayBody, Provisioning, Subnet, SubnetBody};
@@ -7,21 +8,27 @@ use sluice_model::call::{Answer, Payload};
 
 use crate::cloud::Cloud;
 use crate::fault::Twist;
-use crate::operation::Lane;
-use crate::place::lies_in;
+use crate::place::{Kind, lies_in};
 use crate::put::usable;
 use crate::refusal::Refusal;
 
 impl Cloud {
-    pub(crate) fn put_group(&mut self, id: &ArmId) -> Answer {
-        let is_new = self.state.groups.insert(id.clone());
+    pub(crate) fn put_group(&mut self, id: &ArmId, twist: &Twist) -> Answer {
+        let is_new = !self.state.groups.contains(id);
+        if is_new && !twist.pretends {
+            self.state.groups.insert(id.clone());
+        }
         Answer::new(if is_new { 201 } else { 200 }, Payload::Container(id.clone()))
     }
 
     pub(crate) fn put_network(&mut self, id: &ArmId, twist: &Twist) -> Answer {
         let etag = self.counter.etag();
-        let is_new = self.state.virtual_networks.insert(id.clone(), etag).is_none();
-        self.put_answer(id, is_new, !is_new, self.config.latency.network, twist)
+        let is_new = !self.state.virtual_networks.contains_key(id);
+        if !twist.pretends {
+            self.state.write_network(id, Some(etag));
+        }
+        let payload = Payload::Container(id.clone());
+        self.put_answer(id, payload, is_new, !is_new, self.config.latency.network, twist)
     }
 
     pub(crate) fn put_subnet(
@@ -48,9 +55,9 @@ impl Cloud {
             gateway: body.gateway.clone(),
             rest: body.rest.clone(),
         };
-        self.lag_now(id, Lane::Resource, twist);
-        self.state.subnets.insert(id.clone(), new);
-        Ok(self.put_answer(id, old.is_none(), settled, self.config.latency.network, twist))
+        let payload = Payload::Subnet(new.clone());
+        self.store(id, new, twist);
+        Ok(self.put_answer(id, payload, old.is_none(), settled, self.config.latency.network, twist))
     }
 
     pub(crate) fn put_gateway(
@@ -60,7 +67,7 @@ impl Cloud {
         twist: &Twist,
     ) -> Result<Answer, Refusal> {
         let old = self.state.gateways.get(id).cloned();
-        if old.is_none() && self.state.gateways.len() >= self.config.quota.gateways {
+        if old.is_none() && self.is_full(Kind::Gateway, id, self.config.quota.gateways) {
             return Err(Refusal::over_quota("service gateways", self.config.quota.gateways));
         }
         if !self.state.virtual_networks.contains_key(&body.virtual_network) {
@@ -84,19 +91,24 @@ impl Cloud {
             meta: self.meta(id, old.as_ref().map(|old| &old.meta), &body.tags, settled),
             virtual_network: body.virtual_network.clone(),
             route_target_subnet: subnet.clone(),
-            route_target_address: Some(address.unwrap_or_else(|| self.free_route_target())),
+            route_target_address: Some(
+                address.unwrap_or_else(|| self.free_route_target(&body.virtual_network)),
+            ),
         };
-        self.lag_now(id, Lane::Resource, twist);
-        self.state.gateways.insert(id.clone(), new);
-        self.state.contents.entry(id.clone()).or_default();
-        Ok(self.put_answer(id, old.is_none(), settled, self.config.latency.gateway, twist))
+        let payload = Payload::Gateway(new.clone());
+        if self.store(id, new, twist) {
+            self.state.contents.entry(id.clone()).or_default();
+        }
+        Ok(self.put_answer(id, payload, old.is_none(), settled, self.config.latency.gateway, twist))
     }
 
-    /// An address that no gateway has; subnets are opaque to us, so it is the same row for all of them.
-    fn free_route_target(&self) -> IpAddr {
-        let taken = |address| self.state.gateways.values().any(|it| it.route_target_address == Some(address));
+    /// An address that no gateway of the network has; subnets are opaque to us, so it is the same row for
+    /// all of them.
+    fn free_route_target(&self, network: &ArmId) -> IpAddr {
+        let gateways = self.state.users_of(network).filter_map(|id| self.state.gateways.get(id));
+        let taken: BTreeSet<IpAddr> = gateways.filter_map(|it| it.route_target_address).collect();
         let row = (4..=u8::MAX).map(|last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
-        row.into_iter().find(|&address| !taken(address)).unwrap_or(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4)))
+        row.into_iter().find(|it| !taken.contains(it)).unwrap_or(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4)))
     }
 
     /// A gateway that `by` wants to refer to.

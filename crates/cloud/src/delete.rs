@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use sluice_model::azure::{ArmId, Provisioning};
+use sluice_model::azure::{ArmId, Gateway, LoadBalancer, NatGateway, Provisioning, PublicIp, Subnet};
 use sluice_model::call::{Answer, Payload};
 
 use crate::cloud::Cloud;
+use crate::contents::Contents;
 use crate::fault::Twist;
 use crate::operation::{Lane, Work};
 use crate::place::{Place, lies_in};
 use crate::refusal::Refusal;
-use crate::state::Contents;
 
 impl Cloud {
     pub(crate) fn delete(&mut self, id: &ArmId, place: &Place, twist: &Twist) -> Result<Answer, Refusal> {
@@ -21,7 +21,9 @@ impl Cloud {
             self.deletable(id)?;
             Work::Delete
         };
-        self.state.set_provisioning(id, Provisioning::Deleting);
+        if !twist.pretends {
+            self.state.set_provisioning(id, Provisioning::Deleting);
+        }
         let operation = self.begin(id, Lane::Resource, work, self.config.latency.delete, false, twist);
         Ok(Answer { operation: Some(operation), ..Answer::new(202, Payload::None) })
     }
@@ -42,7 +44,7 @@ impl Cloud {
             return Err(Refusal::in_use("NatGateway", id, "a registered service"));
         }
         if state.gateways.contains_key(id) {
-            if let Some((user, _)) = state.references().find(|&(by, target)| target == id && by != id) {
+            if let Some(user) = state.users_of(id).find(|&by| by != id) {
                 return Err(Refusal::in_use("ServiceGateway", id, user.as_str()));
             }
             if !state.contents.get(id).is_none_or(Contents::is_empty) {
@@ -50,64 +52,62 @@ impl Cloud {
             }
         }
         if let Some(subnet) = state.subnets.get(id) {
-            let route = state.gateways.values().find(|gateway| gateway.route_target_subnet == *id);
-            if let Some(gateway) = subnet.gateway.as_ref().or(route.map(|gateway| &gateway.meta.id)) {
+            // Beside its own gateway, those that have their route target address in it.
+            if let Some(gateway) = subnet.gateway.as_ref().or_else(|| state.users_of(id).next()) {
                 return Err(Refusal::in_use("Subnet", id, gateway.as_str()));
             }
         }
         if state.virtual_networks.contains_key(id)
-            && let Some(gateway) = state.gateways.values().find(|gateway| gateway.virtual_network == *id)
+            && let Some(gateway) = state.users_of(id).next()
         {
-            return Err(Refusal::in_use("VirtualNetwork", id, gateway.meta.id.as_str()));
+            return Err(Refusal::in_use("VirtualNetwork", id, gateway.as_str()));
         }
         Ok(())
     }
 
     /// Whether nobody outside a group needs what is in it.
     pub(crate) fn group_deletable(&self, group: &ArmId) -> Result<(), Refusal> {
-        let mut references = self.state.references();
-        match references.find(|(by, target)| lies_in(target, group) && !lies_in(by, group)) {
-            Some((by, _)) => Err(Refusal::group_used(group, by)),
-            None => Ok(()),
+        let state = &self.state;
+        for id in state.inside(group) {
+            if let Some(by) = state.users_of(&id).find(|by| !lies_in(by, group)) {
+                return Err(Refusal::group_used(group, by));
+            }
         }
+        Ok(())
     }
 
     /// Takes a resource away, and its own references with it.
     pub(crate) fn remove(&mut self, id: &ArmId) {
         let state = &mut self.state;
-        if let Some(public_ip) = state.public_ips.remove(id)
+        if let Some(public_ip) = state.write::<PublicIp>(id, None)
             && let Some(address) = public_ip.address
         {
             self.addresses.take_back(address);
         }
-        if let Some(load_balancer) = state.load_balancers.remove(id)
+        if let Some(load_balancer) = state.write::<LoadBalancer>(id, None)
             && let Some(public_ip) = &load_balancer.public_ip
         {
             state.set_user(public_ip, None);
         }
-        if let Some(nat_gateway) = state.nat_gateways.remove(id) {
+        if let Some(nat_gateway) = state.write::<NatGateway>(id, None) {
             for public_ip in nat_gateway.public_ips.iter().chain(&nat_gateway.public_ips_v6) {
                 state.set_user(public_ip, None);
             }
         }
-        state.gateways.remove(id);
-        state.contents.remove(id);
-        state.subnets.remove(id);
-        if state.virtual_networks.remove(id).is_some() {
-            state.subnets.retain(|subnet, _| !lies_in(subnet, id));
+        if state.write::<Gateway>(id, None).is_some() {
+            state.forget_contents(id);
+        }
+        state.write::<Subnet>(id, None);
+        if state.write_network(id, None).is_some() {
+            let subnets: Vec<ArmId> = state.subnets_of(id).cloned().collect();
+            for subnet in &subnets {
+                state.write::<Subnet>(subnet, None);
+            }
         }
     }
 
     pub(crate) fn remove_group(&mut self, group: &ArmId) {
-        let state = &self.state;
-        let all = (state.gateways.keys())
-            .chain(state.load_balancers.keys())
-            .chain(state.nat_gateways.keys())
-            .chain(state.public_ips.keys())
-            .chain(state.subnets.keys())
-            .chain(state.virtual_networks.keys());
-        let inside: Vec<ArmId> = all.filter(|id| lies_in(id, group)).cloned().collect();
-        for id in &inside {
+        for id in &self.state.inside(group) {
             self.operations.cancel(self.now, id);
             self.remove(id);
         }

@@ -9,7 +9,7 @@ use sluice_model::call::{Answer, ArmError, Method, OperationState, Payload, Repl
 
 use crate::cloud::Cloud;
 use crate::list::Cut;
-use crate::operation::{Ending, Work};
+use crate::operation::Ending;
 use crate::refusal::Refusal;
 
 /// How long a read can lag at most.
@@ -83,6 +83,8 @@ pub(crate) struct Twist {
     pub(crate) lag: Option<Duration>,
     pub(crate) page: Cut,
     pub(crate) slowness: u32,
+    /// It is answered as if, and nothing is written.
+    pub(crate) pretends: bool,
 }
 
 impl Default for Twist {
@@ -94,6 +96,7 @@ impl Default for Twist {
             lag: None,
             page: Cut::default(),
             slowness: 1,
+            pretends: false,
         }
     }
 }
@@ -129,9 +132,9 @@ impl Cloud {
                 let refusal = Refusal::new(200, "InternalServerError", "An error occurred.");
                 return answered(self.refuse(now, request, refusal));
             }
-            Fault::AnsweredButNotApplied => return answered(self.pretend(now, request)),
             Fault::UnknownEnum => return answered(unknown_words(self.handle(now, request))),
             Fault::FailPage => Twist::default(),
+            Fault::AnsweredButNotApplied => Twist { pretends: true, ..Twist::default() },
             Fault::OperationNeverEnds => Twist { never_ends: true, ..Twist::default() },
             Fault::OperationFails { code } => {
                 let ending = Ending::Fail(error(code, "The operation failed."));
@@ -157,21 +160,6 @@ impl Cloud {
         self.advance(now);
         let remaining = self.pay(request).unwrap_or(Some(0));
         Answer { remaining, ..refusal.answer() }
-    }
-
-    /// Answers as if, from a copy that is thrown away.
-    fn pretend(&mut self, now: Time, request: &Request) -> Answer {
-        self.advance(now);
-        let mut copy = self.clone();
-        let answer = copy.handle(now, request);
-        self.throttle = copy.throttle;
-        self.counter = copy.counter;
-        if let Some(operation) = answer.operation.as_ref().and_then(|id| copy.operations.get(id)) {
-            let mut empty = operation.clone();
-            empty.work = Work::Nothing;
-            self.operations.begin(empty);
-        }
-        answer
     }
 }
 

@@ -9,9 +9,10 @@ use alloc::vec::Vec;
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, Gateway, LoadBalancer, NatGateway, PublicIp, Subnet};
 
+use crate::contents::Contents;
 use crate::operation::Lane;
 use crate::place::{Kind, Place, place};
-use crate::state::{Contents, State};
+use crate::state::State;
 
 /// A resource as it was; `None` inside means that it was not there.
 #[derive(Clone, Debug)]

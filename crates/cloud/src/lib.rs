@@ -36,6 +36,7 @@ extern crate alloc;
 mod cloud;
 mod config;
 mod containers;
+mod contents;
 mod delete;
 mod fault;
 mod issue;
@@ -53,6 +54,7 @@ mod throttle;
 
 pub use cloud::Cloud;
 pub use config::{Buckets, Config, Latencies, Quota, Rate, Span, Window};
+pub use contents::Contents;
 pub use fault::Fault;
-pub use state::{Contents, State};
+pub use state::State;
 pub use tamper::{LockLevel, Tamper};

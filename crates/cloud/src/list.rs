@@ -15,10 +15,10 @@ use sluice_model::azure::{ArmId, Gateway, LoadBalancer, NatGateway, PublicIp, Su
 use sluice_model::call::{Answer, Page, PageToken, Payload, Request};
 
 use crate::cloud::{Cloud, not_found};
+use crate::contents::{Contents, lower};
 use crate::lag::Readable;
 use crate::place::{Kind, Place, group_of, lies_in};
 use crate::refusal::Refusal;
-use crate::state::{Contents, lower};
 
 /// How a page is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

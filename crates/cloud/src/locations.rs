@@ -8,8 +8,8 @@ use sluice_model::address::{Family, is_routable};
 use sluice_model::azure::{AddressUpdate, ArmId, LocationUpdate};
 
 use crate::cloud::Cloud;
+use crate::contents::lower;
 use crate::refusal::Refusal;
-use crate::state::lower;
 
 impl Cloud {
     /// Whether all of a request can be carried out.

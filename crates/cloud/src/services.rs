@@ -8,12 +8,12 @@ use sluice_model::azure::{ArmId, Direction, Registration, ServiceRequest};
 use sluice_model::call::{Answer, Body, Method, Payload, Request};
 
 use crate::cloud::Cloud;
+use crate::contents::{Contents, lower};
 use crate::fault::Twist;
 use crate::locations;
 use crate::operation::{Lane, Work};
 use crate::put::usable;
 use crate::refusal::Refusal;
-use crate::state::lower;
 
 impl Cloud {
     /// Either of the two POSTs.
@@ -41,11 +41,13 @@ impl Cloud {
             let operation = self.begin(gateway, lane, work, span, false, twist);
             return Ok(Answer { operation: Some(operation), ..Answer::new(202, Payload::None) });
         }
-        self.lag_now(gateway, lane, twist);
-        match &work {
-            Work::Services(requests) => self.apply_services(gateway, requests),
-            Work::Locations(updates) => self.apply_locations(gateway, updates),
-            _ => {}
+        if !twist.pretends {
+            self.lag_now(gateway, lane, twist);
+            match &work {
+                Work::Services(requests) => self.apply_services(gateway, requests),
+                Work::Locations(updates) => self.apply_locations(gateway, updates),
+                _ => {}
+            }
         }
         let operation = twist
             .at_once
@@ -74,11 +76,13 @@ impl Cloud {
             }
         }
         // A default that the request replaces or deletes is none by then.
-        let stays = self.state.registrations(gateway).filter(|it| !named.contains(&lower(&it.name)));
+        let known = self.state.contents.get(gateway);
+        let stays = known.into_iter().flat_map(Contents::defaults).filter(|name| !named.contains(*name));
         let comes = requests.iter().filter(|request| !request.is_delete).map(|request| &request.service);
-        let mut defaults = stays.chain(comes).filter(|it| it.is_default);
+        let comes = comes.filter(|service| service.is_default).map(|service| &service.name);
+        let mut defaults = stays.chain(comes);
         match (defaults.next(), defaults.next()) {
-            (Some(one), Some(other)) => Err(Refusal::two_defaults(&one.name, &other.name)),
+            (Some(one), Some(other)) => Err(Refusal::two_defaults(one, other)),
             _ => Ok(()),
         }
     }
@@ -115,9 +119,8 @@ impl Cloud {
 
     /// Carries out what has been checked.
     pub(crate) fn apply_services(&mut self, gateway: &ArmId, requests: &[ServiceRequest]) {
-        let Some(contents) = self.state.contents.get_mut(gateway) else { return };
         for ServiceRequest { is_delete, service } in requests {
-            contents.register(&service.name, (!is_delete).then(|| service.clone()));
+            self.state.register(gateway, &service.name, (!is_delete).then(|| service.clone()));
         }
     }
 }

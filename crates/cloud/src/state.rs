@@ -1,18 +1,23 @@
 //! What there is in the cloud.
 //!
-//! Everything can be read by whoever judges the truth, and is written in this crate only. Two counts that
-//! would be slow to take anew are kept beside the lists they follow from, each in one place.
+//! Everything can be read by whoever judges the truth, and is written in this crate only. Resources go in
+//! and out through [`State::write`] and registrations through [`State::register`], which keep account of
+//! who names whom and of how many there are: nobody has to look through everything to know whether one
+//! resource is in use or one more is allowed.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 use core::ops::Bound;
 
 use sluice_model::azure::{
-    AddressUpdate, ArmId, ETag, Gateway, LoadBalancer, Location, Meta, NatGateway, Provisioning, PublicIp,
-    Registration, Subnet,
+    ArmId, ETag, Gateway, LoadBalancer, Location, Meta, NatGateway, Provisioning, PublicIp, Registration,
+    Subnet,
 };
+
+use crate::contents::{Contents, count_down, lower};
+use crate::place::{Kind, lies_in};
 
 /// What there is in the cloud.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,19 +38,71 @@ pub struct State {
     pub gateways: BTreeMap<ArmId, Gateway>,
     /// What each service gateway knows.
     pub contents: BTreeMap<ArmId, Contents>,
+    /// Who names each resource or backend pool, and how often.
+    users: BTreeMap<ArmId, BTreeMap<ArmId, usize>>,
+    /// How many there are of a kind in a subscription.
+    counts: BTreeMap<(Kind, Arc<str>), usize>,
+    /// The networks and subnets that are not `Succeeded`; they have no [`Meta`] to say it in.
+    unsettled: BTreeMap<ArmId, Provisioning>,
 }
 
-/// What a service gateway knows.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Contents {
-    /// The registered services, by name in lower case.
-    registrations: BTreeMap<Arc<str>, Registration>,
-    /// The addresses with their services, by location. No set and no location is empty.
-    locations: BTreeMap<IpAddr, BTreeMap<IpAddr, BTreeSet<Arc<str>>>>,
-    /// How many addresses each service has.
-    mapped: BTreeMap<Arc<str>, usize>,
-    /// How many registrations name each load balancer or NAT gateway.
-    carriers: BTreeMap<ArmId, usize>,
+/// What goes in and out through [`State::write`].
+pub(crate) trait Stored: Sized {
+    /// Under which it is counted; subnets are not.
+    const KIND: Option<Kind>;
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, Self>;
+    /// What it names.
+    fn targets(&self) -> Vec<ArmId>;
+}
+
+impl Stored for PublicIp {
+    const KIND: Option<Kind> = Some(Kind::PublicIp);
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, PublicIp> {
+        &mut state.public_ips
+    }
+    fn targets(&self) -> Vec<ArmId> {
+        Vec::new()
+    }
+}
+
+impl Stored for LoadBalancer {
+    const KIND: Option<Kind> = Some(Kind::LoadBalancer);
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, LoadBalancer> {
+        &mut state.load_balancers
+    }
+    fn targets(&self) -> Vec<ArmId> {
+        self.public_ip.iter().cloned().collect()
+    }
+}
+
+impl Stored for NatGateway {
+    const KIND: Option<Kind> = Some(Kind::NatGateway);
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, NatGateway> {
+        &mut state.nat_gateways
+    }
+    fn targets(&self) -> Vec<ArmId> {
+        self.public_ips.iter().chain(&self.public_ips_v6).chain(&self.gateway).cloned().collect()
+    }
+}
+
+impl Stored for Gateway {
+    const KIND: Option<Kind> = Some(Kind::Gateway);
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, Gateway> {
+        &mut state.gateways
+    }
+    fn targets(&self) -> Vec<ArmId> {
+        [&self.virtual_network, &self.route_target_subnet].into_iter().cloned().collect()
+    }
+}
+
+impl Stored for Subnet {
+    const KIND: Option<Kind> = None;
+    fn all(state: &mut State) -> &mut BTreeMap<ArmId, Subnet> {
+        &mut state.subnets
+    }
+    fn targets(&self) -> Vec<ArmId> {
+        self.gateway.iter().cloned().collect()
+    }
 }
 
 impl State {
@@ -69,26 +126,139 @@ impl State {
         self.contents.get(gateway).map_or(0, |contents| contents.mapped(service))
     }
 
-    /// Whether any gateway has this load balancer or NAT gateway in a registration.
+    /// Whether any gateway has this load balancer, backend pool or NAT gateway in a registration.
     pub fn is_registered(&self, carrier: &ArmId) -> bool {
-        self.contents.values().any(|contents| contents.carriers.contains_key(carrier))
+        // Nothing but a registration names any of them.
+        self.users.contains_key(carrier)
     }
 
-    /// Every reference there is: who names whom. Registrations count as their gateway's.
-    pub fn references(&self) -> impl Iterator<Item = (&ArmId, &ArmId)> {
-        let frontends =
-            self.load_balancers.iter().flat_map(|(id, it)| it.public_ip.iter().map(move |ip| (id, ip)));
-        let nat_gateways = self.nat_gateways.iter().flat_map(|(id, it)| {
-            let named = it.public_ips.iter().chain(&it.public_ips_v6).chain(&it.gateway);
-            named.map(move |target| (id, target))
+    /// Who names this resource or backend pool. Registrations count as their gateway's.
+    pub fn users_of(&self, target: &ArmId) -> impl Iterator<Item = &ArmId> {
+        self.users.get(target).into_iter().flat_map(BTreeMap::keys)
+    }
+
+    /// Every reference from one resource to another, read off the resources themselves: who names whom.
+    pub fn references(&self) -> impl Iterator<Item = (ArmId, ArmId)> {
+        fn of<T: Stored>(all: &BTreeMap<ArmId, T>) -> impl Iterator<Item = (ArmId, ArmId)> {
+            all.iter().flat_map(|(id, it)| it.targets().into_iter().map(move |target| (id.clone(), target)))
+        }
+        let carriers = self.contents.iter().flat_map(|(gateway, contents)| {
+            contents.registrations().flat_map(carriers).map(move |carrier| (gateway.clone(), carrier))
         });
-        let subnets =
-            self.subnets.iter().flat_map(|(id, it)| it.gateway.iter().map(move |gateway| (id, gateway)));
-        let gateways = (self.gateways.iter())
-            .flat_map(|(id, it)| [(id, &it.virtual_network), (id, &it.route_target_subnet)]);
-        let carriers =
-            self.contents.iter().flat_map(|(id, it)| it.carriers.keys().map(move |carrier| (id, carrier)));
-        frontends.chain(nat_gateways).chain(subnets).chain(gateways).chain(carriers)
+        of(&self.load_balancers)
+            .chain(of(&self.nat_gateways))
+            .chain(of(&self.subnets))
+            .chain(of(&self.gateways))
+            .chain(carriers)
+    }
+
+    /// How many of a kind there are in a subscription.
+    pub(crate) fn count(&self, kind: Kind, subscription: &str) -> usize {
+        self.counts.get(&(kind, lower(subscription))).copied().unwrap_or(0)
+    }
+
+    /// Writes a resource, or takes it away; hands out the one before.
+    pub(crate) fn write<T: Stored>(&mut self, id: &ArmId, new: Option<T>) -> Option<T> {
+        let is_there = new.is_some();
+        self.link(id, new.iter().flat_map(T::targets));
+        let old = match new {
+            Some(new) => T::all(self).insert(id.clone(), new),
+            None => T::all(self).remove(id),
+        };
+        self.unlink(id, old.iter().flat_map(T::targets));
+        if let Some(kind) = T::KIND {
+            self.tally(kind, id, old.is_some(), is_there);
+        } else if !is_there {
+            self.unsettled.remove(id);
+        }
+        old
+    }
+
+    /// Writes a virtual network, or takes it away; its subnets are another matter.
+    pub(crate) fn write_network(&mut self, id: &ArmId, etag: Option<ETag>) -> Option<ETag> {
+        let is_there = etag.is_some();
+        let old = match etag {
+            Some(etag) => self.virtual_networks.insert(id.clone(), etag),
+            None => {
+                self.unsettled.remove(id);
+                self.virtual_networks.remove(id)
+            }
+        };
+        self.tally(Kind::VirtualNetwork, id, old.is_some(), is_there);
+        old
+    }
+
+    /// Writes a registration, or takes it away.
+    pub(crate) fn register(&mut self, gateway: &ArmId, name: &str, registration: Option<Registration>) {
+        let Some(contents) = self.contents.get_mut(gateway) else { return };
+        let comes: Vec<ArmId> = registration.iter().flat_map(named).collect();
+        let old = contents.register(name, registration);
+        self.link(gateway, comes.into_iter());
+        self.unlink(gateway, old.iter().flat_map(named));
+    }
+
+    /// Clears the registrations that name a load balancer or NAT gateway.
+    pub(crate) fn forget_carrier(&mut self, carrier: &ArmId) {
+        let gateways: Vec<ArmId> = self.users_of(carrier).cloned().collect();
+        for gateway in &gateways {
+            let names_it = |it: &&Registration| carriers(it).any(|named| named == *carrier);
+            let found: Vec<Registration> = self.registrations(gateway).filter(names_it).cloned().collect();
+            for mut registration in found {
+                registration.pools.retain(|pool| pool.parent("loadBalancers").as_ref() != Some(carrier));
+                registration.nat_gateway.take_if(|nat_gateway| nat_gateway == carrier);
+                let name = Arc::clone(&registration.name);
+                self.register(gateway, &name, Some(registration));
+            }
+        }
+    }
+
+    /// Takes away all that a gateway knows.
+    pub(crate) fn forget_contents(&mut self, gateway: &ArmId) {
+        if let Some(contents) = self.contents.remove(gateway) {
+            self.unlink(gateway, contents.registrations().flat_map(named));
+        }
+    }
+
+    fn link(&mut self, by: &ArmId, targets: impl Iterator<Item = ArmId>) {
+        for target in targets {
+            *self.users.entry(target).or_default().entry(by.clone()).or_default() += 1;
+        }
+    }
+
+    fn unlink(&mut self, by: &ArmId, targets: impl Iterator<Item = ArmId>) {
+        for target in targets {
+            let Some(users) = self.users.get_mut(&target) else { continue };
+            count_down(users, by);
+            if users.is_empty() {
+                self.users.remove(&target);
+            }
+        }
+    }
+
+    fn tally(&mut self, kind: Kind, id: &ArmId, was_there: bool, is_there: bool) {
+        let key = (kind, lower(id.segment("subscriptions").unwrap_or("")));
+        match (was_there, is_there) {
+            (false, true) => *self.counts.entry(key).or_default() += 1,
+            (true, false) => count_down(&mut self.counts, &key),
+            _ => {}
+        }
+    }
+
+    /// The ids of all that lies in a group.
+    pub(crate) fn inside(&self, group: &ArmId) -> Vec<ArmId> {
+        let mut ids = Vec::new();
+        ids.extend(below(&self.gateways, group).cloned());
+        ids.extend(below(&self.load_balancers, group).cloned());
+        ids.extend(below(&self.nat_gateways, group).cloned());
+        ids.extend(below(&self.public_ips, group).cloned());
+        ids.extend(below(&self.subnets, group).cloned());
+        ids.extend(below(&self.virtual_networks, group).cloned());
+        ids
+    }
+
+    /// The ids of the subnets of a network.
+    pub(crate) fn subnets_of(&self, network: &ArmId) -> impl Iterator<Item = &ArmId> {
+        below(&self.subnets, network)
     }
 
     /// What every resource has, of whatever kind it is. Networks, subnets and groups have none of it.
@@ -105,18 +275,34 @@ impl State {
         self.gateways.get_mut(id).map(|it| &mut it.meta)
     }
 
+    fn meta(&self, id: &ArmId) -> Option<&Meta> {
+        (self.public_ips.get(id).map(|it| &it.meta))
+            .or_else(|| self.load_balancers.get(id).map(|it| &it.meta))
+            .or_else(|| self.nat_gateways.get(id).map(|it| &it.meta))
+            .or_else(|| self.gateways.get(id).map(|it| &it.meta))
+    }
+
+    /// Whether the last write of a resource, network or subnet has come through; `None` if it is not there.
+    pub fn provisioning_of(&self, id: &ArmId) -> Option<Provisioning> {
+        if let Some(meta) = self.meta(id) {
+            return Some(meta.provisioning);
+        }
+        let is_there = self.subnets.contains_key(id) || self.virtual_networks.contains_key(id);
+        is_there.then(|| self.unsettled.get(id).copied().unwrap_or_default())
+    }
+
     pub(crate) fn set_provisioning(&mut self, id: &ArmId, provisioning: Provisioning) {
         if let Some(meta) = self.meta_mut(id) {
             meta.provisioning = provisioning;
+        } else if provisioning == Provisioning::Succeeded {
+            self.unsettled.remove(id);
+        } else if self.subnets.contains_key(id) || self.virtual_networks.contains_key(id) {
+            self.unsettled.insert(id.clone(), provisioning);
         }
     }
 
     pub(crate) fn etag(&self, id: &ArmId) -> Option<&ETag> {
-        let meta = (self.public_ips.get(id).map(|it| &it.meta))
-            .or_else(|| self.load_balancers.get(id).map(|it| &it.meta))
-            .or_else(|| self.nat_gateways.get(id).map(|it| &it.meta))
-            .or_else(|| self.gateways.get(id).map(|it| &it.meta));
-        meta.map(|meta| &meta.etag)
+        (self.meta(id).map(|meta| &meta.etag))
             .or_else(|| self.subnets.get(id).map(|it| &it.etag))
             .or_else(|| self.virtual_networks.get(id))
     }
@@ -129,127 +315,12 @@ impl State {
     }
 }
 
-impl Contents {
-    /// The registered services, by name.
-    pub fn registrations(&self) -> impl Iterator<Item = &Registration> {
-        self.registrations.values()
-    }
-
-    /// One registered service; case does not matter.
-    pub fn registration(&self, name: &str) -> Option<&Registration> {
-        self.registrations.get(&lower(name))
-    }
-
-    /// The locations, by address.
-    pub fn locations(&self) -> impl Iterator<Item = Location> {
-        self.locations_after(None)
-    }
-
-    /// The registered services whose names come after this one.
-    pub(crate) fn registrations_after(&self, name: Option<&str>) -> impl Iterator<Item = &Registration> {
-        let from = name.map_or(Bound::Unbounded, |name| Bound::Excluded(lower(name)));
-        self.registrations.range((from, Bound::Unbounded)).map(|(_, registration)| registration)
-    }
-
-    /// The locations that come after this one.
-    pub(crate) fn locations_after(&self, location: Option<IpAddr>) -> impl Iterator<Item = Location> {
-        let from = location.map_or(Bound::Unbounded, Bound::Excluded);
-        self.locations.range((from, Bound::Unbounded)).map(|(&location, addresses)| Location {
-            location,
-            addresses: (addresses.iter())
-                .map(|(&address, services)| AddressUpdate {
-                    address,
-                    services: services.iter().cloned().collect(),
-                })
-                .collect(),
-        })
-    }
-
-    /// How many addresses name this service.
-    pub fn mapped(&self, service: &str) -> usize {
-        self.mapped.get(&lower(service)).copied().unwrap_or(0)
-    }
-
-    /// The services of one address at one location.
-    pub fn services_of(&self, location: IpAddr, address: IpAddr) -> Vec<Arc<str>> {
-        let services = self.locations.get(&location).and_then(|addresses| addresses.get(&address));
-        services.into_iter().flatten().cloned().collect()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.registrations.is_empty() && self.locations.is_empty()
-    }
-
-    /// Writes a registration, or takes it away.
-    pub(crate) fn register(&mut self, name: &str, registration: Option<Registration>) {
-        let name = lower(name);
-        let old = match registration {
-            Some(new) => {
-                for carrier in carriers(&new) {
-                    *self.carriers.entry(carrier).or_default() += 1;
-                }
-                self.registrations.insert(name, new)
-            }
-            None => self.registrations.remove(&name),
-        };
-        for carrier in old.iter().flat_map(carriers) {
-            count_down(&mut self.carriers, &carrier);
-        }
-    }
-
-    /// Writes the services of one address; none of them unbinds it.
-    pub(crate) fn bind<'a>(
-        &mut self,
-        location: IpAddr,
-        address: IpAddr,
-        services: impl Iterator<Item = &'a Arc<str>>,
-    ) {
-        let new: BTreeSet<Arc<str>> = services.map(|service| lower(service)).collect();
-        for service in &new {
-            *self.mapped.entry(Arc::clone(service)).or_default() += 1;
-        }
-        let addresses = self.locations.entry(location).or_default();
-        let old = if new.is_empty() { addresses.remove(&address) } else { addresses.insert(address, new) };
-        if addresses.is_empty() {
-            self.locations.remove(&location);
-        }
-        for service in old.iter().flatten() {
-            count_down(&mut self.mapped, service);
-        }
-    }
-
-    /// Takes a service off all addresses.
-    pub(crate) fn unmap(&mut self, service: &str) {
-        let service = lower(service);
-        let holds = |services: &BTreeSet<Arc<str>>| services.contains(&service);
-        let bound: Vec<(IpAddr, IpAddr)> = (self.locations.iter())
-            .flat_map(|(&location, all)| all.iter().map(move |(&address, it)| (location, address, it)))
-            .filter(|(_, _, services)| holds(services))
-            .map(|(location, address, _)| (location, address))
-            .collect();
-        for (location, address) in bound {
-            let kept = self.services_of(location, address);
-            self.bind(location, address, kept.iter().filter(|name| **name != service));
-        }
-    }
-
-    /// Clears the registrations that name a load balancer or NAT gateway.
-    pub(crate) fn forget_carrier(&mut self, carrier: &ArmId) {
-        let named: Vec<Registration> = (self.registrations.values())
-            .filter(|registration| carriers(registration).any(|named| named == *carrier))
-            .cloned()
-            .collect();
-        for mut registration in named {
-            registration.pools.retain(|pool| pool.parent("loadBalancers").as_ref() != Some(carrier));
-            registration.nat_gateway.take_if(|nat_gateway| nat_gateway == carrier);
-            let name = Arc::clone(&registration.name);
-            self.register(&name, Some(registration));
-        }
-    }
-
-    pub(crate) fn addresses_at(&self, location: IpAddr) -> Vec<IpAddr> {
-        self.locations.get(&location).into_iter().flat_map(|addresses| addresses.keys().copied()).collect()
-    }
+/// The ids below a scope; of one kind they are all in a row.
+fn below<'a, T>(all: &'a BTreeMap<ArmId, T>, scope: &ArmId) -> impl Iterator<Item = &'a ArmId> {
+    // With the slash, so that what only begins alike does not stand in between.
+    let from = Bound::Included(ArmId::new(format!("{scope}/")));
+    let scope = scope.clone();
+    all.range((from, Bound::Unbounded)).map(|(id, _)| id).take_while(move |id| lies_in(id, &scope))
 }
 
 /// The load balancers and the NAT gateway that a registration names.
@@ -258,16 +329,7 @@ fn carriers(registration: &Registration) -> impl Iterator<Item = ArmId> {
     pools.chain(registration.nat_gateway.clone())
 }
 
-fn count_down<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            counts.remove(key);
-        }
-    }
-}
-
-/// Names of services differ by everything but case.
-pub(crate) fn lower(name: &str) -> Arc<str> {
-    name.to_ascii_lowercase().into()
+/// The same, and the backend pools themselves.
+fn named(registration: &Registration) -> impl Iterator<Item = ArmId> {
+    carriers(registration).chain(registration.pools.iter().cloned())
 }

@@ -9,7 +9,9 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use sluice_model::Time;
-use sluice_model::azure::{AddressUpdate, ArmId, LocationUpdate, Registration, Rule, ServiceRequest, Tags};
+use sluice_model::azure::{
+    AddressUpdate, ArmId, LocationUpdate, NatGateway, Registration, Rule, ServiceRequest, Subnet, Tags,
+};
 use sluice_model::call::{Answer, Body, Method, Payload, Request};
 
 use crate::cloud::{Cloud, not_found};
@@ -135,16 +137,17 @@ impl Cloud {
                 (meta.tags, meta.etag) = (tags, etag);
             }
             Tamper::EditLoadBalancer { id, rules } => {
-                check_rules(&id, &rules)?;
                 let etag = self.counter.etag();
                 let load_balancer = self.state.load_balancers.get_mut(&id);
                 let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
+                check_rules(&id, &rules, load_balancer.pools.len())?;
                 (load_balancer.rules, load_balancer.meta.etag) = (rules, etag);
             }
             Tamper::DetachSubnet(id) => {
+                let found = self.state.subnets.get(&id).cloned();
+                let subnet = found.ok_or_else(|| Refusal::no_child(&id))?;
                 let etag = self.counter.etag();
-                let subnet = self.state.subnets.get_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
-                (subnet.gateway, subnet.etag) = (None, etag);
+                self.state.write(&id, Some(Subnet { gateway: None, etag, ..subnet }));
             }
             Tamper::DeleteSubnet(id) => {
                 if !self.state.subnets.contains_key(&id) {
@@ -169,7 +172,7 @@ impl Cloud {
                 let contents =
                     contents.ok_or_else(|| not_found(&gateway, &Place::Resource(Kind::Gateway)))?;
                 contents.unmap(&name);
-                contents.register(&name, None);
+                self.state.register(&gateway, &name, None);
             }
             Tamper::AddAddress { gateway, location, address, services } => {
                 self.rebind(&gateway, location, address, services)?;
@@ -206,28 +209,40 @@ impl Cloud {
             return Err(Refusal::no_place(id));
         }
         self.require(id, &Place::Resource(kind))?;
-        let state = &mut self.state;
+        let users: Vec<ArmId> = self.state.users_of(id).cloned().collect();
         match kind {
-            Kind::PublicIp => {
-                for load_balancer in state.load_balancers.values_mut() {
-                    load_balancer.public_ip.take_if(|public_ip| public_ip == id);
-                }
-                for nat_gateway in state.nat_gateways.values_mut() {
-                    nat_gateway.public_ips.retain(|public_ip| public_ip != id);
-                    nat_gateway.public_ips_v6.retain(|public_ip| public_ip != id);
-                }
-            }
-            Kind::LoadBalancer | Kind::NatGateway => {
-                state.contents.values_mut().for_each(|contents| contents.forget_carrier(id));
-            }
-            Kind::Gateway => {
-                state.nat_gateways.values_mut().for_each(|it| drop(it.gateway.take_if(|it| it == id)));
-                state.subnets.values_mut().for_each(|it| drop(it.gateway.take_if(|it| it == id)));
-            }
+            Kind::PublicIp => users.iter().for_each(|user| self.take_public_ip(user, id)),
+            Kind::LoadBalancer | Kind::NatGateway => self.state.forget_carrier(id),
+            Kind::Gateway => users.iter().for_each(|user| self.detach(user)),
             Kind::VirtualNetwork => {}
         }
         self.operations.cancel(self.now, id);
         self.remove(id);
         Ok(())
+    }
+
+    /// Takes a public IP off the load balancer or NAT gateway that uses it.
+    fn take_public_ip(&mut self, user: &ArmId, public_ip: &ArmId) {
+        let state = &mut self.state;
+        if let Some(mut it) = state.load_balancers.get(user).cloned() {
+            it.public_ip.take_if(|id| id == public_ip);
+            state.write(user, Some(it));
+        }
+        if let Some(mut it) = state.nat_gateways.get(user).cloned() {
+            it.public_ips.retain(|id| id != public_ip);
+            it.public_ips_v6.retain(|id| id != public_ip);
+            state.write(user, Some(it));
+        }
+    }
+
+    /// Takes the service gateway off a NAT gateway or subnet.
+    fn detach(&mut self, user: &ArmId) {
+        let state = &mut self.state;
+        if let Some(it) = state.nat_gateways.get(user).cloned() {
+            state.write(user, Some(NatGateway { gateway: None, ..it }));
+        }
+        if let Some(it) = state.subnets.get(user).cloned() {
+            state.write(user, Some(Subnet { gateway: None, ..it }));
+        }
     }
 }

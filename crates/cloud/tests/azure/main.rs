@@ -2,6 +2,7 @@
 
 mod containers;
 mod faults;
+mod foreign;
 mod gateway;
 mod limits;
 mod lists;

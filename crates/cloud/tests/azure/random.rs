@@ -53,7 +53,7 @@ fn request(scene: &Scene, dice: Dice) -> Request {
     let flag = |bit: u8| flags >> bit & 1 == 1;
     let family = if flag(0) { Family::V4 } else { Family::V6 };
     let subnet = scene.scope.subnet_id();
-    match what % 22 {
+    match what % 23 {
         0 | 1 => {
             let body = PublicIpBody { family, tags };
             Request::with(Method::Put, scene.public_ip(other), Body::PublicIp(body))
@@ -130,7 +130,13 @@ fn request(scene: &Scene, dice: Dice) -> Request {
             let target = ArmId::new(format!("{}/{word}", scene.gateway()));
             Request { page, ..Request::bare(Method::List, target) }
         }
-        _ => Request::bare(Method::Get, scene.load_balancer(name)),
+        21 => Request::bare(Method::Get, scene.load_balancer(name)),
+        _ => {
+            let frontend = flag(0).then(|| (pick(dice.fault).into(), scene.public_ip(other)));
+            let pools = NAMES.iter().zip(1..).filter(|(_, bit)| flag(*bit)).map(|(name, _)| (*name).into());
+            let body = ForeignLoadBalancerBody { frontend, pools: pools.collect(), rules: vec![], tags };
+            Request::with(Method::Put, scene.load_balancer(name), Body::ForeignLoadBalancer(body))
+        }
     }
 }
 
@@ -182,21 +188,28 @@ fn tamper(scene: &mut Scene, dice: Dice) {
 
 /// What must hold in every state.
 fn check(state: &State, quota: &Quota) {
-    // No dangling references.
+    // No dangling references, and who is named knows by whom.
+    let mut named: BTreeMap<ArmId, BTreeSet<ArmId>> = BTreeMap::new();
     for (by, target) in state.references() {
-        let there = state.public_ips.contains_key(target)
-            || state.load_balancers.contains_key(target)
-            || state.nat_gateways.contains_key(target)
-            || state.gateways.contains_key(target)
-            || state.subnets.contains_key(target)
-            || state.virtual_networks.contains_key(target);
+        let there = state.public_ips.contains_key(&target)
+            || state.load_balancers.contains_key(&target)
+            || state.nat_gateways.contains_key(&target)
+            || state.gateways.contains_key(&target)
+            || state.subnets.contains_key(&target)
+            || state.virtual_networks.contains_key(&target);
         assert!(there, "{by} names {target}, which is not there");
+        named.entry(target).or_default().insert(by);
+    }
+    let all = state.public_ips.keys().chain(state.load_balancers.keys()).chain(state.nat_gateways.keys());
+    let all = all.chain(state.gateways.keys()).chain(state.subnets.keys());
+    for id in all.chain(state.virtual_networks.keys()) {
+        let known: BTreeSet<ArmId> = state.users_of(id).cloned().collect();
+        assert_eq!(known, named.remove(id).unwrap_or_default(), "who names {id}");
     }
     // A public IP has one user, and both sides know it.
     let mut users = BTreeMap::new();
     for (id, it) in &state.load_balancers {
-        let frontend = id.child("frontendIPConfigurations", "frontend");
-        it.public_ip.iter().for_each(|ip| assert_eq!(users.insert(ip.clone(), frontend.clone()), None));
+        it.public_ip.iter().for_each(|ip| assert_eq!(users.insert(ip.clone(), id.clone()), None));
     }
     for (id, it) in &state.nat_gateways {
         for ip in it.public_ips.iter().chain(&it.public_ips_v6) {
@@ -205,6 +218,9 @@ fn check(state: &State, quota: &Quota) {
     }
     let known: BTreeMap<ArmId, ArmId> =
         (state.public_ips.iter()).filter_map(|(id, it)| Some((id.clone(), it.used_by.clone()?))).collect();
+    // A load balancer uses it through a frontend.
+    let owner = |user: &ArmId| user.parent("loadBalancers").unwrap_or_else(|| user.clone());
+    let known = known.into_iter().map(|(id, user)| (id, owner(&user))).collect();
     assert_eq!(users, known);
     // No address twice, and each of its family; what is provisioned has one.
     let mut issued = BTreeSet::new();
@@ -238,7 +254,13 @@ fn check_contents(state: &State, gateway: &ArmId, contents: &sluice_cloud::Conte
     assert!(contents.registrations().filter(|it| it.is_default).count() <= 1);
     let mut carriers = BTreeSet::new();
     for it in contents.registrations() {
-        carriers.extend(it.pools.iter().map(|pool| pool.parent("loadBalancers").expect("a pool's id")));
+        for pool in &it.pools {
+            let load_balancer = pool.parent("loadBalancers").expect("a pool's id");
+            let has_it =
+                |name: &std::sync::Arc<str>| load_balancer.child("backendAddressPools", name) == *pool;
+            assert!(state.load_balancers[&load_balancer].pools.iter().any(has_it), "{pool} is registered");
+            carriers.insert(load_balancer);
+        }
         carriers.extend(it.nat_gateway.clone());
         if let Some(nat_gateway) = &it.nat_gateway {
             assert_eq!(state.nat_gateways[nat_gateway].gateway.as_ref(), Some(gateway));
