@@ -91,6 +91,11 @@ impl Failure {
         }
     }
 
+    /// Whether Azure itself said so. What others on the way answer says nothing about the resource.
+    pub fn is_azures(&self) -> bool {
+        self.status != 0 && !self.code.starts_with(UNWORDED)
+    }
+
     fn in_answer(answer: &Answer) -> Option<Failure> {
         let failed = |error: &ArmError| Failure {
             class: classify(answer.status, &error.code, &error.message, answer.retry_after),
@@ -103,20 +108,34 @@ impl Failure {
             Payload::Error(error) => Some(failed(error)),
             Payload::Operation(OperationState::Failed(error) | OperationState::Canceled(error)) => {
                 let mut failure = failed(error);
-                // A failed operation is over and has no status of its own; only a code that says so is final.
-                if failure.class == FailureClass::Refused && !is_final_code(&error.code) {
+                // A failed operation is over and has no status of its own; only a code that says so
+                // is final, and a pause would only be one before asking again how it failed.
+                let is_over = match failure.class {
+                    FailureClass::Refused => !is_final_code(&error.code),
+                    FailureClass::Throttled => true,
+                    _ => false,
+                };
+                if is_over {
                     failure.class = FailureClass::Transient;
                 }
                 Some(failure)
             }
             _ if (200..300).contains(&answer.status) => None,
             _ => Some(failed(&ArmError {
-                code: alloc::format!("Http{}", answer.status).into(),
-                message: "the answer had no ARM error in its body".into(),
+                code: alloc::format!("{UNWORDED}{}", answer.status).into(),
+                message: match answer.status {
+                    300..=399 => "the answer is a redirect, which is not followed",
+                    413 => "the request is larger than Azure takes",
+                    _ => "the answer had no ARM error in its body",
+                }
+                .into(),
             })),
         }
     }
 }
+
+/// How the code begins that we give to a refusal without an ARM error.
+const UNWORDED: &str = "Http";
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +146,12 @@ impl fmt::Display for Failure {
 /// The class of a refusal: the code decides before the status.
 fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> FailureClass {
     let is = |words: &[&str]| words.iter().any(|word| code.eq_ignore_ascii_case(word));
-    if is(&["AnotherOperationInProgress"]) || code.starts_with("RetryableError") {
+    let begins = |word: &str| code.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    let ends = |word: &str| {
+        let at = code.len().checked_sub(word.len());
+        at.and_then(|at| code.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(word))
+    };
+    if is(&["AnotherOperationInProgress"]) || begins("RetryableError") {
         // It may arrive as a 429 with a wait; then it is a wait like any other.
         let waits = retry_after.is_some() || wait_in_text(message).is_some();
         return if status == 429 && waits { FailureClass::Throttled } else { FailureClass::Transient };
@@ -136,32 +160,69 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
     {
         return FailureClass::Transient;
     }
-    if is(&["QuotaExceeded", "PublicIPCountLimitReached", "MaxPublicIpCountLimitReached"])
-        || code.ends_with("LimitReached")
-    {
+    // Azure uses this code for much; about a quota it says so in the text.
+    let is_quota = is(&["OperationNotAllowed"]) && message.to_ascii_lowercase().contains("quota");
+    if is_quota || ends("QuotaExceeded") || ends("LimitReached") {
         return FailureClass::Quota;
     }
-    if is(&["AuthorizationFailed", "ScopeLocked", "RequestDisallowedByPolicy", "LinkedAuthorizationFailed"]) {
+    if is(&["TooManyRequests"]) || ends("RequestsThrottled") {
+        return FailureClass::Throttled;
+    }
+    if is(FORBIDDEN_CODES) {
         return FailureClass::Forbidden;
     }
     if is(&["ServiceWithOverlayMappingsCannotBeDeleted"]) {
         return FailureClass::StillMapped;
     }
-    if is(&["PublicIPAddressCannotBeDeleted"]) || code.starts_with("InUse") {
+    if is(&["PublicIPAddressCannotBeDeleted"]) || begins("InUse") {
         return FailureClass::InUse;
     }
     if is(&["ResourceNotFound", "NotFound"]) {
         return FailureClass::NotFound;
     }
+    if is(&["ResourceGroupNotFound", "ParentResourceNotFound"]) || begins("PreconditionFailed") {
+        return FailureClass::Transient;
+    }
     match status {
         429 => FailureClass::Throttled,
         401 | 403 => FailureClass::Forbidden,
-        404 if is(&["ResourceGroupNotFound", "ParentResourceNotFound"]) => FailureClass::Transient,
+        // Azure words every 404; one without words is from somebody on the way and says nothing
+        // about the resource. A deletion must not take it for success.
+        404 if begins(UNWORDED) => FailureClass::Transient,
         404 => FailureClass::NotFound,
-        408 | 409 | 412 | 500..=599 => FailureClass::Transient,
+        // A redirect is about the way to Azure, not about what was asked.
+        300..=399 | 408 | 409 | 412 | 500..=599 => FailureClass::Transient,
         _ => FailureClass::Refused,
     }
 }
+
+/// Who we are, what we may do, and what the subscription is set up for: only people can help,
+/// whatever the status. Among them are codes that come as 404 and do not mean that a resource
+/// is gone.
+const FORBIDDEN_CODES: &[&str] = &[
+    "AuthenticationFailed",
+    "AuthorizationFailed",
+    "DenyAssignmentAuthorizationFailed",
+    "DisabledSubscription",
+    "DisallowedProvider",
+    "ExpiredAuthenticationToken",
+    "InvalidApiVersionParameter",
+    "InvalidAuthenticationInfo",
+    "InvalidAuthenticationToken",
+    "InvalidAuthenticationTokenTenant",
+    "InvalidResourceNamespace",
+    "InvalidResourceType",
+    "InvalidSubscriptionId",
+    "LinkedAuthorizationFailed",
+    "MissingApiVersionParameter",
+    "MissingSubscriptionRegistration",
+    "NoRegisteredProviderFound",
+    "ReadOnlyDisabledSubscription",
+    "RequestDisallowedByPolicy",
+    "ScopeLocked",
+    "SubscriptionNotFound",
+    "SubscriptionNotRegistered",
+];
 
 /// Codes after which a failed operation fails again unless somebody changes something.
 fn is_final_code(code: &str) -> bool {
@@ -207,24 +268,106 @@ mod tests {
     fn the_code_decides_before_the_status() {
         use FailureClass::*;
         for (status, code, class) in [
-            (400, "ServiceWithOverlayMappingsCannotBeDeleted", StillMapped),
-            (409, "ScopeLocked", Forbidden),
-            (400, "QuotaExceeded", Quota),
-            (400, "PublicIPCountLimitReached", Quota),
-            (409, "AnotherOperationInProgress", Transient),
-            (429, "RetryableErrorDueToAnotherOperation", Transient),
-            (400, "PublicIPAddressCannotBeDeleted", InUse),
-            (400, "InUseSubnetCannotBeDeleted", InUse),
+            // The wire page's list, in its order.
             (404, "ResourceNotFound", NotFound),
             (404, "ResourceGroupNotFound", Transient),
+            (404, "NotFound", NotFound),
+            (400, "ServiceWithOverlayMappingsCannotBeDeleted", StillMapped),
+            (400, "MultipleDefaultServicesNotAllowedInServiceGateway", Refused),
+            (400, "RulesUseSameBackendPortProtocolAndPool", Refused),
+            (400, "DuplicateLocationsInRequest", Refused),
+            (400, "IPv4LocationCannotContainIPv6Addresses", Refused),
+            (400, "IPv6LocationCannotContainIPv4Addresses", Refused),
+            (400, "PublicIPAddressCannotBeDeleted", InUse),
+            (400, "InUseSubnetCannotBeDeleted", InUse),
+            (400, "QuotaExceeded", Quota),
+            (400, "PublicIPCountLimitReached", Quota),
+            (400, "MaxPublicIpCountLimitReached", Quota),
+            (409, "AnotherOperationInProgress", Transient),
+            (429, "RetryableErrorDueToAnotherOperation", Transient),
             (412, "PreconditionFailed", Transient),
+            (412, "PreconditionFailedEtagMismatch", Transient),
+            (403, "AuthorizationFailed", Forbidden),
+            (409, "ScopeLocked", Forbidden),
+            (403, "RequestDisallowedByPolicy", Forbidden),
+            // The engine page's table.
+            (408, "Anything", Transient),
             (503, "ServerBusy", Transient),
-            (413, "RequestEntityTooLarge", Refused),
-            (422, "Anything", Refused),
+            (502, "Anything", Transient),
+            (409, "Anything", Transient),
+            (404, "ParentResourceNotFound", Transient),
             (429, "TooManyRequests", Throttled),
+            (401, "Anything", Forbidden),
+            (403, "Anything", Forbidden),
+            (400, "Anything", Refused),
+            (422, "Anything", Refused),
+            (413, "RequestEntityTooLarge", Refused),
             (200, "InternalServerError", Transient),
+            // What they do not name.
+            (404, "publicipaddressnotfound", NotFound),
+            (409, "subscriptionquotaexceeded", Quota),
+            (429, "SubscriptionRequestsThrottled", Throttled),
+            (503, "ResourceRequestsThrottled", Throttled),
+            (401, "ExpiredAuthenticationToken", Forbidden),
+            (400, "InvalidAuthenticationToken", Forbidden),
+            (404, "SubscriptionNotFound", Forbidden),
+            (409, "MissingSubscriptionRegistration", Forbidden),
+            (400, "NoRegisteredProviderFound", Forbidden),
+            (409, "OperationNotAllowed", Transient),
+            (400, "", Refused),
         ] {
             assert_eq!(class_of(status, code, ""), class, "{status} {code}");
+        }
+    }
+
+    #[test]
+    fn a_401_that_stays_is_a_matter_for_people_with_or_without_words() {
+        let unworded = Answer::new(401, Payload::None);
+        let failure = Failure::in_reply(&Reply::Answered(unworded)).unwrap();
+        assert_eq!((failure.class, &*failure.code), (FailureClass::Forbidden, "Http401"));
+        assert_eq!(
+            class_of(401, "InvalidAuthenticationToken", "The token is gone."),
+            FailureClass::Forbidden
+        );
+        // The first one never reaches us as an answer: the client says that it was not carried out.
+        let first = Failure::in_reply(&Reply::not_sent("the token was refused")).unwrap();
+        assert_eq!((first.class, &*first.message), (FailureClass::Transient, "the token was refused"));
+    }
+
+    #[test]
+    fn a_quota_is_known_by_its_text_where_the_code_says_little() {
+        let text = "Operation could not be completed as it results in exceeding approved Public IPs Quota.";
+        for status in [400, 403, 409, 429] {
+            assert_eq!(class_of(status, "OperationNotAllowed", text), FailureClass::Quota);
+        }
+        let other = "The operation is not allowed while the resource is updating.";
+        assert_eq!(class_of(409, "OperationNotAllowed", other), FailureClass::Transient);
+        assert_eq!(class_of(429, "OperationNotAllowed", other), FailureClass::Throttled);
+    }
+
+    #[test]
+    fn an_answer_without_words_says_nothing_about_the_resource() {
+        use FailureClass::*;
+        for (status, class, word) in [
+            (302, Transient, "redirect"),
+            (307, Transient, "redirect"),
+            (404, Transient, "no ARM error"),
+            (413, Refused, "larger"),
+            (429, Throttled, "no ARM error"),
+            (502, Transient, "no ARM error"),
+        ] {
+            let failure = Failure::in_reply(&Reply::Answered(Answer::new(status, Payload::None))).unwrap();
+            assert_eq!((failure.class, failure.is_azures()), (class, false), "{status}");
+            assert!(failure.message.contains(word), "{status}: {}", failure.message);
+        }
+    }
+
+    #[test]
+    fn an_operation_that_failed_for_lack_of_budget_is_over() {
+        for code in ["TooManyRequests", "SubscriptionRequestsThrottled"] {
+            let state = OperationState::Failed(ArmError { code: code.into(), message: "".into() });
+            let poll = Answer::new(200, Payload::Operation(state));
+            assert_eq!(Failure::in_reply(&Reply::Answered(poll)).unwrap().class, FailureClass::Transient);
         }
     }
 

@@ -195,7 +195,7 @@ fn to_operation_poll(request: &Request, reply: Reply) -> Progress {
                 ..failure
             }),
             FailureClass::Unknown | FailureClass::Forbidden => Progress::Unclear(failure),
-            FailureClass::Transient if matches!(failure.status, 0 | 408 | 500..=599) => {
+            FailureClass::Transient if !failure.is_azures() || matches!(failure.status, 408 | 500..=599) => {
                 Progress::Unclear(failure)
             }
             // Behind a `Location` the operation's own failure comes as the status of the poll.

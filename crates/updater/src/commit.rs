@@ -177,10 +177,8 @@ pub(crate) fn judge(
     why: &Failure,
     registrations: &Result<Vec<Registration>, Failure>,
 ) -> Answered {
-    let still_unknown = |what_now: &str| Failure {
-        message: format!("{}; {what_now}", why.message).into(),
-        ..why.clone()
-    };
+    let still_unknown =
+        |what_now: &str| Failure { message: format!("{}; {what_now}", why.message).into(), ..why.clone() };
     let all = match registrations {
         Ok(all) => all,
         Err(failure) => {

@@ -347,6 +347,24 @@ fn polls_that_go_wrong_are_repeated_at_growing_intervals() {
 }
 
 #[test]
+fn what_somebody_on_the_way_answers_ends_no_operation_and_proves_no_deletion() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]).answer(1, 404, Payload::None);
+    story.plan(2, vec![Step::ReadPublicIp(public_ip_id("web"))]).answer(2, 404, Payload::None);
+    story.plan(3, vec![put_load_balancer("web")]).accept(3);
+    for (call, status) in (4..).zip([302, 401, 404, 502]) {
+        story.until(story.updaters.next_deadline().expect("a poll").as_millis());
+        story.answer(call, status, Payload::None);
+    }
+    story.until(story.updaters.next_deadline().expect("a poll").as_millis());
+    story.poll(8, OperationState::Succeeded);
+    let told = story.told();
+    assert!(told.contains("#1 failed Http404 (transient): []"), "{told}");
+    assert!(told.contains("#2 failed Http404 (transient): []"), "{told}");
+    assert!(told.contains("#3 done: [done]"), "{told}");
+}
+
+#[test]
 fn retry_after_on_an_accepted_write_or_a_poll_is_obeyed() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
