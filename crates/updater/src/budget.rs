@@ -51,12 +51,21 @@ impl Gate {
         }
     }
 
+    /// Where Azure counts what goes through it.
+    pub(crate) const fn bucket(self) -> Bucket {
+        match self {
+            Gate::Reads => Bucket::Reads,
+            Gate::ServiceWrites | Gate::LocationWrites => Bucket::Writes,
+            Gate::Deletes => Bucket::Deletes,
+        }
+    }
+
     /// The gates that Azure counts together with this one.
     const fn siblings(self) -> &'static [Gate] {
-        match self {
-            Gate::Reads => &[Gate::Reads],
-            Gate::ServiceWrites | Gate::LocationWrites => &[Gate::ServiceWrites, Gate::LocationWrites],
-            Gate::Deletes => &[Gate::Deletes],
+        match self.bucket() {
+            Bucket::Reads => &[Gate::Reads],
+            Bucket::Writes => &[Gate::ServiceWrites, Gate::LocationWrites],
+            Bucket::Deletes => &[Gate::Deletes],
         }
     }
 
@@ -209,6 +218,16 @@ impl Budget {
         let lane = &self.lanes[LOCATIONS];
         let paced = if self.seeded.has(Bug::NoBudget) { now } else { lane.pace.earliest(now, 1, None) };
         paced.max(self.earliest(now, Gate::LocationWrites, 1))
+    }
+
+    /// How many calls the gate's bucket would allow at once.
+    pub(crate) fn tokens(&self, now: Time, gate: Gate) -> u32 {
+        match gate {
+            Gate::Reads => self.reads.whole(now),
+            Gate::Deletes => self.deletes.whole(now),
+            Gate::ServiceWrites => self.writes[SERVICES].whole(now),
+            Gate::LocationWrites => self.writes[LOCATIONS].whole(now),
+        }
     }
 
     /// Until when Azure wants nothing more through this gate.

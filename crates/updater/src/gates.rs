@@ -11,6 +11,7 @@ use crate::CallId;
 use crate::answer::Watch;
 use crate::budget::Gate;
 use crate::errand::{ErrandId, Happening, Owner, Stage};
+use crate::numbers::{GateNumbers, Numbers};
 use crate::wire::Wire;
 
 impl Wire {
@@ -99,7 +100,6 @@ impl Wire {
         };
         let effect = errand.effect;
         self.numbers.count(&request);
-        self.numbers.show(self.budget.in_windows());
         self.calls.insert(call, id);
         self.arm(id);
         Some((call, request, effect))
@@ -168,6 +168,32 @@ impl Wire {
             self.fence.filter(|fence| opens < *fence).map(|_| opens)
         });
         gates.chain(timer).min().filter(|at| *at < Time::NEVER)
+    }
+
+    /// The counters, and how the gates stand.
+    pub(crate) fn numbers_now(&self) -> Numbers {
+        let gate = |gate: Gate| {
+            let queue = &self.queues[gate as usize];
+            let paused_until = self.budget.paused_until(gate);
+            GateNumbers {
+                tokens: self.budget.tokens(self.now, gate),
+                queued: queue.awake.len(),
+                asleep: queue.asleep.len(),
+                paused_until: (paused_until > self.now).then_some(paused_until),
+            }
+        };
+        let (reads_in_window, writes_in_window) = self.budget.in_windows();
+        Numbers {
+            reads_in_window,
+            writes_in_window,
+            reads_gate: gate(Gate::Reads),
+            service_writes_gate: gate(Gate::ServiceWrites),
+            location_writes_gate: gate(Gate::LocationWrites),
+            deletes_gate: gate(Gate::Deletes),
+            operations_watched: self.errands.values().filter(|errand| errand.operation.is_some()).count(),
+            resources_busy: self.busy.len(),
+            ..self.numbers.clone()
+        }
     }
 
     fn is_open(&self) -> bool {

@@ -51,7 +51,7 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{Action, Effect, EffectId, Event, Time};
 
 pub use config::{BucketSize, Config, PollSchedule};
-pub use numbers::Numbers;
+pub use numbers::{GateNumbers, Numbers, Remaining};
 
 use commit::Commit;
 use errand::{Happening, Owner};
@@ -173,9 +173,9 @@ impl Updaters {
         self.wire.next_deadline()
     }
 
-    /// What has been done so far.
-    pub fn numbers(&self) -> &Numbers {
-        &self.wire.numbers
+    /// What has been done so far, and how things stood at the newest time seen.
+    pub fn numbers(&self) -> Numbers {
+        self.wire.numbers_now()
     }
 
     /// How many requests await their reply.

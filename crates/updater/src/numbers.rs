@@ -1,8 +1,9 @@
-//! What the updaters have done so far, as plain counters.
+//! What the updaters have done so far and how they stand, as plain numbers.
 
-use sluice_model::call::{Body, Method, Request};
+use sluice_model::Time;
+use sluice_model::call::{Body, Bucket, Method, Request};
 
-/// Counters that only grow, and how much of the budget is in use.
+/// Counters that only grow, and how the budget stood when they were asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Numbers {
     /// Single resources read.
@@ -37,10 +38,48 @@ pub struct Numbers {
     pub operations_overdue: u64,
     /// Plans that gave their slot back.
     pub slots_released: u64,
-    /// Reads in the window as it stood at the last call or tick.
+    /// Reads in the window.
     pub reads_in_window: u32,
-    /// Writes and deletes in the window, likewise.
+    /// Writes and deletes in the window.
     pub writes_in_window: u32,
+    /// How much Azure said is left for everybody.
+    pub remaining: Remaining,
+    /// Reads, polls among them.
+    pub reads_gate: GateNumbers,
+    /// Writes on behalf of services.
+    pub service_writes_gate: GateNumbers,
+    /// Writes of addresses.
+    pub location_writes_gate: GateNumbers,
+    /// Deletions.
+    pub deletes_gate: GateNumbers,
+    /// Operations that Azure works on and that are watched.
+    pub operations_watched: usize,
+    /// Resources that another operation is in the way of.
+    pub resources_busy: usize,
+}
+
+/// What Azure's answers last said is left in each bucket; nothing before the first that says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Remaining {
+    /// `x-ms-ratelimit-remaining-subscription-reads`.
+    pub reads: Option<u32>,
+    /// `…-writes`.
+    pub writes: Option<u32>,
+    /// `…-deletes`.
+    pub deletes: Option<u32>,
+}
+
+/// How one gate stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GateNumbers {
+    /// Calls that our share of the bucket would allow at once; the window may allow fewer.
+    pub tokens: u32,
+    /// Calls that wait here.
+    pub queued: usize,
+    /// Calls that wait here and whose plans have given their slots back meanwhile.
+    pub asleep: usize,
+    /// Until when Azure wants nothing more through it.
+    pub paused_until: Option<Time>,
 }
 
 impl Numbers {
@@ -54,8 +93,12 @@ impl Numbers {
         self.gets + self.lists + self.polls
     }
 
-    pub(crate) fn show(&mut self, (reads, writes): (u32, u32)) {
-        (self.reads_in_window, self.writes_in_window) = (reads, writes);
+    pub(crate) fn remains(&mut self, bucket: Bucket, calls: u32) {
+        *match bucket {
+            Bucket::Reads => &mut self.remaining.reads,
+            Bucket::Writes => &mut self.remaining.writes,
+            Bucket::Deletes => &mut self.remaining.deletes,
+        } = Some(calls);
     }
 
     pub(crate) fn count(&mut self, request: &Request) {

@@ -155,7 +155,6 @@ impl Wire {
     pub(crate) fn tick(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.budget.refill(self.now);
-        self.numbers.show(self.budget.in_windows());
         let now = self.now;
         self.busy.retain(|_, until| *until > now);
         while let Some(&(at, id)) = self.timers.first() {
@@ -251,6 +250,7 @@ impl Wire {
         match &reply {
             Reply::Answered(answer) => {
                 if let Some(remaining) = answer.remaining {
+                    self.numbers.remains(gate.bucket(), remaining);
                     self.budget.believe(self.now, gate, remaining);
                 }
             }

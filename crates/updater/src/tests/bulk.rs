@@ -136,7 +136,7 @@ impl Bulk {
         from + (self.random >> 33) % (to - from)
     }
 
-    fn numbers(&self) -> &Numbers {
+    fn numbers(&self) -> Numbers {
         self.updaters.numbers()
     }
 

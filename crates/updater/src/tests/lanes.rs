@@ -6,16 +6,16 @@ use std::vec::Vec;
 use core::time::Duration;
 
 use expect_test::expect;
-use sluice_model::azure::{LocationUpdate, Tags};
+use sluice_model::azure::{ArmId, LocationUpdate, Tags};
 use sluice_model::call::{Answer, OperationState, Payload, Reply};
 use sluice_model::effect::{Cause, Listable};
 use sluice_model::{Action, Effect, EffectId, Step, Time};
 
 use super::story::{
-    Story, load_balancer_id, page, plan, public_ip_id, put_load_balancer, put_public_ip, refused,
+    Story, busy, load_balancer_id, page, plan, public_ip_id, put_load_balancer, put_public_ip, refused,
     registration,
 };
-use crate::{BucketSize, CallId, Config, Output};
+use crate::{BucketSize, CallId, Config, GateNumbers, Output, Remaining};
 
 fn locations() -> Vec<LocationUpdate> {
     vec![LocationUpdate { location: [10, 0, 0, 1].into(), full: false, addresses: Vec::new() }]
@@ -268,4 +268,43 @@ fn azure_is_believed_when_it_says_that_less_is_left() {
     story.until(2_000);
     assert!(story.sent.contains_key(&CallId(2)));
     assert!(story.now < Time::ZERO + Duration::from_secs(3));
+}
+
+#[test]
+fn the_numbers_show_what_azure_says_is_left_and_how_every_gate_stands() {
+    let mut story = Story::new();
+    let fresh = story.updaters.numbers();
+    assert_eq!(fresh.remaining, Remaining::default());
+    let full = |tokens| GateNumbers { tokens, ..GateNumbers::default() };
+    assert_eq!((fresh.reads_gate, fresh.deletes_gate), (full(200), full(160)));
+    assert_eq!((fresh.service_writes_gate, fresh.location_writes_gate), (full(112), full(48)));
+
+    // A write that is accepted and says what is left, a read likewise, a deletion that must pause.
+    story.plan(1, vec![put_load_balancer("web")]);
+    let left = |answer: Answer, remaining| Reply::Answered(Answer { remaining: Some(remaining), ..answer });
+    let operation = Some(ArmId::new("/operations/1"));
+    story.reply(1, left(Answer { operation, ..Answer::new(202, Payload::None) }, 50));
+    story.list(2, Listable::LoadBalancers);
+    story.reply(2, left(Answer::new(200, Payload::LoadBalancers(page(Vec::new(), None))), 249));
+    story.plan(3, vec![Step::DeletePublicIp(public_ip_id("old"))]).throttle(3, Some(9));
+    story.plan(4, vec![put_load_balancer("api")]).reply(4, busy(30));
+    let numbers = story.updaters.numbers();
+    assert_eq!(numbers.remaining, Remaining { reads: Some(249), writes: Some(50), deletes: None });
+    assert_eq!(numbers.reads_gate, full(199));
+    // 80 % of the 50 that are left, 70 % of that, and one has gone since.
+    assert_eq!(numbers.service_writes_gate, full(27));
+    assert_eq!(numbers.location_writes_gate, full(12));
+    let nine = Some(Time::from_millis(9_000));
+    assert_eq!(numbers.deletes_gate, GateNumbers { tokens: 159, queued: 0, asleep: 1, paused_until: nine });
+    assert_eq!((numbers.operations_watched, numbers.resources_busy), (1, 1));
+    assert_eq!((numbers.reads_in_window, numbers.writes_in_window), (1, 3));
+
+    // Without a lease calls only gather; pauses pass and buckets fill whether or not anybody sends.
+    story.fence(None).list(5, Listable::PublicIps).until(40_000);
+    let numbers = story.updaters.numbers();
+    assert_eq!(
+        (numbers.reads_gate, numbers.deletes_gate.paused_until),
+        (GateNumbers { queued: 2, ..full(200) }, None)
+    );
+    assert_eq!((numbers.service_writes_gate.tokens, numbers.resources_busy), (112, 0));
 }
