@@ -5,6 +5,7 @@
 //! new check needs. There is no shell script behind it and no dependency.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
+mod conformance;
 mod coverage;
 mod glossary;
 mod manifest;
@@ -68,6 +69,12 @@ const TASKS: &[Task] = &[
         run: coverage_check,
     },
     Task {
+        name: "conformance",
+        group: "one check alone",
+        does: "the official Azure clients against the emulator; all of them, or those that are named",
+        run: conformance::task,
+    },
+    Task {
         name: "purity",
         group: "one check alone",
         does: "the pure crates depend on nothing but no_std containers",
@@ -92,7 +99,12 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let rest = &arguments[1..];
-    if let Some(odd) = rest.iter().find(|word| !(task.name == "coverage-check" && *word == "--strict")) {
+    let is_known = |word: &&String| match task.name {
+        "coverage-check" => *word == "--strict",
+        "conformance" => conformance::CLIENTS.iter().any(|client| client.name == *word),
+        _ => false,
+    };
+    if let Some(odd) = rest.iter().find(|word| !is_known(word)) {
         eprintln!("`cargo xtask {name}` does not take {odd:?}");
         return ExitCode::from(2);
     }

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::conformance;
 use crate::stages::STAGES;
 use crate::tree::{Tree, root};
 
@@ -203,6 +204,9 @@ fn ensure_valgrind() -> Result<(), String> {
 fn ensure_component(component: &str) -> Result<(), String> {
     if component == VALGRIND {
         return ensure_valgrind();
+    }
+    if component == conformance::TOOLS {
+        return conformance::ensure_tools();
     }
     let probe = match component {
         "rustfmt" => "fmt",

@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{coverage, outputs, purity, tidy};
+use crate::{conformance, coverage, outputs, purity, tidy};
 
 const fn cargo(
     name: &'static str,
@@ -108,6 +108,10 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     own("simulator: a seed replays to the byte", Tier::Test, outputs::replay),
     own("the README's commands", Tier::Test, outputs::readme_commands),
+    Stage {
+        needs: Some(conformance::TOOLS),
+        ..own("conformance: official clients against the emulator", Tier::Test, conformance::run)
+    },
     cargo(
         "engine benchmark: ratios and bytes",
         Tier::Test,
