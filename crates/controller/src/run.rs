@@ -1,0 +1,328 @@
+//! The loop itself: one task that owns the engine and the updaters.
+//!
+//! ```text
+//! mail ─▶ engine.handle(now, event) ─▶ effects ─▶ updaters and Kubernetes
+//!  ▲                                                   │
+//!  └──── sleep until the nearer deadline ◀── send ◀────┘
+//! ```
+//!
+//! One turn takes what is in the inbox (a bounded part of it), lets the engine and the updaters
+//! work until neither has anything more to say, and sleeps. Nothing is awaited in between, so what
+//! the engine and the updaters are told is in one order, and that order is the order of the inbox.
+//!
+//! The end comes in one of three ways: somebody asks for it, the lease is lost, or every handle is
+//! dropped. Then nothing new is begun, plans stop at the step that they are at, what is on the wire
+//! is awaited for a while, and the loop returns.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sluice_engine::Engine;
+use sluice_model::effect::{Existence, KubeOutcome};
+use sluice_model::seeded::Seeded;
+use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time};
+use sluice_updater::Updaters;
+
+use crate::azure::Azure;
+use crate::clock::Clock;
+use crate::inbox::{Errand, Inbox, Mail, Orders};
+use crate::kube::{Kube, StatusWrite};
+use crate::records::Records;
+use crate::updaters::{Shell, Tally};
+
+/// So much mail is taken in one turn at most, before anything is sent.
+const MAILS_PER_TURN_MAX: usize = 256;
+
+/// What a controller runs with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The engine's numbers and choices.
+    pub engine: sluice_engine::Config,
+    /// The updaters' numbers.
+    pub updaters: sluice_updater::Config,
+    /// The loop's own.
+    pub limits: Limits,
+    /// Decides nothing but jitter.
+    pub seed: u64,
+}
+
+/// The limits of the loop itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// How long one call to Azure may take, should whoever sends forget its own limits: a token,
+    /// a connection and an answer, each as slow as it may be, come to little more than two minutes.
+    pub call: Duration,
+    /// How long one call to Kubernetes may take.
+    pub kube_call: Duration,
+    /// How long what is on the wire is awaited at the end.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            call: Duration::from_secs(180),
+            kube_call: Duration::from_secs(30),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How a loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Why.
+    pub why: Why,
+    /// Calls that had not come to their end when the grace period was over.
+    pub abandoned: usize,
+    /// What the loop has counted.
+    pub tally: Tally,
+}
+
+/// Why a loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Somebody asked for it, or nobody was left who could.
+    Asked,
+    /// The lease was lost; whoever wants to lead again starts anew.
+    LeadershipLost,
+}
+
+/// What one turn of the loop has taken out of the inbox.
+#[derive(Default)]
+struct Turn {
+    events: VecDeque<Event>,
+    mails: usize,
+    /// There was more than questions, so whoever waits for something may look again.
+    has_news: bool,
+}
+
+/// Engine, updaters, and the world around them.
+pub struct Controller<A, K, C> {
+    engine: Engine,
+    shell: Shell<A>,
+    kube: Arc<K>,
+    clock: C,
+    inbox: Inbox,
+    limits: Limits,
+    records: Records,
+    tally: Tally,
+    ending: Option<(Why, Time)>,
+}
+
+impl<A, K, C> std::fmt::Debug for Controller<A, K, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controller")
+            .field("tally", &self.tally)
+            .field("ending", &self.ending)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
+    /// A controller that has heard nothing yet and may not begin anything.
+    pub fn new(config: Config, inbox: Inbox, azure: A, kube: K, clock: C) -> Controller<A, K, C> {
+        let scope = config.engine.scope.clone();
+        let updaters = Updaters::new(config.updaters, scope, config.seed, Seeded::NONE);
+        Controller {
+            engine: Engine::new(config.engine, config.seed, Seeded::NONE),
+            shell: Shell::new(updaters, Arc::new(azure), config.limits.call),
+            kube: Arc::new(kube),
+            clock,
+            inbox,
+            limits: config.limits,
+            records: Records::default(),
+            tally: Tally::default(),
+            ending: None,
+        }
+    }
+
+    /// Works until it is asked to end or loses the lease.
+    pub async fn run(mut self) -> Ended {
+        loop {
+            let deadline = self.next_deadline();
+            let mut mail = Some(self.inbox.next(&self.clock, deadline).await);
+            let mut turn = Turn::default();
+            while let Some(next) = mail {
+                self.take(next, &mut turn);
+                mail = if turn.mails < MAILS_PER_TURN_MAX { self.inbox.at_hand() } else { None };
+            }
+            self.work(turn.events);
+            self.tally.turns += 1;
+            if turn.has_news {
+                self.inbox.turned(self.tally.turns);
+            }
+            if let Some(ended) = self.ended() {
+                return ended;
+            }
+        }
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        let own = self.ending.map(|(_, grace_ends)| grace_ends);
+        let others = match self.ending {
+            None => [self.engine.next_deadline(), self.shell.logic.next_deadline()],
+            // Only the time limits of what is on the wire.
+            Some(_) => [None, self.shell.logic.next_deadline()],
+        };
+        let next = others.into_iter().flatten().chain(own).min()?;
+        let now = self.clock.now();
+        if next > now {
+            return Some(next);
+        }
+        // Everything that was due has been done, so a deadline that is still in the past would
+        // keep the loop turning for nothing.
+        self.tally.wakes_in_vain += 1;
+        Some(now + Duration::from_millis(1))
+    }
+
+    fn take(&mut self, mail: Mail, turn: &mut Turn) {
+        let now = self.clock.now();
+        self.tally.mails += 1;
+        self.tally.inbox_depth_max = self.inbox.depth_max;
+        self.tally.panics = self.inbox.panics;
+        turn.mails += 1;
+        turn.has_news |= !matches!(mail, Mail::Asked(_));
+        match mail {
+            Mail::Fact(event) => {
+                let lost = event == Event::LeadershipLost;
+                tracing::trace!(?event, "fact");
+                turn.events.push_back(event);
+                if lost {
+                    self.end(now, Why::LeadershipLost);
+                }
+            }
+            Mail::Asked(question) => {
+                // Whoever tells us something and then asks is answered with that in mind.
+                self.work(std::mem::take(&mut turn.events));
+                question(&self.engine, &self.shell.logic, &self.tally);
+            }
+            Mail::Replied(call, reply) => {
+                self.tally.calls_ended += 1;
+                self.shell.replied(now, call, reply);
+            }
+            Mail::KubeEnded(id, outcome) => turn.events.push_back(Event::EffectFinished { id, outcome }),
+            Mail::Ordered(orders) => {
+                self.shell.ordered(orders);
+                if orders.stop {
+                    self.end(now, Why::Asked);
+                }
+            }
+            Mail::Told | Mail::Due => {}
+        }
+    }
+
+    /// Lets engine and updaters work until neither has anything more to do at this moment.
+    fn work(&mut self, mut events: VecDeque<Event>) {
+        let now = self.clock.now();
+        self.shell.logic.tick(now);
+        if events.is_empty() && self.engine.next_deadline().is_some_and(|at| at <= now) {
+            events.push_back(Event::Tick);
+        }
+        loop {
+            while let Some(event) = events.pop_front() {
+                let now = self.clock.now();
+                if let Event::EffectFinished { id, outcome } = &event {
+                    self.records.ended(now, *id, outcome);
+                }
+                for effect in self.engine.handle(now, event) {
+                    self.begin(now, effect);
+                }
+            }
+            let reports = self.shell.send_all(&self.clock, &mut self.inbox, &mut self.tally);
+            if reports.is_empty() {
+                return;
+            }
+            events.extend(reports);
+        }
+    }
+
+    fn begin(&mut self, now: Time, effect: Effect) {
+        if self.ending.is_some() {
+            self.tally.effects_not_begun += 1;
+            return;
+        }
+        self.records.begun(now, &effect);
+        if self.shell.start(now, &effect) {
+            return;
+        }
+        let kube = Arc::clone(&self.kube);
+        match effect.action {
+            Action::AddFinalizer(object) => {
+                self.write(effect.id, async move { kube.add_finalizer(object).await });
+            }
+            Action::RemoveFinalizer(object) => {
+                self.write(effect.id, async move { kube.remove_finalizer(object).await });
+            }
+            Action::WriteStatus { object, ingress, retract, conditions } => {
+                let write = StatusWrite { object, ingress, retract, conditions };
+                self.write(effect.id, async move { kube.write_status(write).await });
+            }
+            Action::ConfirmGone(object) => {
+                let look = async move { Outcome::Existence(kube.look_for(object).await) };
+                let errand = Errand::KubeLook(effect.id);
+                self.ask_kube(effect.id, errand, look, Outcome::Existence(Existence::Unclear));
+            }
+            Action::Notify(notice) => self.inbox.send_off(Errand::Notice, async move {
+                kube.notify(notice).await;
+                Mail::Told
+            }),
+            Action::Relist(kind) => kube.relist(kind),
+            Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
+                unreachable!("the updaters take all of these")
+            }
+        }
+    }
+
+    fn write(&mut self, id: EffectId, write: impl Future<Output = KubeOutcome> + Send + 'static) {
+        let unavailable = Outcome::Kube(KubeOutcome::Unavailable);
+        let write = async move { Outcome::Kube(write.await) };
+        self.ask_kube(id, Errand::KubeWrite(id), write, unavailable);
+    }
+
+    /// Sends a call to Kubernetes off, as long as the lease holds when it begins; `otherwise` is
+    /// how it ends when it is not made or not answered.
+    fn ask_kube(
+        &mut self,
+        id: EffectId,
+        errand: Errand,
+        call: impl Future<Output = Outcome> + Send + 'static,
+        otherwise: Outcome,
+    ) {
+        let clock = self.clock.clone();
+        let orders = self.inbox.orders();
+        let limit = self.limits.kube_call;
+        self.inbox.send_off(errand, async move {
+            let now = clock.now();
+            if !orders.borrow().allow(now) {
+                return Mail::KubeEnded(id, otherwise);
+            }
+            let outcome = tokio::select! {
+                biased;
+                outcome = call => outcome,
+                () = clock.sleep_until(now + limit) => otherwise,
+            };
+            Mail::KubeEnded(id, outcome)
+        });
+    }
+
+    fn end(&mut self, now: Time, why: Why) {
+        if self.ending.is_some() {
+            return;
+        }
+        tracing::info!(?why, under_way = self.inbox.under_way(), "ending: nothing new is begun");
+        self.shell.ordered(Orders { fence: None, stop: true });
+        self.ending = Some((why, now + self.limits.grace));
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        let (why, grace_ends) = self.ending?;
+        let abandoned = self.inbox.under_way();
+        if abandoned > 0 && self.clock.now() < grace_ends {
+            return None;
+        }
+        tracing::info!(?why, abandoned, "ended");
+        Some(Ended { why, abandoned, tally: self.tally })
+    }
+}
