@@ -1,3 +1,105 @@
 //! `sluice`: everything a person starts.
+//!
+//! One module per subcommand. Each has its `Arguments`, which teach by `--help`, and one function that
+//! runs them; what can go wrong ends here, with a hint and an exit code.
+#![allow(clippy::print_stderr, reason = "the one crate that speaks to a terminal")]
 
-fn main() {}
+/// Writes a line to the terminal; whoever has stopped reading misses nothing.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
+mod emulator;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Keeps Azure Service Gateway equal to what Kubernetes wants.
+#[derive(Parser, Debug)]
+#[command(name = "sluice", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Arguments {
+    /// What is logged, to the standard error: `warn`, `debug`, `sluice_emulator=trace`, …
+    #[arg(long, global = true, env = "RUST_LOG", value_name = "FILTER", default_value = "warn,sluice=info")]
+    log: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Serves an Azure on this machine that official clients believe in
+    Emulator(Box<emulator::Arguments>),
+}
+
+/// What the exit codes mean, for `--help`.
+const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments · \
+                          3 cannot listen · 4 unusable state file";
+
+/// Why the program ends badly.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    error: anyhow::Error,
+    /// What one can do about it.
+    hint: Option<String>,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure { code: 1, error: error.into(), hint: None }
+    }
+}
+
+fn main() -> ExitCode {
+    // Two providers in one program would make rustls panic at the first connection.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let arguments = Arguments::parse();
+    if let Err(failure) = start_log(&arguments.log).and_then(|()| run(arguments.command)) {
+        eprintln!("error: {:#}", failure.error);
+        if let Some(hint) = failure.hint {
+            eprintln!("hint: {hint}");
+        }
+        return ExitCode::from(failure.code);
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match command {
+        Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments)),
+    }
+}
+
+fn start_log(filter: &str) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| Failure {
+        code: 2,
+        error: anyhow::Error::new(error).context(format!("--log {filter:?} is no filter")),
+        hint: Some(
+            "one of error, warn, info, debug, trace, or module=level pairs with commas between".into(),
+        ),
+    })?;
+    let is_terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(is_terminal)
+        .init();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        super::Arguments::command().debug_assert();
+    }
+}
