@@ -1,0 +1,313 @@
+//! Sends one request once and gives what came back.
+//!
+//! ```text
+//! Request ─▶ arm_wire::write ─▶ token ─▶ connection ─▶ answer ─▶ body ─▶ arm_wire::read ─▶ Reply
+//!                  │               │          │           │        │
+//!                  └── NotSent ◀───┴──────────┘           └────────┴──▶ Lost
+//! ```
+//!
+//! Everything together ends within one limit. A 401 is the one answer that is read here and not
+//! by the updaters, because only here is known how old the token was: the first of a streak is
+//! `NotSent`, since Azure did not look at the request and the next call has another token.
+//!
+//! Missing on purpose: retries, polls, pages, waits. The updaters decide those, without I/O.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH, LOCATION};
+use sluice_arm_wire::{Dialect, HttpAnswer, HttpRequest};
+use sluice_model::call::{Answer, ArmError, Payload, Reply, Request};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use crate::connection::{self, origin_name};
+use crate::credential::Issuer;
+use crate::error::SetupError;
+use crate::record::{self, CallRecord, Observer, Outcome};
+use crate::settings::{Limits, Settings};
+use crate::tokens::{Bearer, Refusal, Tokens};
+use crate::trouble::{Fate, Peer, Trouble};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
+
+/// A connection to one resource manager with one credential. Cheap to clone, and meant to be
+/// shared: all clones have one pool of connections and one token.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    http: reqwest::Client,
+    dialect: Dialect,
+    endpoint: Url,
+    /// Host and port, for messages.
+    host: String,
+    proxy: Option<String>,
+    limits: Limits,
+    tokens: Tokens,
+    observer: Option<Box<dyn Observer>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("endpoint", &self.inner.endpoint.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client for these settings. Connects to nobody yet.
+    pub fn new(settings: &Settings) -> Result<Client, SetupError> {
+        Client::make(settings, None)
+    }
+
+    /// The same, with somebody who wants to know of every call.
+    pub fn observed(settings: &Settings, observer: impl Observer + 'static) -> Result<Client, SetupError> {
+        Client::make(settings, Some(Box::new(observer)))
+    }
+
+    fn make(settings: &Settings, observer: Option<Box<dyn Observer>>) -> Result<Client, SetupError> {
+        let places = settings.places()?;
+        let connections = connection::open(settings, &places.endpoint)?;
+        let issuer = Issuer::new(settings, &places, &connections)?;
+        let host = origin_name(&places.endpoint);
+        let dialect = Dialect {
+            endpoint: places.endpoint.as_str().trim_end_matches('/').into(),
+            api_version: settings.api_version.clone(),
+            region: settings.region.clone(),
+            virtual_network: settings.virtual_network.clone(),
+        };
+        tracing::info!(
+            resource_manager = %dialect.endpoint,
+            authority = %places.authority,
+            credential = settings.credential.word(),
+            api_version = %dialect.api_version,
+            proxy = connections.proxy.as_deref(),
+            "client for Azure"
+        );
+        Ok(Client {
+            inner: Arc::new(Inner {
+                http: connections.resource_manager,
+                dialect,
+                endpoint: places.endpoint,
+                host,
+                proxy: connections.proxy,
+                limits: settings.limits.clone(),
+                tokens: Tokens::new(issuer, &settings.limits),
+                observer,
+            }),
+        })
+    }
+
+    /// Host and port of the resource manager.
+    pub fn host(&self) -> &str {
+        &self.inner.host
+    }
+
+    /// Fetches a token if there is none: tells at start whether the credential works.
+    pub async fn warm_up(&self) -> Result<(), Arc<str>> {
+        self.inner.tokens.bearer().await.map(|_| ())
+    }
+
+    /// Sends one request once and gives what came back. Never takes longer than its limit.
+    pub async fn send(&self, request: &Request) -> Reply {
+        let started = Instant::now();
+        let mut record = CallRecord {
+            method: record::method_word(request.method),
+            kind: record::kind_word(request),
+            path: path_of(request.target.as_str()),
+            outcome: Outcome::NotSent("unwritable"),
+            bytes_sent: 0,
+            bytes_received: 0,
+            took: Duration::ZERO,
+            remaining: None,
+            retry_after: None,
+            client_request_id: uuid::Uuid::new_v4().to_string(),
+            request_id: None,
+            correlation_id: None,
+        };
+        let reply = match self.inner.call(request, &mut record, started).await {
+            Ok(reply) => reply,
+            Err(trouble) => {
+                let (outcome, reply) = match trouble.fate {
+                    Fate::NotSent => (Outcome::NotSent(trouble.word), Reply::not_sent(&trouble.text)),
+                    Fate::Lost => (Outcome::Lost(trouble.word), Reply::lost(&trouble.text)),
+                };
+                record.outcome = outcome;
+                reply
+            }
+        };
+        record.took = started.elapsed();
+        if let Reply::Answered(answer) = &reply {
+            record.remaining = answer.remaining;
+            record.retry_after = answer.retry_after;
+        }
+        record.log();
+        if let Some(observer) = &self.inner.observer {
+            observer.called(&record);
+        }
+        reply
+    }
+}
+
+/// An answer with all of its body.
+struct Received {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Inner {
+    async fn call(
+        &self,
+        request: &Request,
+        record: &mut CallRecord,
+        started: Instant,
+    ) -> Result<Reply, Trouble> {
+        let (written, url) = self.write(request)?;
+        record.path = url.path().to_owned();
+        record.bytes_sent = written.body.as_ref().map_or(0, Vec::len);
+        let bearer = self.bearer().await?;
+
+        let deadline = started + self.limits.answer;
+        let exchange = self.exchange(&written, url, &bearer, record);
+        let received = match timeout_at(deadline, exchange).await {
+            Ok(received) => received?,
+            Err(_) => return Err(Trouble::no_answer(&self.host, self.limits.answer)),
+        };
+
+        record.outcome = Outcome::Answered(received.status);
+        let header = |name: &str| received.headers.get(name).and_then(|value| value.to_str().ok());
+        record.request_id = header("x-ms-request-id").map(str::to_owned);
+        record.correlation_id = header("x-ms-correlation-request-id").map(str::to_owned);
+        match received.status {
+            401 if self.tokens.refused(bearer.number) == Refusal::OldToken => {
+                let text = format!(
+                    "{} did not accept the token, and did not look at the request; a new token is fetched with \
+                     the next try",
+                    self.host
+                );
+                return Err(Trouble { fate: Fate::NotSent, word: "token-refused", text });
+            }
+            401 => {}
+            _ => self.tokens.accepted(bearer.number),
+        }
+        if (300..400).contains(&received.status) {
+            return Ok(self.redirected(&received));
+        }
+        let reply = self.read(request, &received);
+        if matches!(reply, Reply::Lost(_)) {
+            record.outcome = Outcome::Unreadable(received.status);
+        }
+        Ok(reply)
+    }
+
+    /// The request as HTTP, or why it must not leave.
+    fn write(&self, request: &Request) -> Result<(HttpRequest, Url), Trouble> {
+        let unwritable = |why: &str| Trouble {
+            fate: Fate::NotSent,
+            word: "unwritable",
+            text: format!("the request was not sent: {why}"),
+        };
+        let written = sluice_arm_wire::write(&self.dialect, request).map_err(|error| unwritable(&error.0))?;
+        let url =
+            Url::parse(&written.url).map_err(|error| unwritable(&format!("its address is odd ({error})")))?;
+        // The wire has looked already; this is the last place before the token goes along.
+        if url.origin() != self.endpoint.origin() {
+            return Err(unwritable(&format!(
+                "it would go to {} and not to {}",
+                origin_name(&url),
+                self.host
+            )));
+        }
+        Ok((written, url))
+    }
+
+    async fn bearer(&self) -> Result<Bearer, Trouble> {
+        self.tokens.bearer().await.map_err(|why| Trouble {
+            fate: Fate::NotSent,
+            word: "token",
+            text: format!("no token for {}: {why}", self.host),
+        })
+    }
+
+    async fn exchange(
+        &self,
+        written: &HttpRequest,
+        url: Url,
+        bearer: &Bearer,
+        record: &mut CallRecord,
+    ) -> Result<Received, Trouble> {
+        let method =
+            reqwest::Method::from_bytes(written.method.as_bytes()).expect("a method is a plain word");
+        let mut ours = self
+            .http
+            .request(method, url)
+            .header(AUTHORIZATION, bearer.header.clone())
+            .header(ACCEPT, JSON)
+            .header(CLIENT_REQUEST_ID, record.client_request_id.as_str());
+        if let Some(etag) = &written.if_match {
+            ours = ours.header(IF_MATCH, etag.as_str());
+        }
+        if let Some(body) = &written.body {
+            record::log_body("sent", &record.client_request_id, body);
+            ours = ours.header(CONTENT_TYPE, JSON).body(body.clone());
+        } else if written.method == "POST" {
+            ours = ours.body(Vec::new());
+        }
+        let peer = Peer {
+            host: &self.host,
+            proxy: self.proxy.as_deref().filter(|_| !crate::settings::is_near(&self.endpoint)),
+            setting: "resourceManagerEndpoint",
+            connect_limit: self.limits.connect,
+        };
+        let mut answer = ours.send().await.map_err(|error| Trouble::of(&error, peer))?;
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|error| Trouble::in_body(&error, &self.host))? {
+            record.bytes_received += chunk.len();
+            if record.bytes_received > self.limits.body_bytes_max {
+                return Err(Trouble::too_large(&self.host, self.limits.body_bytes_max));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        record::log_body("received", &record.client_request_id, &body);
+        Ok(Received { status: answer.status().as_u16(), headers: answer.headers().clone(), body })
+    }
+
+    fn read(&self, request: &Request, received: &Received) -> Reply {
+        let headers: Vec<(&str, &str)> = received
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+            .collect();
+        let answer = HttpAnswer {
+            status: received.status,
+            headers: &headers,
+            body: &received.body,
+            unix_time: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO),
+        };
+        sluice_arm_wire::read(&self.dialect, request, answer)
+    }
+
+    /// Nobody is followed with our token in hand, least of all to http.
+    fn redirected(&self, received: &Received) -> Reply {
+        let location = received.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        let there = location.and_then(|text| text.split(['?', '#']).next()).unwrap_or("nowhere");
+        let message = format!(
+            "{} answered {} and points to {there}, which is not followed: check resourceManagerEndpoint and \
+             what stands between",
+            self.host, received.status
+        );
+        let error = ArmError { code: "Redirected".into(), message: message.into() };
+        Reply::Answered(Answer::new(received.status, Payload::Error(error)))
+    }
+}
+
+/// The path of an id or of an absolute URL, without the query.
+fn path_of(target: &str) -> String {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    Url::parse(path).map_or_else(|_| path.to_owned(), |url| url.path().to_owned())
+}

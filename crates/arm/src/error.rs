@@ -1,0 +1,73 @@
+//! Why there is no client, grouped by what a person can do about it.
+//!
+//! What goes wrong with a single call is no error of this type: it is in the reply, because
+//! the updaters decide what to do about it.
+
+use std::path::PathBuf;
+
+/// Why a client cannot be made from these settings. The text says how to mend it.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// An address must be written differently.
+    #[error("{setting} is `{value}`: {why}")]
+    Address {
+        /// Which setting.
+        setting: &'static str,
+        /// What it says.
+        value: String,
+        /// What is wrong and what to write instead.
+        why: String,
+    },
+
+    /// There is nothing to check Azure's certificates against.
+    #[error(
+        "there are no root certificates on this machine, so no certificate can be checked: install the \
+         package ca-certificates, point SSL_CERT_FILE to a bundle, or give a CA with --azure-ca \
+         (resourceManagerCA)"
+    )]
+    NoRoots,
+
+    /// A file is missing or must not be read by us.
+    #[error("cannot read {what} {}: {source}; check the path, the mount and the permissions", path.display())]
+    File {
+        /// What the file should hold.
+        what: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
+    /// A file is there, and what is in it cannot be used.
+    #[error("{what} {from} cannot be used: {why}")]
+    Content {
+        /// What it should hold.
+        what: &'static str,
+        /// Where it came from.
+        from: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+
+    /// A setting of the credential is missing or cannot be right.
+    #[error("the credential cannot be used: {0}")]
+    Credential(String),
+
+    /// The HTTP client could not be made; nothing in the settings explains it.
+    #[error("the HTTP client could not be made: {0}; this is a bug of Sluice")]
+    Internal(String),
+}
+
+impl SetupError {
+    /// A fixed word for metrics and tests.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            SetupError::Address { .. } => "address",
+            SetupError::NoRoots => "no-roots",
+            SetupError::File { .. } => "file",
+            SetupError::Content { .. } => "content",
+            SetupError::Credential(_) => "credential",
+            SetupError::Internal(_) => "internal",
+        }
+    }
+}
