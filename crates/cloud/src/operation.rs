@@ -133,6 +133,11 @@ impl Operations {
         self.due.first().map(|&(ends, _)| ends).filter(|&ends| ends != Time::NEVER)
     }
 
+    /// All that run, in the order of their ends.
+    pub(crate) fn all_running(&self) -> impl Iterator<Item = &Operation> {
+        self.due.iter().filter_map(|(_, number)| self.all.get(number))
+    }
+
     pub(crate) fn running_count(&self) -> usize {
         self.due.len()
     }
