@@ -4,8 +4,7 @@ import datetime
 import time
 
 import pytest
-import requests
-from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import (
     CertificateCredential,
     ClientSecretCredential,
@@ -20,61 +19,53 @@ from cryptography.x509.oid import NameOID
 import shapes
 
 
-def opens_the_door(world, credential, fresh_name):
+def opens_the_door(world, credential):
     """A write and a read through a client that has only this credential."""
-    name = fresh_name("group")
-    groups = world.resources(credential).resource_groups
+    name = world.fresh_name("group")
+    groups = world.resources_for(credential).resource_groups
     groups.create_or_update(name, {"location": shapes.LOCATION})
-    assert list(world.network(credential).public_ip_addresses.list(name)) == []
+    assert list(world.network_for(credential).public_ip_addresses.list(name)) == []
 
 
-def test_a_client_secret_opens_the_door(world, fresh_name):
-    credential = ClientSecretCredential(
-        world.tenant, world.client, world.secret, authority=world.authority, disable_instance_discovery=True
-    )
-    opens_the_door(world, credential, fresh_name)
+def test_a_client_secret_opens_the_door(world):
+    credential = ClientSecretCredential(world.tenant, world.client, world.secret, **world.identity_options)
+    opens_the_door(world, credential)
 
 
 def test_a_wrong_secret_is_refused(world):
-    credential = ClientSecretCredential(
-        world.tenant, world.client, "wrong", authority=world.authority, disable_instance_discovery=True
-    )
+    credential = ClientSecretCredential(world.tenant, world.client, "wrong", **world.identity_options)
     with pytest.raises(ClientAuthenticationError) as refusal:
-        list(world.network(credential).public_ip_addresses.list_all())
+        list(world.network_for(credential).public_ip_addresses.list_all())
     assert "AADSTS7000215" in str(refusal.value)
 
 
 def test_a_stranger_is_refused(world):
-    credential = ClientSecretCredential(
-        world.tenant, "nobody", "anything", authority=world.authority, disable_instance_discovery=True
-    )
+    credential = ClientSecretCredential(world.tenant, "nobody", "anything", **world.identity_options)
     with pytest.raises(ClientAuthenticationError) as refusal:
-        list(world.network(credential).public_ip_addresses.list_all())
+        list(world.network_for(credential).public_ip_addresses.list_all())
     assert "AADSTS700016" in str(refusal.value)
 
 
-def test_a_workload_identity_opens_the_door(world, fresh_name, tmp_path):
+def test_a_workload_identity_opens_the_door(world, tmp_path):
     token = tmp_path / "token"
     token.write_text(world.federated_token())
     credential = WorkloadIdentityCredential(
         tenant_id=world.tenant,
         client_id=world.client,
         token_file_path=str(token),
-        authority=world.authority,
-        disable_instance_discovery=True,
+        **world.identity_options,
     )
-    opens_the_door(world, credential, fresh_name)
+    opens_the_door(world, credential)
 
 
-def test_a_certificate_opens_the_door(world, fresh_name):
+def test_a_certificate_opens_the_door(world):
     credential = CertificateCredential(
         world.tenant,
         world.client,
         certificate_data=certificate(),
-        authority=world.authority,
-        disable_instance_discovery=True,
+        **world.identity_options,
     )
-    opens_the_door(world, credential, fresh_name)
+    opens_the_door(world, credential)
 
 
 def certificate():
@@ -98,19 +89,19 @@ def certificate():
     return private + signed.public_bytes(serialization.Encoding.PEM)
 
 
-def test_a_managed_identity_opens_the_door_by_the_identity_endpoint(world, fresh_name, monkeypatch):
+def test_a_managed_identity_opens_the_door_by_the_identity_endpoint(world, monkeypatch):
     monkeypatch.setenv("IDENTITY_ENDPOINT", world.identity_endpoint)
     monkeypatch.setenv("IDENTITY_HEADER", world.identity_header)
-    opens_the_door(world, ManagedIdentityCredential(), fresh_name)
-    opens_the_door(world, ManagedIdentityCredential(client_id=world.client), fresh_name)
+    opens_the_door(world, ManagedIdentityCredential())
+    opens_the_door(world, ManagedIdentityCredential(client_id=world.client))
 
 
-def test_a_managed_identity_opens_the_door_by_the_metadata_service(world, fresh_name, monkeypatch):
-    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", world.metadata_host)
-    opens_the_door(world, ManagedIdentityCredential(), fresh_name)
+def test_a_managed_identity_opens_the_door_by_the_metadata_service(world, monkeypatch):
+    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", world.endpoint)
+    opens_the_door(world, ManagedIdentityCredential())
 
 
-def test_without_a_token_nothing_is_served(world, raw):
+def test_without_a_token_nothing_is_served(raw):
     answer = raw("GET", "/resourcegroups", token=None, api_version="2021-04-01")
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "AuthenticationFailed")
     answer = raw("GET", "/resourcegroups", token="nonsense", api_version="2021-04-01")
@@ -118,18 +109,14 @@ def test_without_a_token_nothing_is_served(world, raw):
     assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
 
 
-def test_an_expired_token_is_refused_and_the_client_fetches_a_new_one(short_lived, fresh_name):
+def test_an_expired_token_is_refused_and_the_client_fetches_a_new_one(short_lived):
     world = short_lived
     credential = world.credential()
-    network = world.network(credential)
+    network = world.network_for(credential)
     first = credential.get_token(world.scope)
     assert list(network.public_ip_addresses.list_all()) == []
     time.sleep(max(0.0, first.expires_on - time.time()) + 1.1)
-    stale = requests.get(
-        f"{world.endpoint}/subscriptions/{world.subscription}/resourcegroups?api-version=2021-04-01",
-        headers={"Authorization": f"Bearer {first.token}"},
-        timeout=10,
-    )
+    stale = world.raw("GET", "/resourcegroups", token=first.token, api_version="2021-04-01")
     assert (stale.status_code, stale.json()["error"]["code"]) == (401, "ExpiredAuthenticationToken")
     assert list(network.public_ip_addresses.list_all()) == []
     assert credential.get_token(world.scope).token != first.token

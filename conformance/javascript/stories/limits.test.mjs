@@ -1,0 +1,41 @@
+// Throttling: the client is told how much is left, is made to wait, waits, and gets through.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import * as shapes from "../shapes.mjs";
+import { all, start } from "../worlds.mjs";
+
+const throttled = await start("throttled");
+after(() => throttled.stop());
+
+test("the remaining calls are told and fall", async () => {
+  const group = await throttled.freshGroup();
+  const remaining = async () => {
+    const answer = await throttled.raw("GET", `/resourceGroups/${group}/providers/Microsoft.Network/publicIPAddresses`);
+    return Number(answer.headers.get("x-ms-ratelimit-remaining-subscription-reads"));
+  };
+  const first = await remaining();
+  const others = [];
+  for (let at = 0; at < 10; at += 1) others.push(await remaining());
+  assert.ok(Math.min(...others) < first, `${first}, then ${others}`);
+});
+
+test("a throttled client waits as it is told and gets through", async () => {
+  // The bucket is tiny, the client's own retry does the rest.
+  const group = await throttled.freshGroup();
+  const names = ["address-0", "address-1", "address-2", "address-3"];
+  for (const name of names) await throttled.put("publicIPAddresses", group, name, shapes.publicIp());
+  const listed = await all(throttled.network.publicIPAddresses.list(group));
+  assert.deepEqual(listed.map((it) => it.name).sort(), names);
+
+  const log = await throttled.requests();
+  const writes = log.filter((it) => it.method === "PUT" && it.path.includes(`/${group}/providers/`));
+  assert.ok(writes.some((it) => it.status === 429), "nothing was throttled");
+  writes.forEach((it, at) => {
+    if (it.status !== 429) return;
+    const again = writes[at + 1];
+    assert.equal(again.path, it.path);
+    assert.ok(again.at - it.at >= it.retryAfter, `${again.at} - ${it.at} < ${it.retryAfter}`);
+  });
+});
