@@ -1,0 +1,277 @@
+//! What follows from a ledger: calls per service, early calls, makespan and its bound.
+//!
+//! **Early calls.** After a 429 that says how long to wait, no call of the same bucket may arrive
+//! before that; of a 429 about one resource, no call to that resource; after any other answer with
+//! `Retry-After`, no poll of that operation. A call that was on its way when the answer left
+//! cannot have known, so the first moments after the answer do not count.
+//!
+//! **The bound.** Latency and concurrency alone give it: each service has a chain of operations
+//! (public IP, load balancer, the registration it rides in; or clear, load balancer, unregister,
+//! public IP), each as long as the emulator says it took; so many workers with no gap between two
+//! operations need the sum of all chains over their number. A worker that is free while its service
+//! waits for a shared commit could do better, so the chains without the commits are shown as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use sluice_model::call::{Bucket, Method};
+
+use super::ledger::Entry;
+
+/// One phase of a measurement, counted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// How many services were created or deleted.
+    pub services: u32,
+    /// How many plans might work at once.
+    pub concurrency: usize,
+    /// Writes and deletes of the service updater.
+    pub service_writes: u64,
+    /// Writes of the locations updater.
+    pub location_writes: u64,
+    /// Reads, polls among them.
+    pub reads: u64,
+    /// Every kind of call, and how often it was made.
+    pub by_kind: BTreeMap<String, u64>,
+    /// Answers that were a 429.
+    pub throttled: u64,
+    /// Calls that came before a `Retry-After` was over.
+    pub early: u64,
+    /// Services that an operation was carried out for.
+    pub served: usize,
+    /// From the first write to the last call.
+    pub makespan: Duration,
+    /// What latency and concurrency alone give.
+    pub bound: Duration,
+    /// The same, with the worker free during shared commits.
+    pub bound_without_commits: Duration,
+}
+
+impl Figures {
+    /// Counts one phase. `in_flight` is how long after an answer a call may still come from
+    /// somebody who cannot have read it.
+    pub fn count(ledger: &[Entry], services: u32, concurrency: usize, in_flight: Duration) -> Figures {
+        let writes = |of: fn(&Entry) -> bool| {
+            ledger.iter().filter(|entry| entry.is_write() && of(entry)).count() as u64
+        };
+        let mut by_kind = BTreeMap::new();
+        for entry in ledger {
+            *by_kind.entry(entry.word()).or_insert(0) += 1;
+        }
+        let chains = Chains::of(ledger);
+        let workers = u32::try_from(concurrency.max(1)).unwrap_or(u32::MAX);
+        Figures {
+            services,
+            concurrency,
+            service_writes: writes(|entry| entry.method != Method::UpdateLocations),
+            location_writes: writes(|entry| entry.method == Method::UpdateLocations),
+            reads: ledger.iter().filter(|entry| !entry.is_write()).count() as u64,
+            by_kind,
+            throttled: ledger.iter().filter(|entry| entry.status == 429).count() as u64,
+            early: early(ledger, in_flight),
+            served: chains.identities.len(),
+            makespan: makespan(ledger),
+            bound: (chains.own + chains.commits) / workers,
+            bound_without_commits: chains.own / workers,
+        }
+    }
+
+    /// So many calls, per service.
+    pub fn per_service(&self, calls: u64) -> f64 {
+        calls as f64 / f64::from(self.services.max(1))
+    }
+
+    /// The makespan over the bound.
+    pub fn over_bound(&self) -> f64 {
+        ratio(self.makespan, self.bound)
+    }
+
+    /// The makespan over the stricter bound.
+    pub fn over_bound_without_commits(&self) -> f64 {
+        ratio(self.makespan, self.bound_without_commits)
+    }
+}
+
+fn ratio(span: Duration, bound: Duration) -> f64 {
+    if bound.is_zero() { f64::NAN } else { span.as_secs_f64() / bound.as_secs_f64() }
+}
+
+fn makespan(ledger: &[Entry]) -> Duration {
+    let first = ledger.iter().filter(|entry| entry.is_write()).map(|entry| entry.at).min();
+    let last = ledger.iter().map(|entry| entry.answered).max();
+    match (first, last) {
+        (Some(first), Some(last)) => last.since(first),
+        _ => Duration::ZERO,
+    }
+}
+
+/// The operations of all services, end to end.
+#[derive(Default)]
+struct Chains {
+    identities: BTreeSet<String>,
+    /// Of resources.
+    own: Duration,
+    /// Of shared commits, once for everybody who rode in them.
+    commits: Duration,
+}
+
+impl Chains {
+    fn of(ledger: &[Entry]) -> Chains {
+        let mut chains = Chains::default();
+        for entry in ledger {
+            let Some((_, ends)) = entry.operation.as_ref().filter(|_| entry.is_write()) else { continue };
+            let identities = entry.identities();
+            let took = ends.since(entry.at);
+            match entry.method {
+                Method::UpdateServices => {
+                    chains.commits += took * u32::try_from(identities.len()).unwrap_or(u32::MAX);
+                }
+                Method::UpdateLocations => continue,
+                _ if identities.is_empty() => continue,
+                _ => chains.own += took,
+            }
+            chains.identities.extend(identities);
+        }
+        chains
+    }
+}
+
+/// Calls that came before a `Retry-After` was over.
+fn early(ledger: &[Entry], in_flight: Duration) -> u64 {
+    let mut early = BTreeSet::new();
+    for warning in ledger {
+        let Some(not_before) = warning.not_before else { continue };
+        let warned = warning.answered + in_flight;
+        early.extend(
+            ledger
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| entry.at > warned && entry.at < not_before && warns(warning, entry))
+                .map(|(at, _)| at),
+        );
+    }
+    early.len() as u64
+}
+
+/// Whether a `Retry-After` in one answer is about another call.
+fn warns(warning: &Entry, entry: &Entry) -> bool {
+    let one_resource = warning
+        .code
+        .as_ref()
+        .is_some_and(|code| code.starts_with("Retryable") || code == "AnotherOperationInProgress");
+    match (warning.status, &warning.operation) {
+        (429, _) if one_resource => {
+            entry.method == warning.method && entry.target.eq_ignore_ascii_case(&warning.target)
+        }
+        (429, _) => bucket(entry) == bucket(warning),
+        (_, Some((operation, _))) => entry.method == Method::Poll && entry.target == *operation,
+        (_, None) => entry.method == Method::Poll && entry.target == warning.target,
+    }
+}
+
+fn bucket(entry: &Entry) -> Bucket {
+    entry.method.bucket()
+}
+
+/// Something that was measured, and what it may be at most.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Limit {
+    /// What was measured.
+    pub what: &'static str,
+    /// What came out.
+    pub found: f64,
+    /// What it may be at most.
+    pub max: f64,
+}
+
+impl Limit {
+    /// Whether it is kept.
+    pub fn holds(&self) -> bool {
+        self.found <= self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_model::Time;
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn entry(ms: u64, method: Method, kind: &str, name: &str) -> Entry {
+        Entry {
+            at: at(ms),
+            answered: at(ms + 1),
+            method,
+            kind: kind.into(),
+            target: format!("/subscriptions/s/{kind}/{name}"),
+            status: 200,
+            code: None,
+            not_before: None,
+            operation: None,
+            services: Vec::new(),
+        }
+    }
+
+    fn count(ledger: &[Entry]) -> Figures {
+        Figures::count(ledger, 1, 1, Duration::from_millis(10))
+    }
+
+    #[test]
+    fn a_call_of_the_same_bucket_before_the_end_of_a_retry_after_is_early() {
+        let throttled = Entry {
+            status: 429,
+            not_before: Some(at(5_000)),
+            ..entry(1_000, Method::Put, "publicIPAddresses", "a-pip")
+        };
+        let ledger = [
+            throttled,
+            entry(1_005, Method::Put, "publicIPAddresses", "b-pip"),
+            entry(2_000, Method::Get, "publicIPAddresses", "b-pip"),
+            entry(3_000, Method::Delete, "publicIPAddresses", "b-pip"),
+            entry(4_999, Method::UpdateLocations, "serviceGateways", "g"),
+            entry(5_000, Method::Put, "publicIPAddresses", "a-pip"),
+        ];
+        assert_eq!(count(&ledger).early, 1, "only the location call at 4.999 s is");
+        assert_eq!(count(&ledger).throttled, 1);
+    }
+
+    #[test]
+    fn a_poll_before_its_time_is_early_and_other_polls_are_not() {
+        let accepted = Entry {
+            status: 202,
+            not_before: Some(at(3_000)),
+            operation: Some(("/operations/1".into(), at(9_000))),
+            ..entry(1_000, Method::Delete, "loadBalancers", "a")
+        };
+        let poll = |ms, id: &str| Entry { target: id.into(), ..entry(ms, Method::Poll, "operations", id) };
+        let ledger = [accepted, poll(2_000, "/operations/2"), poll(2_500, "/operations/1")];
+        assert_eq!(count(&ledger).early, 1);
+        assert_eq!(count(&ledger[..2]).early, 0);
+    }
+
+    #[test]
+    fn the_bound_is_every_services_own_chain_one_after_the_other() {
+        let took = |entry: Entry, ms| Entry { operation: Some(("op".into(), entry.at + ms)), ..entry };
+        let seconds = Duration::from_secs;
+        let both = Entry {
+            services: vec!["a".into(), "b".into()],
+            ..entry(9_000, Method::UpdateServices, "serviceGateways", "g")
+        };
+        let ledger = [
+            took(entry(0, Method::Put, "publicIPAddresses", "a-pip"), seconds(2)),
+            took(entry(0, Method::Put, "publicIPAddresses", "b-pip"), seconds(3)),
+            took(entry(3_000, Method::Put, "loadBalancers", "a"), seconds(5)),
+            took(both, seconds(1)),
+            took(entry(11_000, Method::UpdateLocations, "serviceGateways", "g"), seconds(100)),
+            entry(20_000, Method::Poll, "operations", "op"),
+        ];
+        let figures = Figures::count(&ledger, 2, 2, Duration::ZERO);
+        assert_eq!((figures.served, figures.service_writes, figures.location_writes), (2, 4, 1));
+        assert_eq!(figures.bound, Duration::from_secs(6));
+        assert_eq!(figures.bound_without_commits, Duration::from_secs(5));
+        assert_eq!(figures.makespan, Duration::from_millis(20_001));
+    }
+}
