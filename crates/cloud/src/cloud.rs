@@ -1,29 +1,30 @@
 //! One request in, one answer out.
 //!
-//! A request meets, in this order: what is due by now, the call limits, its group, locks and policies,
-//! operations that still run, its `If-Match`, and then the rules of its kind.
+//! A request meets, in this order: what is due by now, the call limits, permissions, its group, locks and
+//! policies, operations that still run, its `If-Match`, and then the rules of its kind.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::IpAddr;
-use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{
     ArmId, Gateway, LoadBalancer, Meta, NatGateway, Provisioning, PublicIp, Subnet, SubnetBody, Tags,
 };
-use sluice_model::call::{Answer, ArmError, Body, Method, OperationState, Payload, Request};
+use sluice_model::call::{Answer, ArmError, Body, Method, Payload, Reply, Request};
 use sluice_model::names::Scope;
 
-use crate::config::{Config, Quota, Span};
-use crate::fault::Twist;
+use crate::config::Config;
+use crate::fault::{Fault, Twist};
 use crate::issue::{Addresses, Counter};
 use crate::lag::Lags;
-use crate::operation::{Ending, Lane, Operation, Operations, Work};
-use crate::place::{Kind, Place, group_of, is_name, lies_in, place};
+use crate::operation::{Lane, Operations};
+use crate::place::{Kind, Place, group_of, place};
 use crate::refusal::Refusal;
 use crate::state::State;
-use crate::tamper::{LockLevel, Tamper};
-use crate::throttle::{Throttle, whole_seconds};
+use crate::tamper::{Forbidden, LockLevel, Tamper};
+use crate::throttle::Throttle;
 
 /// Azure.
 #[derive(Clone, Debug)]
@@ -39,11 +40,39 @@ pub struct Cloud {
     pub(crate) lags: Lags,
     pub(crate) locks: BTreeMap<ArmId, LockLevel>,
     pub(crate) denied: BTreeSet<ArmId>,
+    pub(crate) forbidden: BTreeMap<ArmId, Forbidden>,
     pub(crate) poison: BTreeSet<IpAddr>,
     /// Every operation takes so many times as long.
     pub(crate) slowness: u32,
     /// A PUT changes more than we can see.
-    unseen_change: bool,
+    pub(crate) unseen_change: bool,
+    /// Where operations say that they take place.
+    pub(crate) region: Arc<str>,
+}
+
+/// What came back, and what an error says beside its code and message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The reply.
+    pub reply: Reply,
+    /// The `details` of an error. The resource manager's own errors have none, not even an empty list; see
+    /// [`is_managers_code`](crate::is_managers_code).
+    pub details: Vec<ArmError>,
+}
+
+impl From<Answer> for Outcome {
+    fn from(answer: Answer) -> Outcome {
+        Outcome { reply: Reply::Answered(answer), details: Vec::new() }
+    }
+}
+
+/// A subnet inside the body of a virtual network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InlineSubnet {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it should be.
+    pub body: SubnetBody,
 }
 
 impl Cloud {
@@ -59,16 +88,38 @@ impl Cloud {
             lags: Lags::default(),
             locks: BTreeMap::new(),
             denied: BTreeSet::new(),
+            forbidden: BTreeMap::new(),
             poison: BTreeSet::new(),
             slowness: 1,
             unseen_change: false,
+            region: "eastus".into(),
             config,
         }
     }
 
     /// One request arrives now. Operations that are due by `now` are finished first.
     pub fn handle(&mut self, now: Time, request: &Request) -> Answer {
-        self.serve(now, request, &Twist::default())
+        self.serve(now, request, &Twist::default()).0
+    }
+
+    /// One request arrives now, and perhaps one thing goes wrong with it; tells all there is to tell.
+    pub fn handle_fully(&mut self, now: Time, request: &Request, fault: Option<&Fault>) -> Outcome {
+        self.attempt(now, request, fault, None)
+    }
+
+    /// A virtual network is written together with its subnets, as one operation.
+    ///
+    /// The request is the PUT of a network as [`Cloud::handle`] takes it. `None` is a body without
+    /// `subnets`, and they stay as they are. `Some` is all the subnets that the network has then: those in
+    /// the list are written, all others deleted, and where one of those is in use the whole is refused.
+    pub fn put_network(
+        &mut self,
+        now: Time,
+        request: &Request,
+        subnets: Option<&[InlineSubnet]>,
+        fault: Option<&Fault>,
+    ) -> Outcome {
+        self.attempt(now, request, fault, subnets)
     }
 
     /// A request whose sender is dead by the time it arrives: carried out as ever, and nobody hears of it.
@@ -90,72 +141,6 @@ impl Cloud {
         self.lags.expire(self.now);
     }
 
-    /// When the next operation ends, if any does.
-    pub fn next_deadline(&self) -> Option<Time> {
-        self.operations.next_end()
-    }
-
-    /// The truth, whatever lagging reads say.
-    pub fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// How many operations run, those that never end included.
-    pub fn operations_running(&self) -> usize {
-        self.operations.running_count()
-    }
-
-    /// The faults are over: what would never end takes as long as usual from now on, locks, policies,
-    /// poison, slowness and lagging reads are gone.
-    pub fn calm(&mut self) {
-        self.operations.hurry(self.now);
-        self.lags.clear();
-        self.locks.clear();
-        self.denied.clear();
-        self.poison.clear();
-        self.slowness = 1;
-    }
-
-    /// From now on the gateway refuses every location update that contains this address.
-    pub fn poison(&mut self, address: IpAddr) {
-        self.poison.insert(address);
-    }
-
-    /// From now on every operation that begins takes so many times as long.
-    pub fn slow_by(&mut self, factor: u32) {
-        self.slowness = factor.max(1);
-    }
-
-    /// Other quotas from now on.
-    pub fn set_quota(&mut self, quota: Quota) {
-        self.config.quota = quota;
-    }
-
-    /// Whether the two gateway POSTs are carried out at once from now on.
-    pub fn set_synchronous_posts(&mut self, at_once: bool) {
-        self.config.synchronous_posts = at_once;
-    }
-
-    /// Whether PUTs from now on change something that is no part of the model: they take their time
-    /// even if everything that we see stays the same.
-    pub fn set_unseen_change(&mut self, changes: bool) {
-        self.unseen_change = changes;
-    }
-
-    /// How an operation stands; asking so costs nothing.
-    pub fn operation_state(&self, id: &ArmId) -> Option<&OperationState> {
-        self.operations.get(id).map(|operation| &operation.state)
-    }
-
-    /// What a running operation is doing to a resource or group: `Updating` or `Deleting`.
-    pub fn at_work(&self, id: &ArmId) -> Option<Provisioning> {
-        let operation = self.operations.running(id, Lane::Resource)?;
-        Some(match operation.work {
-            Work::Delete | Work::DeleteGroup => Provisioning::Deleting,
-            _ => Provisioning::Updating,
-        })
-    }
-
     /// Makes the groups, the virtual network and the subnet of a scope, but no gateway.
     pub fn prepare(&mut self, now: Time, scope: &Scope) {
         let gateway = scope.gateway_id();
@@ -169,21 +154,20 @@ impl Cloud {
         self.tamper(now, Tamper::Put { id: subnet, body: Body::Subnet(body) });
     }
 
-    /// Takes a request that somebody has to pay for.
-    pub(crate) fn serve(&mut self, now: Time, request: &Request, twist: &Twist) -> Answer {
+    /// Takes a request that somebody has to pay for; beside the answer, the details of an error.
+    pub(crate) fn serve(&mut self, now: Time, request: &Request, twist: &Twist) -> (Answer, Vec<ArmError>) {
         self.advance(now);
-        let remaining = match self.pay(request) {
+        let told = |refusal: Refusal, remaining| (refusal.clone().answer(remaining), refusal.details);
+        let remaining = match self.spend(&request.target, request.method.bucket()) {
             Ok(remaining) => remaining,
-            Err(refusal) => return refusal.answer(),
+            Err(refusal) => return told(refusal, None),
         };
-        let answer = self.dispatch(request, twist).unwrap_or_else(Refusal::answer);
-        Answer { remaining, ..answer }
-    }
-
-    pub(crate) fn pay(&mut self, request: &Request) -> Result<Option<u32>, Refusal> {
-        let Some(throttle) = &mut self.throttle else { return Ok(None) };
-        let is_network = place(&request.target) != Some(Place::Group);
-        throttle.pay(self.now, request.method.bucket(), is_network).map(Some)
+        let done =
+            self.permitted(&request.target, request.method).and_then(|()| self.dispatch(request, twist));
+        match done {
+            Ok(answer) => (Answer { remaining, ..answer }, Vec::new()),
+            Err(refusal) => told(refusal, remaining),
+        }
     }
 
     pub(crate) fn dispatch(&mut self, request: &Request, twist: &Twist) -> Result<Answer, Refusal> {
@@ -220,7 +204,7 @@ impl Cloud {
                 self.admit(request, &place)?;
                 self.post(request, twist)
             }
-            _ => Err(Refusal::new(405, "MethodNotAllowed", "This method is not allowed here.")),
+            _ => Err(Refusal::no_method()),
         }
     }
 
@@ -239,64 +223,6 @@ impl Cloud {
 
     pub(crate) fn require(&self, id: &ArmId, place: &Place) -> Result<(), Refusal> {
         if self.exists(id, place)? { Ok(()) } else { Err(not_found(id, place)) }
-    }
-
-    /// What every write must get past.
-    fn admit(&self, request: &Request, place: &Place) -> Result<(), Refusal> {
-        let id = &request.target;
-        let is_new_group = request.method == Method::Put && *place == Place::Group;
-        if !is_new_group {
-            self.require_group(id)?;
-        }
-        if request.method == Method::Put && *place != Place::Group && !is_name(id.name()) {
-            return Err(Refusal::bad_name(id.name()));
-        }
-        self.unlocked(request)?;
-        if let Some(group) = group_of(id).filter(|group| group != id)
-            && self.operations.running(&group, Lane::Resource).is_some()
-        {
-            return Err(Refusal::group_going(&group));
-        }
-        let lanes: &[Lane] = match request.method {
-            Method::UpdateServices => &[Lane::Resource, Lane::Services],
-            Method::UpdateLocations => &[Lane::Resource, Lane::Locations],
-            _ => &[Lane::Resource, Lane::Services, Lane::Locations],
-        };
-        if let Some(running) = lanes.iter().find_map(|&lane| self.operations.running(id, lane)) {
-            return Err(if request.method == Method::Delete {
-                Refusal::busy_deleting(&running.id, id)
-            } else {
-                // Nobody knows how long an endless operation takes, so the guess stays short.
-                let wait = running.ends.since(self.now).min(Duration::from_secs(10));
-                Refusal::busy_writing(&running.id, id, whole_seconds(wait))
-            });
-        }
-        match (&request.if_match, self.state.etag(id)) {
-            (Some(given), actual) => {
-                let matches = actual.is_some_and(|actual| *given.0 == *"*" || actual == given);
-                if matches {
-                    Ok(())
-                } else {
-                    Err(Refusal::wrong_version(id, &given.0, actual.map(|actual| &*actual.0)))
-                }
-            }
-            (None, _) => Ok(()),
-        }
-    }
-
-    fn unlocked(&self, request: &Request) -> Result<(), Refusal> {
-        let id = &request.target;
-        let is_delete = request.method == Method::Delete;
-        for (scope, level) in &self.locks {
-            if lies_in(id, scope) && (is_delete || *level == LockLevel::ReadOnly) {
-                return Err(Refusal::locked(id, if is_delete { "delete" } else { "write" }, scope));
-            }
-        }
-        let is_write = matches!(request.method, Method::Put | Method::PatchTags);
-        match self.denied.iter().find(|scope| is_write && lies_in(id, scope)) {
-            Some(scope) => Err(Refusal::denied_by_policy(id, scope)),
-            None => Ok(()),
-        }
     }
 
     fn poll(&self, id: &ArmId) -> Result<Answer, Refusal> {
@@ -385,105 +311,6 @@ impl Cloud {
         if let Some(lag) = twist.lag {
             self.lags.keep(&self.state, id, lane, self.now + lag);
         }
-    }
-
-    /// Begins an operation. With `settled` there is nothing left to do and it is over already.
-    pub(crate) fn begin(
-        &mut self,
-        target: &ArmId,
-        lane: Lane,
-        work: Work,
-        span: Span,
-        settled: bool,
-        twist: &Twist,
-    ) -> ArmId {
-        let settled = settled && !self.unseen_change;
-        let usual = self.counter.draw(span);
-        let factor = self.slowness.max(1).saturating_mul(twist.slowness.max(1));
-        let ends = match (settled, twist.never_ends) {
-            (true, _) => self.now,
-            (false, true) => Time::NEVER,
-            (false, false) => self.now + usual.saturating_mul(factor),
-        };
-        let id = self.operations.next_id(target.segment("subscriptions").unwrap_or(""));
-        self.operations.begin(Operation {
-            id: id.clone(),
-            target: target.clone(),
-            lane,
-            work: if twist.pretends { Work::Nothing } else { work },
-            ending: twist.ending.clone(),
-            ends,
-            usual,
-            lag: twist.lag,
-            state: if settled { OperationState::Succeeded } else { OperationState::Running },
-        });
-        id
-    }
-
-    /// Ends an operation that is due.
-    fn finish(&mut self, operation: &Operation) -> OperationState {
-        let target = &operation.target;
-        let result = match (&operation.ending, &operation.work) {
-            (Ending::SucceedInNameOnly, Work::Provision) => {
-                self.state.set_provisioning(target, Provisioning::Failed);
-                return OperationState::Succeeded;
-            }
-            (Ending::Succeed | Ending::SucceedInNameOnly, _) => self.carry_out(operation),
-            (Ending::Fail(error), _) => Err(error.clone()),
-            (Ending::Cancel(error), _) => {
-                self.mark_failed(operation);
-                return OperationState::Canceled(error.clone());
-            }
-        };
-        match result {
-            Ok(()) => OperationState::Succeeded,
-            Err(error) => {
-                self.mark_failed(operation);
-                OperationState::Failed(error)
-            }
-        }
-    }
-
-    fn mark_failed(&mut self, operation: &Operation) {
-        if matches!(operation.work, Work::Provision | Work::Delete) {
-            self.state.set_provisioning(&operation.target, Provisioning::Failed);
-        }
-    }
-
-    fn carry_out(&mut self, operation: &Operation) -> Result<(), ArmError> {
-        let target = &operation.target;
-        let refused = |refusal: Refusal| refusal.error;
-        match &operation.work {
-            Work::Nothing => return Ok(()),
-            Work::Provision => return self.provisioned(target),
-            Work::Delete => self.deletable(target).map_err(refused)?,
-            Work::DeleteGroup => self.group_deletable(target).map_err(refused)?,
-            Work::Services(requests) => self.check_services(target, requests).map_err(refused)?,
-            Work::Locations(updates) => self.check_locations(target, updates).map_err(refused)?,
-        }
-        // A PUT has shown at once and lags since then; of the others the effect, and so the lag, comes now.
-        if let Some(lag) = operation.lag {
-            self.lags.keep(&self.state, target, operation.lane, operation.ends + lag);
-        }
-        match &operation.work {
-            Work::Delete => self.remove(target),
-            Work::DeleteGroup => self.remove_group(target),
-            Work::Services(requests) => self.apply_services(target, requests),
-            Work::Locations(updates) => self.apply_locations(target, updates),
-            Work::Provision | Work::Nothing => {}
-        }
-        Ok(())
-    }
-
-    fn provisioned(&mut self, target: &ArmId) -> Result<(), ArmError> {
-        if let Some(public_ip) = self.state.public_ips.get_mut(target)
-            && public_ip.address.is_none()
-        {
-            let issued = self.addresses.issue(public_ip.family);
-            public_ip.address = Some(issued.ok_or_else(|| Refusal::no_addresses_left(public_ip.family))?);
-        }
-        self.state.set_provisioning(target, Provisioning::Succeeded);
-        Ok(())
     }
 }
 

@@ -137,7 +137,8 @@ impl Default for Buckets {
     }
 }
 
-/// How many of each kind there may be in the cloud.
+/// How many of each kind there may be in a subscription. The model knows of no regions, so all of a
+/// subscription is in one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quota {
     /// Public IPs.
@@ -148,8 +149,14 @@ pub struct Quota {
     pub nat_gateways: usize,
     /// Service gateways.
     pub gateways: usize,
+    /// Virtual networks.
+    pub virtual_networks: usize,
     /// Public IPs of one family on one NAT gateway.
     pub public_ips_per_nat_gateway: usize,
+    /// Rules of one load balancer.
+    pub rules_per_load_balancer: usize,
+    /// Subnets of one virtual network.
+    pub subnets_per_network: usize,
 }
 
 impl Default for Quota {
@@ -159,7 +166,10 @@ impl Default for Quota {
             load_balancers: 1_000,
             nat_gateways: 1_000,
             gateways: 100,
+            virtual_networks: 1_000,
             public_ips_per_nat_gateway: 16,
+            rules_per_load_balancer: 1_500,
+            subnets_per_network: 3_000,
         }
     }
 }

@@ -1,16 +1,28 @@
 //! Writing what the rest stands on: groups, networks, subnets and service gateways.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
-use sluice_model::azure::{ArmId, Gateway, GatewayBody, Provisioning, Subnet, SubnetBody};
+use sluice_model::azure::{ArmId, ETag, Gateway, GatewayBody, Provisioning, Subnet, SubnetBody};
 use sluice_model::call::{Answer, Payload};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, InlineSubnet};
 use crate::fault::Twist;
-use crate::place::{Kind, lies_in};
+use crate::operation::Lane;
+use crate::place::{Kind, is_name, lies_in};
 use crate::put::usable;
 use crate::refusal::Refusal;
+
+/// Where most quotas are counted.
+pub(crate) const SUBSCRIPTION: &str = "this subscription in this region";
+
+/// A subnet as it is about to be written, still without its version.
+struct Written {
+    subnet: Subnet,
+    /// It is so already.
+    settled: bool,
+}
 
 impl Cloud {
     pub(crate) fn put_group(&mut self, id: &ArmId, twist: &Twist) -> Answer {
@@ -21,14 +33,63 @@ impl Cloud {
         Answer::new(if is_new { 201 } else { 200 }, Payload::Container(id.clone()))
     }
 
-    pub(crate) fn put_network(&mut self, id: &ArmId, twist: &Twist) -> Answer {
-        let etag = self.counter.etag();
+    pub(crate) fn put_network_and_subnets(&mut self, id: &ArmId, twist: &Twist) -> Result<Answer, Refusal> {
         let is_new = !self.state.virtual_networks.contains_key(id);
+        let quota = self.config.quota;
+        if is_new && self.is_full(Kind::VirtualNetwork, id, quota.virtual_networks) {
+            return Err(Refusal::over_quota("virtual networks", quota.virtual_networks, SUBSCRIPTION));
+        }
+        let (written, gone) = self.check_inline(id, twist.subnets.as_deref())?;
+        let was_settled = self.state.provisioning_of(id) == Some(Provisioning::Succeeded);
+        let unchanged = gone.is_empty() && written.iter().all(|it| it.settled);
+        let settled = was_settled && unchanged && !self.unseen_change;
+        let etag = self.counter.etag();
         if !twist.pretends {
-            self.state.write_network(id, Some(etag));
+            self.state.write_network(id, Some(etag.clone()));
+            if !settled {
+                self.state.set_provisioning(id, Provisioning::Updating);
+            }
+            for subnet in &gone {
+                self.lag_now(subnet, Lane::Resource, twist);
+                self.state.write::<Subnet>(subnet, None);
+            }
+            for Written { mut subnet, settled } in written {
+                subnet.etag = etag.clone();
+                self.store_subnet(subnet, settled, twist);
+            }
         }
         let payload = Payload::Container(id.clone());
-        self.put_answer(id, payload, is_new, !is_new, self.config.latency.network, twist)
+        let span = self.config.latency.network;
+        // Azure answers 201 to every PUT of a network, also of one that was there.
+        Ok(self.put_answer(id, payload, true, settled, span, twist))
+    }
+
+    /// Whether a network may have these subnets: how they will be, and which of the old ones go.
+    fn check_inline(
+        &self,
+        network: &ArmId,
+        subnets: Option<&[InlineSubnet]>,
+    ) -> Result<(Vec<Written>, Vec<ArmId>), Refusal> {
+        let Some(subnets) = subnets else { return Ok((Vec::new(), Vec::new())) };
+        let most = self.config.quota.subnets_per_network;
+        if subnets.len() > most {
+            return Err(Refusal::over_quota("subnets", most, network.as_str()));
+        }
+        let mut written = BTreeMap::new();
+        for InlineSubnet { name, body } in subnets {
+            if !is_name(name) {
+                return Err(Refusal::bad_name(name));
+            }
+            let id = network.child("subnets", name);
+            let subnet = self.check_subnet(&id, network, body)?;
+            if written.insert(id, subnet).is_some() {
+                return Err(Refusal::twin_names(network, name));
+            }
+        }
+        let old = self.state.subnets_of(network);
+        let gone: Vec<ArmId> = old.filter(|id| !written.contains_key(*id)).cloned().collect();
+        gone.iter().try_for_each(|id| self.deletable(id))?;
+        Ok((written.into_values().collect(), gone))
     }
 
     pub(crate) fn put_subnet(
@@ -41,23 +102,47 @@ impl Cloud {
         if !self.state.virtual_networks.contains_key(network) {
             return Err(Refusal::no_parent(network));
         }
+        let is_new = !self.state.subnets.contains_key(id);
+        let most = self.config.quota.subnets_per_network;
+        if is_new && self.state.subnets_of(network).count() >= most {
+            return Err(Refusal::over_quota("subnets", most, network.as_str()));
+        }
+        let Written { mut subnet, settled } = self.check_subnet(id, network, body)?;
+        subnet.etag = self.counter.etag();
+        let payload = Payload::Subnet(subnet.clone());
+        if !twist.pretends {
+            self.store_subnet(subnet, settled, twist);
+        }
+        Ok(self.put_answer(id, payload, is_new, settled, self.config.latency.network, twist))
+    }
+
+    /// How a subnet will be, if it may be so.
+    fn check_subnet(&self, id: &ArmId, network: &ArmId, body: &SubnetBody) -> Result<Written, Refusal> {
         if let Some(gateway) = &body.gateway {
             let found = self.check_gateway(gateway, id)?;
             if found.virtual_network != *network {
                 return Err(Refusal::missing_reference(gateway, id));
             }
         }
-        let old = self.state.subnets.get(id).cloned();
-        let settled = old.as_ref().is_some_and(|old| old.gateway == body.gateway && old.rest == body.rest);
-        let new = Subnet {
-            id: old.as_ref().map_or(id, |old| &old.id).clone(),
-            etag: self.counter.etag(),
+        let old = self.state.subnets.get(id);
+        let same = old.is_some_and(|old| old.gateway == body.gateway && old.rest == body.rest);
+        let was_settled = self.state.provisioning_of(id) == Some(Provisioning::Succeeded);
+        let settled = same && was_settled && !self.unseen_change;
+        let subnet = Subnet {
+            id: old.map_or(id, |old| &old.id).clone(),
+            etag: ETag("".into()),
             gateway: body.gateway.clone(),
             rest: body.rest.clone(),
         };
-        let payload = Payload::Subnet(new.clone());
-        self.store(id, new, twist);
-        Ok(self.put_answer(id, payload, old.is_none(), settled, self.config.latency.network, twist))
+        Ok(Written { subnet, settled })
+    }
+
+    fn store_subnet(&mut self, subnet: Subnet, settled: bool, twist: &Twist) {
+        let id = subnet.id.clone();
+        self.store(&id, subnet, twist);
+        if !settled {
+            self.state.set_provisioning(&id, Provisioning::Updating);
+        }
     }
 
     pub(crate) fn put_gateway(
@@ -68,7 +153,7 @@ impl Cloud {
     ) -> Result<Answer, Refusal> {
         let old = self.state.gateways.get(id).cloned();
         if old.is_none() && self.is_full(Kind::Gateway, id, self.config.quota.gateways) {
-            return Err(Refusal::over_quota("service gateways", self.config.quota.gateways));
+            return Err(Refusal::over_quota("service gateways", self.config.quota.gateways, SUBSCRIPTION));
         }
         if !self.state.virtual_networks.contains_key(&body.virtual_network) {
             return Err(Refusal::missing_reference(&body.virtual_network, id));
@@ -81,6 +166,13 @@ impl Cloud {
             return Err(Refusal::fixed("The virtual network", id));
         }
         let address = body.route_target_address.or(old.as_ref().and_then(|old| old.route_target_address));
+        if let Some(address) = body.route_target_address {
+            let others = self.state.users_of(subnet).filter(|user| *user != id);
+            let mut others = others.filter_map(|user| self.state.gateways.get(user));
+            if let Some(owner) = others.find(|it| it.route_target_address == Some(address)) {
+                return Err(Refusal::private_ip_taken(id, address, &owner.meta.id));
+            }
+        }
         let settled = old.as_ref().is_some_and(|old| {
             old.meta.provisioning == Provisioning::Succeeded
                 && old.meta.tags == body.tags

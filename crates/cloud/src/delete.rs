@@ -54,13 +54,15 @@ impl Cloud {
         if let Some(subnet) = state.subnets.get(id) {
             // Beside its own gateway, those that have their route target address in it.
             if let Some(gateway) = subnet.gateway.as_ref().or_else(|| state.users_of(id).next()) {
-                return Err(Refusal::in_use("Subnet", id, gateway.as_str()));
+                return Err(Refusal::subnet_used(id, gateway));
             }
         }
+        // A network is in use because one of its subnets is, and that is what Azure says.
+        let mut gateways = state.users_of(id).filter_map(|user| state.gateways.get(user));
         if state.virtual_networks.contains_key(id)
-            && let Some(gateway) = state.users_of(id).next()
+            && let Some(gateway) = gateways.next()
         {
-            return Err(Refusal::in_use("VirtualNetwork", id, gateway.as_str()));
+            return Err(Refusal::subnet_used(&gateway.route_target_subnet, &gateway.meta.id));
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! What can go wrong with one request.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{Meta, Provisioning};
 use sluice_model::call::{Answer, ArmError, Method, OperationState, Payload, Reply, Request};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, InlineSubnet, Outcome};
 use crate::list::Cut;
 use crate::operation::Ending;
 use crate::refusal::Refusal;
@@ -85,6 +86,8 @@ pub(crate) struct Twist {
     pub(crate) slowness: u32,
     /// It is answered as if, and nothing is written.
     pub(crate) pretends: bool,
+    /// The subnets in the body of a virtual network, if the body has any.
+    pub(crate) subnets: Option<Vec<InlineSubnet>>,
 }
 
 impl Default for Twist {
@@ -97,6 +100,7 @@ impl Default for Twist {
             page: Cut::default(),
             slowness: 1,
             pretends: false,
+            subnets: None,
         }
     }
 }
@@ -104,62 +108,72 @@ impl Default for Twist {
 impl Cloud {
     /// One request arrives now, and one thing goes wrong with it.
     pub fn handle_faulty(&mut self, now: Time, request: &Request, fault: &Fault) -> Reply {
-        let answered = |answer| Reply::Answered(answer);
+        self.attempt(now, request, Some(fault), None).reply
+    }
+
+    /// One request arrives now, with whatever is beside it.
+    pub(crate) fn attempt(
+        &mut self,
+        now: Time,
+        request: &Request,
+        fault: Option<&Fault>,
+        subnets: Option<&[InlineSubnet]>,
+    ) -> Outcome {
         let error = |code: &str, message: &str| ArmError { code: code.into(), message: message.into() };
-        let twist = match fault {
-            Fault::NotSent => {
+        let without_answer = |reply| Outcome { reply, details: Vec::new() };
+        let lost = Reply::lost("no answer came back, so the change may or may not have been made");
+        let mut twist = Twist { subnets: subnets.map(<[_]>::to_vec), ..Twist::default() };
+        match fault {
+            Some(Fault::NotSent) => {
                 self.advance(now);
-                return Reply::not_sent("the request could not be sent");
+                return without_answer(Reply::not_sent("the request could not be sent"));
             }
-            Fault::LostUnapplied => {
+            Some(Fault::LostUnapplied) => {
                 self.advance(now);
-                return Reply::lost("no answer came back, so the change may or may not have been made");
+                return without_answer(lost);
             }
-            Fault::AppliedButLost => {
-                self.handle(now, request);
-                return Reply::lost("no answer came back, so the change may or may not have been made");
+            Some(Fault::AppliedButLost) => {
+                self.serve(now, request, &twist);
+                return without_answer(lost);
             }
-            Fault::Refuse { status, code, message, retry_after } => {
-                let refusal = Refusal::new(*status, code, message);
-                let answer = self.refuse(now, request, refusal);
-                return answered(Answer { retry_after: *retry_after, ..answer });
+            Some(Fault::Refuse { status, code, message, retry_after }) => {
+                let answer = self.refuse(now, request, Refusal::new(*status, code, message));
+                return Answer { retry_after: *retry_after, ..answer }.into();
             }
-            Fault::FailPage if request.method == Method::List => {
+            Some(Fault::FailPage) if request.method == Method::List => {
                 let refusal = Refusal::new(500, "InternalServerError", "The page could not be read.");
-                return answered(self.refuse(now, request, refusal));
+                return self.refuse(now, request, refusal).into();
             }
-            Fault::ErrorIn200 => {
+            Some(Fault::ErrorIn200) => {
                 let refusal = Refusal::new(200, "InternalServerError", "An error occurred.");
-                return answered(self.refuse(now, request, refusal));
+                return self.refuse(now, request, refusal).into();
             }
-            Fault::UnknownEnum => return answered(unknown_words(self.handle(now, request))),
-            Fault::FailPage => Twist::default(),
-            Fault::AnsweredButNotApplied => Twist { pretends: true, ..Twist::default() },
-            Fault::OperationNeverEnds => Twist { never_ends: true, ..Twist::default() },
-            Fault::OperationFails { code } => {
-                let ending = Ending::Fail(error(code, "The operation failed."));
-                Twist { ending, ..Twist::default() }
+            None | Some(Fault::FailPage | Fault::UnknownEnum) => {}
+            Some(Fault::AnsweredButNotApplied) => twist.pretends = true,
+            Some(Fault::OperationNeverEnds) => twist.never_ends = true,
+            Some(Fault::OperationFails { code }) => {
+                twist.ending = Ending::Fail(error(code, "The operation failed."));
             }
-            Fault::OperationCanceled => {
-                let ending = Ending::Cancel(error("Canceled", "The operation was canceled."));
-                Twist { ending, ..Twist::default() }
+            Some(Fault::OperationCanceled) => {
+                twist.ending = Ending::Cancel(error("Canceled", "The operation was canceled."));
             }
-            Fault::ProvisioningFails => Twist { ending: Ending::SucceedInNameOnly, ..Twist::default() },
-            Fault::LaggingReads { duration } => {
-                Twist { lag: Some((*duration).min(LAG_MAX)), ..Twist::default() }
-            }
-            Fault::ShortPage { items } => Twist { page: Cut::Short(*items), ..Twist::default() },
-            Fault::SlowBy(factor) => Twist { slowness: *factor, ..Twist::default() },
-            Fault::AnsweredAtOnce => Twist { at_once: true, ..Twist::default() },
-        };
-        answered(self.serve(now, request, &twist))
+            Some(Fault::ProvisioningFails) => twist.ending = Ending::SucceedInNameOnly,
+            Some(Fault::LaggingReads { duration }) => twist.lag = Some((*duration).min(LAG_MAX)),
+            Some(Fault::ShortPage { items }) => twist.page = Cut::Short(*items),
+            Some(Fault::SlowBy(factor)) => twist.slowness = *factor,
+            Some(Fault::AnsweredAtOnce) => twist.at_once = true,
+        }
+        let (answer, details) = self.serve(now, request, &twist);
+        let is_newer = fault == Some(&Fault::UnknownEnum);
+        let answer = if is_newer { unknown_words(answer) } else { answer };
+        Outcome { reply: Reply::Answered(answer), details }
     }
 
     /// A refusal still costs the call, if there is anything left to pay with.
     fn refuse(&mut self, now: Time, request: &Request, refusal: Refusal) -> Answer {
         self.advance(now);
-        let remaining = self.pay(request).unwrap_or(Some(0));
-        Answer { remaining, ..refusal.answer() }
+        let remaining = self.spend(&request.target, request.method.bucket()).unwrap_or(Some(0));
+        Answer { remaining, ..refusal.answer(remaining) }
     }
 }
 

@@ -2,15 +2,21 @@
 //!
 //! For whoever stands in front of it and shows it to people; no caller of Azure sees any of this.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use sluice_model::Time;
-use sluice_model::azure::ArmId;
+use sluice_model::azure::{ArmId, Provisioning};
+use sluice_model::call::{Answer, Bucket, Method, OperationState};
 
 use crate::cloud::Cloud;
 use crate::config::{Buckets, Quota};
-use crate::operation::Work;
-use crate::tamper::LockLevel;
+use crate::operation::{Lane, Work};
+use crate::place::Kind;
+use crate::refusal::Refusal;
+use crate::state::State;
+use crate::tamper::{Forbidden, LockLevel};
 use crate::throttle::Throttle;
 
 /// An operation that is not over.
@@ -22,11 +28,57 @@ pub struct RunningOperation<'a> {
     pub target: &'a ArmId,
     /// What it will do: `provision`, `delete`, `updateServices`, …
     pub work: &'static str,
+    /// When it began.
+    pub since: Time,
     /// When it ends; `None`: never.
     pub ends: Option<Time>,
 }
 
+/// How many calls are left in each bucket of the resource manager.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remaining {
+    /// GET.
+    pub reads: u32,
+    /// PUT, PATCH, POST.
+    pub writes: u32,
+    /// DELETE.
+    pub deletes: u32,
+}
+
+/// How much there is of a kind, and how much there may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Usage {
+    /// Azure's name for the count: `PublicIPAddresses`.
+    pub name: &'static str,
+    /// The same for people.
+    pub localized: &'static str,
+    /// How many there are.
+    pub current: usize,
+    /// How many there may be.
+    pub limit: usize,
+}
+
 impl Cloud {
+    /// The truth, whatever lagging reads say.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Whether the last write of a resource, network or subnet has come through; `None` if it is not there.
+    pub fn provisioning_of(&self, id: &ArmId) -> Option<Provisioning> {
+        self.state.provisioning_of(id)
+    }
+
+    /// When the next operation ends, if any does.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.operations.next_end()
+    }
+
+    /// How many operations run, those that never end included.
+    pub fn operations_running(&self) -> usize {
+        self.operations.running_count()
+    }
+
     /// All operations that run, in the order of their ends.
     pub fn running(&self) -> impl Iterator<Item = RunningOperation<'_>> {
         self.operations.all_running().map(|operation| RunningOperation {
@@ -40,8 +92,56 @@ impl Cloud {
                 Work::Locations(_) => "updateAddressLocations",
                 Work::Nothing => "nothing",
             },
+            since: operation.since,
             ends: Some(operation.ends).filter(|&ends| ends != Time::NEVER),
         })
+    }
+
+    /// How an operation stands; asking so costs nothing.
+    pub fn operation_state(&self, id: &ArmId) -> Option<&OperationState> {
+        self.operations.get(id).map(|operation| &operation.state)
+    }
+
+    /// What a running operation is doing to a resource or group: `Updating` or `Deleting`.
+    pub fn at_work(&self, id: &ArmId) -> Option<Provisioning> {
+        match self.state.provisioning_of(id) {
+            Some(at_work @ (Provisioning::Updating | Provisioning::Deleting)) => Some(at_work),
+            Some(_) => None,
+            // Nothing runs on a group but its deletion.
+            None => self.operations.running(id, Lane::Resource).map(|_| Provisioning::Deleting),
+        }
+    }
+
+    /// The faults are over: what would never end takes as long as usual from now on, locks, policies, lost
+    /// permissions, poison, slowness and lagging reads are gone.
+    pub fn calm(&mut self) {
+        self.operations.hurry(self.now);
+        self.lags.clear();
+        self.locks.clear();
+        self.denied.clear();
+        self.forbidden.clear();
+        self.poison.clear();
+        self.slowness = 1;
+    }
+
+    /// From now on the gateway refuses every location update that contains this address.
+    pub fn poison(&mut self, address: IpAddr) {
+        self.poison.insert(address);
+    }
+
+    /// From now on every operation that begins takes so many times as long.
+    pub fn slow_by(&mut self, factor: u32) {
+        self.slowness = factor.max(1);
+    }
+
+    /// Other quotas from now on.
+    pub fn set_quota(&mut self, quota: Quota) {
+        self.config.quota = quota;
+    }
+
+    /// The quotas.
+    pub fn quota(&self) -> Quota {
+        self.config.quota
     }
 
     /// Other call limits from now on, all of them unspent; `None` lifts them.
@@ -53,11 +153,6 @@ impl Cloud {
     /// The call limits.
     pub fn buckets(&self) -> Option<Buckets> {
         self.config.buckets
-    }
-
-    /// The quotas.
-    pub fn quota(&self) -> Quota {
-        self.config.quota
     }
 
     /// How many times as long as usual operations take that begin now.
@@ -79,12 +174,86 @@ impl Cloud {
     pub fn denied(&self) -> impl Iterator<Item = &ArmId> {
         self.denied.iter()
     }
+
+    /// Where our caller has lost a role, and which.
+    pub fn forbidden(&self) -> impl Iterator<Item = (&ArmId, Forbidden)> {
+        self.forbidden.iter().map(|(scope, what)| (scope, *what))
+    }
+
+    /// Whether PUTs from now on change something that is no part of the model: they take their time even if
+    /// everything that we see stays the same.
+    pub fn set_unseen_change(&mut self, changes: bool) {
+        self.unseen_change = changes;
+    }
+
+    /// Whether the two gateway POSTs of the next requests are carried out at once and answer 200; that is
+    /// decided by their API version.
+    pub fn set_synchronous_posts(&mut self, synchronous: bool) {
+        self.config.synchronous_posts = synchronous;
+    }
+
+    /// The region that stands in the ids of operations from now on; it means nothing else.
+    pub fn set_region(&mut self, region: &str) {
+        if *self.region != *region {
+            self.region = region.into();
+        }
+    }
+
+    /// A call that the model does not serve itself: pays for it and asks whether it is permitted. Says what
+    /// is left in its bucket, or what the call is answered.
+    pub fn charge(&mut self, now: Time, target: &ArmId, method: Method) -> Result<Option<u32>, Box<Answer>> {
+        self.advance(now);
+        let remaining =
+            self.spend(target, method.bucket()).map_err(|refusal| Box::new(refusal.answer(None)))?;
+        match self.permitted(target, method) {
+            Ok(()) => Ok(remaining),
+            Err(refusal) => Err(Box::new(refusal.answer(remaining))),
+        }
+    }
+
+    /// What is left in each bucket; `None` where nobody counts.
+    pub fn remaining(&mut self, now: Time) -> Option<Remaining> {
+        self.advance(now);
+        let now = self.now;
+        let throttle = self.throttle.as_mut()?;
+        let mut left = |bucket| throttle.left(now, bucket);
+        Some(Remaining {
+            reads: left(Bucket::Reads),
+            writes: left(Bucket::Writes),
+            deletes: left(Bucket::Deletes),
+        })
+    }
+
+    /// How much there is of everything in a subscription, and how much there may be.
+    pub fn usages(&self, subscription: &str) -> Vec<Usage> {
+        let quota = &self.config.quota;
+        let of = |kind, name, localized, limit| Usage {
+            name,
+            localized,
+            current: self.state.count(kind, subscription),
+            limit,
+        };
+        [
+            of(Kind::VirtualNetwork, "VirtualNetworks", "Virtual Networks", quota.virtual_networks),
+            of(Kind::PublicIp, "PublicIPAddresses", "Public IP Addresses", quota.public_ips),
+            of(Kind::LoadBalancer, "LoadBalancers", "Load Balancers", quota.load_balancers),
+            of(Kind::NatGateway, "NatGateways", "Nat Gateways", quota.nat_gateways),
+            of(Kind::Gateway, "ServiceGateways", "Service Gateways", quota.gateways),
+        ]
+        .into()
+    }
+
+    pub(crate) fn spend(&mut self, target: &ArmId, bucket: Bucket) -> Result<Option<u32>, Refusal> {
+        let Some(throttle) = &mut self.throttle else { return Ok(None) };
+        let subscription = target.segment("subscriptions").unwrap_or("");
+        let is_network =
+            target.segment("providers").is_some_and(|it| it.eq_ignore_ascii_case("Microsoft.Network"));
+        throttle.pay(self.now, bucket, is_network, subscription).map(Some)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use sluice_model::call::{Body, Method, Request};
 
     use super::*;

@@ -33,6 +33,7 @@
 
 extern crate alloc;
 
+mod admit;
 mod cloud;
 mod config;
 mod containers;
@@ -52,11 +53,13 @@ mod services;
 mod state;
 mod tamper;
 mod throttle;
+mod work;
 
-pub use cloud::Cloud;
+pub use cloud::{Cloud, InlineSubnet, Outcome};
 pub use config::{Buckets, Config, Latencies, Quota, Rate, Span, Window};
 pub use contents::Contents;
 pub use fault::Fault;
-pub use inspect::RunningOperation;
+pub use inspect::{Remaining, RunningOperation, Usage};
+pub use refusal::is_managers_code;
 pub use state::State;
-pub use tamper::{LockLevel, Tamper};
+pub use tamper::{Forbidden, LockLevel, Tamper};

@@ -5,6 +5,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -13,6 +14,7 @@ use sluice_model::azure::{ArmId, LocationUpdate, ServiceRequest};
 use sluice_model::call::{ArmError, OperationState};
 
 use crate::issue::guid;
+use crate::refusal::noun;
 
 /// How long one can ask for an operation that is over.
 const KEPT: Duration = Duration::from_secs(3_600);
@@ -62,6 +64,9 @@ pub(crate) enum Ending {
 pub(crate) struct Operation {
     pub(crate) id: ArmId,
     pub(crate) target: ArmId,
+    /// Whose lane it keeps: the target's, or of a subnet its network's.
+    pub(crate) holds: ArmId,
+    pub(crate) since: Time,
     pub(crate) lane: Lane,
     pub(crate) work: Work,
     pub(crate) ending: Ending,
@@ -72,6 +77,20 @@ pub(crate) struct Operation {
     /// How long reads lag behind its work.
     pub(crate) lag: Option<Duration>,
     pub(crate) state: OperationState,
+}
+
+impl Operation {
+    /// What it does, in Azure's words.
+    pub(crate) fn word(&self) -> String {
+        match self.work {
+            Work::Provision => format!("Put{}Operation", noun(&self.target)),
+            Work::Delete => format!("Delete{}Operation", noun(&self.target)),
+            Work::DeleteGroup => "DeleteResourceGroupOperation".into(),
+            Work::Services(_) => "UpdateServicesOperation".into(),
+            Work::Locations(_) => "UpdateAddressLocationsOperation".into(),
+            Work::Nothing => "NoOperation".into(),
+        }
+    }
 }
 
 /// All operations that run, and those that ended not long ago.
@@ -98,10 +117,10 @@ impl Operations {
     }
 
     /// The id that the next operation in this subscription will have.
-    pub(crate) fn next_id(&self, subscription: &str) -> ArmId {
+    pub(crate) fn next_id(&self, subscription: &str, region: &str) -> ArmId {
         let guid = guid(self.seed, self.begun.wrapping_add(1));
         ArmId::new(format!(
-            "/subscriptions/{subscription}/providers/Microsoft.Network/locations/eastus/operations/{guid}"
+            "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/operations/{guid}"
         ))
     }
 
@@ -112,7 +131,7 @@ impl Operations {
         if operation.state == OperationState::Running {
             self.due.insert((operation.ends, number));
             if operation.work != Work::Nothing {
-                self.busy.insert((operation.target.clone(), operation.lane), number);
+                self.busy.insert((operation.holds.clone(), operation.lane), number);
             }
         } else {
             self.ended.push_back((operation.ends, number));
@@ -125,8 +144,8 @@ impl Operations {
     }
 
     /// The operation that keeps a lane of a resource.
-    pub(crate) fn running(&self, target: &ArmId, lane: Lane) -> Option<&Operation> {
-        self.all.get(self.busy.get(&(target.clone(), lane))?)
+    pub(crate) fn running(&self, holder: &ArmId, lane: Lane) -> Option<&Operation> {
+        self.all.get(self.busy.get(&(holder.clone(), lane))?)
     }
 
     pub(crate) fn next_end(&self) -> Option<Time> {
@@ -142,18 +161,21 @@ impl Operations {
         self.due.len()
     }
 
-    /// The next operation that is due, no longer in anybody's way.
+    /// The next operation that is due, no longer in anybody's way. Its work is handed out and not kept:
+    /// a large request need not be remembered for as long as its end can be asked for.
     pub(crate) fn take_due(&mut self, now: Time) -> Option<Operation> {
         let &(ends, number) = self.due.first().filter(|&&(ends, _)| ends <= now && ends != Time::NEVER)?;
         self.due.remove(&(ends, number));
         self.ended.push_back((ends, number));
-        let operation = self.all.get(&number)?.clone();
+        let kept = self.all.get_mut(&number)?;
+        let work = core::mem::replace(&mut kept.work, Work::Nothing);
+        let operation = Operation { work, ..kept.clone() };
         self.set_free(&operation, number);
         Some(operation)
     }
 
     fn set_free(&mut self, operation: &Operation, number: u64) {
-        let key = (operation.target.clone(), operation.lane);
+        let key = (operation.holds.clone(), operation.lane);
         if self.busy.get(&key) == Some(&number) {
             self.busy.remove(&key);
         }
@@ -183,6 +205,7 @@ impl Operations {
             if let Some(operation) = self.all.get_mut(&number) {
                 self.due.remove(&(operation.ends, number));
                 self.ended.push_back((now, number));
+                operation.work = Work::Nothing;
                 let message = format!("{target} was deleted by somebody else.");
                 operation.state =
                     OperationState::Canceled(ArmError { code: "Canceled".into(), message: message.into() });

@@ -1,6 +1,6 @@
 //! Writing public IPs, load balancers and NAT gateways.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -17,6 +17,7 @@ use sluice_model::kube::Protocol;
 
 use crate::cloud::Cloud;
 use crate::config::Span;
+use crate::containers::SUBSCRIPTION;
 use crate::contents::lower;
 use crate::fault::Twist;
 use crate::operation::{Lane, Work};
@@ -30,7 +31,9 @@ impl Cloud {
         let id = &request.target;
         match (place, &request.body) {
             (Place::Group, Body::Container) => Ok(self.put_group(id, twist)),
-            (Place::Resource(Kind::VirtualNetwork), Body::Container) => Ok(self.put_network(id, twist)),
+            (Place::Resource(Kind::VirtualNetwork), Body::Container) => {
+                self.put_network_and_subnets(id, twist)
+            }
             (Place::Subnet { network }, Body::Subnet(body)) => self.put_subnet(id, network, body, twist),
             (Place::Resource(Kind::Gateway), Body::Gateway(body)) => self.put_gateway(id, body, twist),
             (Place::Resource(Kind::PublicIp), Body::PublicIp(body)) => self.put_public_ip(id, body, twist),
@@ -109,9 +112,12 @@ impl Cloud {
         let old = self.state.load_balancers.get(id).cloned();
         let quota = self.config.quota;
         if old.is_none() && self.is_full(Kind::LoadBalancer, id, quota.load_balancers) {
-            return Err(Refusal::over_quota("load balancers", quota.load_balancers));
+            return Err(Refusal::over_quota("load balancers", quota.load_balancers, SUBSCRIPTION));
         }
-        check_rules(id, &body.rules, body.pools.len())?;
+        if body.rules.len() > quota.rules_per_load_balancer {
+            return Err(Refusal::over_quota("rules", quota.rules_per_load_balancer, id.as_str()));
+        }
+        check_rules(id, &body.rules, &body.pools)?;
         self.check_pools(id, old.as_ref(), &body.pools)?;
         let frontend = body.frontend.as_ref();
         let frontend = frontend.map(|(name, ip)| (id.child("frontendIPConfigurations", name), ip));
@@ -176,7 +182,7 @@ impl Cloud {
         let old = self.state.nat_gateways.get(id).cloned();
         let quota = self.config.quota;
         if old.is_none() && self.is_full(Kind::NatGateway, id, quota.nat_gateways) {
-            return Err(Refusal::over_quota("NAT gateways", quota.nat_gateways));
+            return Err(Refusal::over_quota("NAT gateways", quota.nat_gateways, SUBSCRIPTION));
         }
         if let Some(gateway) = &body.gateway {
             self.check_gateway(gateway, id)?;
@@ -268,9 +274,11 @@ fn as_foreign(id: &ArmId, body: &LoadBalancerBody) -> ForeignLoadBalancerBody {
     }
 }
 
-/// What rules a load balancer with so many pools may have.
-pub(crate) fn check_rules(id: &ArmId, rules: &[Rule], pools: usize) -> Result<(), Refusal> {
-    for (at, rule) in rules.iter().enumerate() {
+/// What rules a load balancer with these pools may have.
+pub(crate) fn check_rules(id: &ArmId, rules: &[Rule], pools: &[Arc<str>]) -> Result<(), Refusal> {
+    let mut frontends = BTreeMap::new();
+    let mut backends = BTreeMap::new();
+    for rule in rules {
         let bad = |what: &str, value: u16, allowed: &str| {
             Err(Refusal::bad_value(what, &value.to_string(), allowed))
         };
@@ -286,17 +294,17 @@ pub(crate) fn check_rules(id: &ArmId, rules: &[Rule], pools: usize) -> Result<()
         if !(4..=30).contains(&rule.idle_timeout_minutes) {
             return bad("idleTimeoutInMinutes", rule.idle_timeout_minutes.into(), "4 to 30");
         }
-        for other in rules.iter().take(at) {
-            if other.protocol != rule.protocol {
-                continue;
-            }
-            if other.frontend_port == rule.frontend_port {
-                return Err(Refusal::twin_names(id, &name(rule)));
-            }
-            // Which of several pools a rule leads to is not known here.
-            if pools <= 1 && other.backend_port == rule.backend_port {
-                return Err(Refusal::same_backend(id, &name(other), &name(rule)));
-            }
+        if frontends.insert((rule.protocol, rule.frontend_port), rule).is_some() {
+            return Err(Refusal::twin_names(id, &name(rule)));
+        }
+        let other = backends.insert((rule.protocol, rule.backend_port), rule);
+        // Which of several pools a rule leads to is not known here.
+        if let (Some(other), [] | [_]) = (other, pools) {
+            let [one, two] = [other, rule].map(|rule| id.child("loadBalancingRules", &name(rule)));
+            let pool = pools.first().map_or(id.name(), |pool| pool);
+            let pool = id.child("backendAddressPools", pool);
+            let protocol = if rule.protocol == Protocol::Tcp { "Tcp" } else { "Udp" };
+            return Err(Refusal::same_backend([&one, &two], protocol, rule.backend_port, &pool));
         }
     }
     Ok(())

@@ -29,6 +29,15 @@ pub enum LockLevel {
     ReadOnly,
 }
 
+/// What a caller who has lost a role may not do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forbidden {
+    /// Anything, reading and polling included.
+    Everything,
+    /// Writing, posting and deleting.
+    Writes,
+}
+
 /// What somebody else does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tamper {
@@ -112,13 +121,22 @@ pub enum Tamper {
     PolicyDeny(ArmId),
     /// Takes a policy away.
     PolicyAllow(ArmId),
+    /// Takes a role away from our caller: what they try at or below a scope answers 403.
+    Forbid {
+        /// Where.
+        scope: ArmId,
+        /// What.
+        what: Forbidden,
+    },
+    /// Gives the role back.
+    Permit(ArmId),
 }
 
 impl Cloud {
     /// Somebody else does something now. The answer is the one that they get.
     pub fn tamper(&mut self, now: Time, change: Tamper) -> Answer {
         self.advance(now);
-        self.meddle(change).unwrap_or_else(Refusal::answer)
+        self.meddle(change).unwrap_or_else(|refusal| refusal.answer(None))
     }
 
     fn meddle(&mut self, change: Tamper) -> Result<Answer, Refusal> {
@@ -140,7 +158,7 @@ impl Cloud {
                 let etag = self.counter.etag();
                 let load_balancer = self.state.load_balancers.get_mut(&id);
                 let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
-                check_rules(&id, &rules, load_balancer.pools.len())?;
+                check_rules(&id, &rules, &load_balancer.pools)?;
                 (load_balancer.rules, load_balancer.meta.etag) = (rules, etag);
             }
             Tamper::DetachSubnet(id) => {
@@ -184,6 +202,8 @@ impl Cloud {
             Tamper::Unlock(scope) => drop(self.locks.remove(&scope)),
             Tamper::PolicyDeny(scope) => drop(self.denied.insert(scope)),
             Tamper::PolicyAllow(scope) => drop(self.denied.remove(&scope)),
+            Tamper::Forbid { scope, what } => drop(self.forbidden.insert(scope, what)),
+            Tamper::Permit(scope) => drop(self.forbidden.remove(&scope)),
         }
         Ok(Answer::new(200, Payload::None))
     }

@@ -47,27 +47,50 @@ impl Throttle {
     }
 
     /// Pays for one call, and says how many are left in its bucket.
-    pub(crate) fn pay(&mut self, now: Time, bucket: Bucket, is_network: bool) -> Result<u32, Refusal> {
-        let (level, rate) = match bucket {
-            Bucket::Reads => (&mut self.reads, self.sizes.reads),
-            Bucket::Writes => (&mut self.writes, self.sizes.writes),
-            Bucket::Deletes => (&mut self.deletes, self.sizes.deletes),
-        };
+    pub(crate) fn pay(
+        &mut self,
+        now: Time,
+        bucket: Bucket,
+        is_network: bool,
+        subscription: &str,
+    ) -> Result<u32, Refusal> {
+        let (level, rate) = self.level(bucket);
         level.refill(now, rate);
         if level.thousandths < 1_000 {
             let missing = 1_000 - level.thousandths;
             let wait = missing.checked_div(u64::from(rate.per_second)).unwrap_or(3_600_000);
-            return Err(Refusal::throttled(bucket, whole_seconds(Duration::from_millis(wait))));
+            let wait = whole_seconds(Duration::from_millis(wait));
+            return Err(Refusal::throttled(bucket, subscription, wait));
         }
         if let (true, Some(size)) = (is_network, self.sizes.network) {
             self.window.pay(now, bucket, size)?;
         }
+        let (level, _) = self.level(bucket);
         level.thousandths -= 1_000;
-        Ok(u32::try_from(level.thousandths / 1_000).unwrap_or(u32::MAX))
+        Ok(level.whole())
+    }
+
+    /// How many calls are left in a bucket.
+    pub(crate) fn left(&mut self, now: Time, bucket: Bucket) -> u32 {
+        let (level, rate) = self.level(bucket);
+        level.refill(now, rate);
+        level.whole()
+    }
+
+    fn level(&mut self, bucket: Bucket) -> (&mut Level, Rate) {
+        match bucket {
+            Bucket::Reads => (&mut self.reads, self.sizes.reads),
+            Bucket::Writes => (&mut self.writes, self.sizes.writes),
+            Bucket::Deletes => (&mut self.deletes, self.sizes.deletes),
+        }
     }
 }
 
 impl Level {
+    fn whole(self) -> u32 {
+        u32::try_from(self.thousandths / 1_000).unwrap_or(u32::MAX)
+    }
+
     fn refill(&mut self, now: Time, rate: Rate) {
         let elapsed_ms = u64::try_from(now.since(self.at).as_millis()).unwrap_or(u64::MAX);
         // So many calls a second are as many thousandths of a call a millisecond.

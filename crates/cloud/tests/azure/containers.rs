@@ -74,7 +74,7 @@ fn a_network_is_read_and_deleted_with_its_subnets() {
     let network = scene.scope.virtual_network_id();
     assert_eq!(scene.get(&network).payload, Payload::Container(network.clone()));
     let request = scene.delete(&network);
-    assert_eq!(scene.refused(&request), refusal(400, "InUseVirtualNetworkCannotBeDeleted"));
+    assert_eq!(scene.refused(&request), refusal(400, "InUseSubnetCannotBeDeleted"));
     scene.done(&scene.delete(&scene.gateway()));
     scene.done(&request);
     assert!(scene.cloud.state().subnets.is_empty());

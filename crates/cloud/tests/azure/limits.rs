@@ -27,6 +27,10 @@ fn the_defaults_are_azures() {
     assert_eq!(buckets.deletes, Rate { burst: 200, per_second: 10 });
     let network = Window { writes: 1_000, reads: 10_000, length: Duration::from_secs(300) };
     assert_eq!(buckets.network, Some(network));
+    let quota = Quota::default();
+    assert_eq!((quota.load_balancers, quota.public_ips, quota.nat_gateways), (1_000, 1_000, 1_000));
+    assert_eq!((quota.public_ips_per_nat_gateway, quota.rules_per_load_balancer), (16, 1_500));
+    assert_eq!((quota.virtual_networks, quota.subnets_per_network), (1_000, 3_000));
 }
 
 #[test]
@@ -88,9 +92,10 @@ fn the_network_provider_has_a_limit_of_its_own() {
 fn a_refused_call_costs_nothing_and_an_error_costs_as_much_as_a_success() {
     let mut scene = throttled();
     let missing = scene.public_ip("missing");
-    assert_eq!(scene.get(&missing).remaining, Some(2));
-    assert_eq!(scene.get(&missing).remaining, Some(1));
-    assert_eq!(scene.get(&missing).remaining, Some(0));
+    for left in [2, 1, 0] {
+        assert_eq!(scene.get(&missing).status, 404);
+        assert_eq!(scene.cloud.remaining(scene.now).unwrap().reads, left);
+    }
     for _ in 0..10 {
         assert_eq!(scene.get(&missing).status, 429);
     }
@@ -116,6 +121,8 @@ fn quotas_are_named() {
         nat_gateways: 0,
         gateways: 1,
         public_ips_per_nat_gateway: 1,
+        rules_per_load_balancer: 2,
+        ..Quota::default()
     };
     let mut scene = Scene::with(Config { buckets: None, quota, ..Config::default() });
     scene.make_lb("web");
@@ -128,6 +135,9 @@ fn quotas_are_named() {
     assert_eq!(scene.refused(&request), refusal(400, "QuotaExceeded"));
     let second = scene.scope.resource("serviceGateways", "second");
     let request = Request::with(Method::Put, second, scene.gateway_body());
+    assert_eq!(scene.refused(&request), refusal(400, "QuotaExceeded"));
+    let rules: Vec<Rule> = (1..=3).map(|port| tcp(port, port)).collect();
+    let request = scene.put_lb("web", &rules);
     assert_eq!(scene.refused(&request), refusal(400, "QuotaExceeded"));
 
     // What is there may still be changed, and a quota can be raised.

@@ -98,6 +98,15 @@ impl Scene {
         code(&answer)
     }
 
+    /// Sends what must be refused, and gives the code, the text and the details of that.
+    pub(crate) fn refused_with(&mut self, request: &Request) -> (ArmError, Vec<ArmError>) {
+        let outcome = self.cloud.handle_fully(self.now, request, None);
+        match outcome.reply {
+            Reply::Answered(Answer { payload: Payload::Error(error), .. }) => (error, outcome.details),
+            reply => panic!("no refusal: {reply:?}"),
+        }
+    }
+
     pub(crate) fn get(&mut self, id: &ArmId) -> Answer {
         self.send(&Request::bare(Method::Get, id.clone()))
     }
