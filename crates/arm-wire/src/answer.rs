@@ -71,9 +71,9 @@ fn lost(dialect: &Dialect, request: &Request, incoming: &Incoming<'_>, misread: 
     )
 }
 
-/// White space around JSON means nothing; nothing but white space is nothing.
+/// White space is nothing, and so is `null`.
 fn trimmed(body: &[u8]) -> &[u8] {
-    if body.trim_ascii().is_empty() { &[] } else { body }
+    if matches!(body.trim_ascii(), b"" | b"null") { &[] } else { body }
 }
 
 /// The parts of an answer that the payload is made of.
