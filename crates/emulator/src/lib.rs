@@ -19,11 +19,13 @@
 //! subscription's separate budgets, and everything that [`surface`] does not serve; `SUPPORT.md` lists it.
 
 mod answers;
+mod calls;
 mod certificates;
 mod clock;
 mod dates;
 mod doors;
 mod emulator;
+mod faults;
 mod front;
 mod managed_identity;
 mod metadata;
