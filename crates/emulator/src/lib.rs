@@ -31,6 +31,7 @@ mod managed_identity;
 mod metadata;
 mod oauth;
 mod options;
+mod request_log;
 pub mod surface;
 mod tokens;
 mod wire;
