@@ -34,6 +34,8 @@ pub(crate) enum Task {
         /// How many seeds are tried for each.
         seeds: u64,
     },
+    /// What many services cost.
+    Calls,
     /// The help text.
     Help,
 }
@@ -87,6 +89,7 @@ WHAT TO RUN (the default is --seeds 200)
   --crash-points     crash before and after every external call of every story
   --bugs             plant every seeded bug and say what catches it
     --bug-seeds N    seeds to try for each (default 400)
+  --calls            make and remove 500 services, and print what that costs
 
 HOW
   --bug NAME         plant one seeded bug, to see what it does
@@ -128,6 +131,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             "--stories" => modes.push(("--stories", Task::Stories)),
             "--all-stories" => modes.push(("--all-stories", Task::AllStories)),
             "--crash-points" => modes.push(("--crash-points", Task::CrashPoints)),
+            "--calls" => modes.push(("--calls", Task::Calls)),
             "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
             "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
             "--bug" => seeded = Seeded::with(bug(&value()?)?),

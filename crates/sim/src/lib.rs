@@ -17,6 +17,7 @@
 //! its progress line.
 
 pub mod bugs;
+pub mod calls;
 pub mod cluster;
 pub mod coverage;
 pub mod crash_points;

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Task::CrashPoints => crash_points(&arguments),
         Task::AllStories => all_stories(&arguments),
         Task::Bugs { seeds } => bugs(&arguments, *seeds),
+        Task::Calls => calls(&arguments),
     };
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
@@ -139,6 +140,26 @@ fn one(arguments: &Arguments, plan: &Plan, what: &str) -> bool {
         None => say!("{what} passed after {} steps at t={}", outcome.steps, outcome.ended),
     }
     outcome.failure.is_some()
+}
+
+fn calls(arguments: &Arguments) -> bool {
+    let mut rows = Vec::new();
+    for target in sluice_sim::calls::targets() {
+        match sluice_sim::calls::measure(&target.load) {
+            Ok(measured) => rows.push((target, measured)),
+            Err(violation) => {
+                eprintln!("{}: {violation}", target.name);
+                return true;
+            }
+        }
+    }
+    let failed = rows.iter().any(|(target, measured)| !target.misses(measured).is_empty());
+    if arguments.json {
+        say!("{}", report::calls_as_json(&rows));
+    } else {
+        report::calls(&rows);
+    }
+    failed
 }
 
 fn all_stories(arguments: &Arguments) -> bool {

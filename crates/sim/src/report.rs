@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use sluice_sim::bugs::Catch;
+use sluice_sim::calls::{Figures, Target, decimal};
 use sluice_sim::coverage::Coverage;
 use sluice_sim::crash_points::Enumeration;
 use sluice_sim::names::{FaultKind, Invariant};
@@ -161,6 +162,80 @@ pub(crate) fn bugs_as_json(rows: &[Catch]) -> String {
         })
         .collect();
     format!("[{}]", rows.join(","))
+}
+
+/// The table of calls.
+pub(crate) fn calls(rows: &[(Target, (Figures, Figures))]) {
+    say!(
+        "{:<28} {:<6} | {:>7} {:>4} {:>7} {:>7} {:>9} | {:>7} {:>5} {:>5} {:>5} | {:>4} | {:>8} {:>7} {:>5}",
+        "500 services",
+        "",
+        "writes",
+        "puts",
+        "deletes",
+        "commits",
+        "locations",
+        "reads",
+        "polls",
+        "gets",
+        "pages",
+        "429s",
+        "makespan",
+        "bound",
+        "over"
+    );
+    for (target, (create, delete)) in rows {
+        for (half, it) in [("create", create), ("delete", delete)] {
+            say!(
+                "{:<28} {half:<6} | {:>7} {:>4} {:>7} {:>7} {:>9} | {:>7} {:>5} {:>5} {:>5} | {:>4} | {:>6} s {:>5} s {:>5}",
+                target.name,
+                decimal(it.writes_permille()),
+                it.puts,
+                it.deletes,
+                it.commits,
+                it.location_writes,
+                decimal(it.reads_permille()),
+                it.polls,
+                it.gets,
+                it.pages,
+                it.throttled,
+                it.makespan.as_secs(),
+                it.bound.as_secs(),
+                decimal(it.over_bound_permille())
+            );
+        }
+    }
+    for miss in rows.iter().flat_map(|(target, measured)| target.misses(measured)) {
+        say!("missed: {miss}");
+    }
+}
+
+/// The table of calls for machines.
+pub(crate) fn calls_as_json(rows: &[(Target, (Figures, Figures))]) -> String {
+    let mut out = Vec::new();
+    for (target, (create, delete)) in rows {
+        for (half, it) in [("create", create), ("delete", delete)] {
+            out.push(format!(
+                "{{\"load\":{},\"half\":{},\"services\":{},\"puts\":{},\"deletes\":{},\"commits\":{},\
+                 \"location_writes\":{},\"polls\":{},\"gets\":{},\"pages\":{},\"throttled\":{},\
+                 \"makespan_ms\":{},\"bound_ms\":{}}}",
+                quoted(target.name),
+                quoted(half),
+                it.services,
+                it.puts,
+                it.deletes,
+                it.commits,
+                it.location_writes,
+                it.polls,
+                it.gets,
+                it.pages,
+                it.throttled,
+                it.makespan.as_millis(),
+                it.bound.as_millis()
+            ));
+        }
+    }
+    format!("[{}]", out.join(","))
 }
 
 fn quoted(text: &str) -> String {

@@ -96,6 +96,7 @@ pub(crate) struct Budget {
     lane_permille: [u32; 2],
     pause_first: Duration,
     pause_max: Duration,
+    gather_locations: Duration,
     seeded: Seeded,
 }
 
@@ -147,6 +148,7 @@ impl Budget {
             lane_permille,
             pause_first: config.pause_first,
             pause_max: config.pause_max,
+            gather_locations: config.gather_locations_under_pressure,
             seeded,
         }
     }
@@ -170,10 +172,11 @@ impl Budget {
                 self.writes_window.count(now);
                 let lane = &mut self.lanes[lane];
                 lane.pace.take();
-                if lane.own.room() > 0 {
-                    lane.own.count(now);
-                } else {
+                // What was borrowed goes first: it overflows again, and what is one's own stays.
+                if lane.borrowed.whole(now) > 0 {
                     lane.borrowed.take();
+                } else {
+                    lane.own.count(now);
                 }
             }
         }
@@ -212,12 +215,18 @@ impl Budget {
         by_right.min(by_loan)
     }
 
-    /// When the locations may send again without outrunning their own share.
+    /// When the locations may send again without outrunning their own share. The more of theirs
+    /// the services have used, the longer addresses gather, since every call is one that could
+    /// be lent.
     pub(crate) fn next_location(&mut self, now: Time) -> Time {
         self.refill(now);
-        let lane = &self.lanes[LOCATIONS];
-        let paced = if self.seeded.has(Bug::NoBudget) { now } else { lane.pace.earliest(now, 1, None) };
-        paced.max(self.earliest(now, Gate::LocationWrites, 1))
+        let paced = if self.seeded.has(Bug::NoBudget) {
+            now
+        } else {
+            self.lanes[LOCATIONS].pace.earliest(now, 1, None)
+        };
+        let pressed = now + self.gather_locations * self.lanes[SERVICES].own.used_permille() / 1_000;
+        paced.max(pressed).max(self.earliest(now, Gate::LocationWrites, 1))
     }
 
     /// How many calls the gate's bucket would allow at once.
@@ -388,6 +397,37 @@ mod tests {
             let busiest = most_in_a_window(&calls, 300_000);
             assert!(busiest <= limit && busiest > limit * 8 / 10, "{busiest} of {limit}");
         }
+    }
+
+    #[test]
+    fn a_lane_that_needs_a_little_more_than_its_share_gets_it_without_ever_standing_still() {
+        // 2.4 a second for twenty minutes: 720 in a window, where 560 are its own.
+        let mut budget = budget(&Config::default());
+        let (mut due_ms, mut longest_ms) = (0, 0);
+        for call in 0..2_880_u64 {
+            due_ms = due_ms.max(call * 1_000 * 10 / 24);
+            let mut at = Time::from_millis(due_ms);
+            while let Err(later) = budget.take(at, Gate::ServiceWrites) {
+                at = later;
+            }
+            longest_ms = longest_ms.max(at.as_millis() - due_ms);
+        }
+        assert!(longest_ms <= 1_000, "stood still for {longest_ms} ms");
+    }
+
+    #[test]
+    fn addresses_gather_longer_the_more_of_their_share_the_services_have_used() {
+        let mut budget = budget(&Config::default());
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            let now = Time::from_millis(20_000);
+            waits.push(budget.next_location(now).since(now).as_millis());
+            // The bucket gives only 112 at once, the window counts on.
+            for _ in 0..112 {
+                budget.lanes[SERVICES].own.count(now);
+            }
+        }
+        assert_eq!(waits, [0, 600, 1_200, 1_800]);
     }
 
     #[test]

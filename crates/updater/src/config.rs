@@ -9,6 +9,9 @@ pub struct Config {
     pub commit_size_max: usize,
     /// How much longer registrations gather while the write budget binds.
     pub gather_under_pressure: Duration,
+    /// How much longer addresses gather after a call when the services have used up their share of
+    /// the writes; in proportion while they have used a part of it.
+    pub gather_locations_under_pressure: Duration,
     /// How long a connection may take; only the shells that open connections read it.
     pub connect_limit: Duration,
     /// How long an answer may take; afterwards the request counts as lost.
@@ -60,6 +63,7 @@ impl Default for Config {
         Config {
             commit_size_max: 100,
             gather_under_pressure: Duration::from_millis(250),
+            gather_locations_under_pressure: Duration::from_secs(3),
             connect_limit: Duration::from_secs(5),
             answer_limit: Duration::from_secs(60),
             resource_operation_limit: Duration::from_secs(15 * 60),

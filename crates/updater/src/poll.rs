@@ -1,10 +1,10 @@
 //! When to ask how an operation stands.
 //!
-//! The first poll comes when half of the operations of its kind are over, later ones at
-//! growing intervals. That time is learned as the median of the last few. An operation that
-//! is found finished at its first poll may have been so for a while: it counts as a little
-//! shorter than was expected of it, so that the first poll moves forward until half of the
-//! operations are not yet over.
+//! The first poll comes when half of the operations of its kind are over, the second when
+//! nearly all are, later ones at growing intervals. Both times are learned from the last few.
+//! An operation that is found finished at its first poll may have been so for a while: it
+//! counts as a little shorter than was expected of it, so that the first poll moves forward
+//! until half of the operations are not yet over.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -67,13 +67,16 @@ const REMEMBERED_MAX: usize = 15;
 const BELIEVED_MIN: usize = 3;
 
 impl Learned {
-    fn median_ms(&self) -> u64 {
+    /// When half of the operations are over, and when nearly all are.
+    fn usual_ms(&self) -> (u64, u64) {
         if self.took_ms.len() < BELIEVED_MIN {
-            return self.guess_ms;
+            return (self.guess_ms, self.guess_ms);
         }
         let mut sorted: Vec<u64> = self.took_ms.iter().copied().collect();
         sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied().unwrap_or(self.guess_ms)
+        let at = |permille: usize| sorted.get(sorted.len() * permille / 1_000).copied();
+        let median = at(500).unwrap_or(self.guess_ms);
+        (median, at(900).unwrap_or(median))
     }
 }
 
@@ -114,7 +117,10 @@ impl Habits {
         retry_after: Option<Duration>,
     ) -> Operation {
         let kind = Kind::of(request);
-        let median = Duration::from_millis(self.kinds[kind as usize].median_ms());
+        let (median, most) = self.kinds[kind as usize].usual_ms();
+        // What took unusually long the last few times should not make everybody wait.
+        let second_after = Duration::from_millis((most - median).min(median / 4));
+        let median = Duration::from_millis(median);
         let limit = if kind == Kind::GatewayCall { self.gateway_limit } else { self.resource_limit };
         let slow = median.saturating_mul(self.schedule.slow_factor.max(1));
         let earliest = now + retry_after.unwrap_or(Duration::ZERO);
@@ -124,8 +130,9 @@ impl Habits {
             limit_at: began + limit,
             slow_at: Some(began + slow),
             next_poll: earliest.max(began + median),
+            second_after,
             interval: (median / 16).max(self.schedule.interval_min),
-            polls: 0,
+            ran_at: None,
             trouble: None,
             expected: median,
             kind,
@@ -134,20 +141,24 @@ impl Habits {
 
     /// The operation was polled and still runs, or nobody could tell.
     pub(crate) fn rest(&self, operation: &mut Operation, now: Time, retry_after: Option<Duration>) {
-        operation.polls = operation.polls.saturating_add(1);
-        let wait = operation
-            .interval
-            .clamp(self.schedule.interval_min, self.schedule.interval_max.max(self.schedule.interval_min));
+        let first = operation.ran_at.is_none();
+        operation.ran_at = Some(now);
+        let (min, max) = (self.schedule.interval_min, self.schedule.interval_max);
+        let wait = operation.interval.clamp(min, max.max(min));
+        if first && operation.second_after > wait {
+            operation.next_poll = now + operation.second_after.max(retry_after.unwrap_or(Duration::ZERO));
+            return;
+        }
         operation.next_poll = now + wait.max(retry_after.unwrap_or(Duration::ZERO));
         operation.interval = wait.saturating_mul(self.schedule.growth_permille.max(1_000)) / 1_000;
     }
 
     /// The operation is over, and a poll has just shown it.
     pub(crate) fn learn(&mut self, operation: &Operation, now: Time) {
-        let took_ms = if operation.polls == 0 {
-            millis(operation.expected) / 16 * 15
-        } else {
-            millis(now.since(operation.began))
+        let took_ms = match operation.ran_at {
+            None => millis(operation.expected) / 16 * 15,
+            // Some time since it was last seen running; half of it is the best guess.
+            Some(ran_at) => millis(ran_at.since(operation.began) + now.since(ran_at) / 2),
         };
         let known = &mut self.kinds[operation.kind as usize].took_ms;
         known.push_back(took_ms.clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS));
@@ -167,9 +178,11 @@ pub(crate) struct Operation {
     /// When it has become slow; `None` when that has been said.
     pub(crate) slow_at: Option<Time>,
     pub(crate) next_poll: Time,
+    /// How long after the first poll nearly all of its kind are over.
+    second_after: Duration,
     interval: Duration,
-    /// Polls that did not show its end.
-    polls: u32,
+    /// When a poll last did not show its end.
+    ran_at: Option<Time>,
     /// Why the last poll showed nothing, if it did not.
     pub(crate) trouble: Option<Failure>,
     /// What its kind's median was when it began.
@@ -192,4 +205,84 @@ impl Operation {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_model::azure::{ArmId, PublicIpBody, Tags};
+    use sluice_model::{Family, Time};
+
+    use super::*;
+
+    fn put() -> Request {
+        let body = Body::PublicIp(PublicIpBody { family: Family::V4, tags: Tags::new() });
+        Request::with(Method::Put, ArmId::new("/publicIPAddresses/web-pip"), body)
+    }
+
+    /// Polls an operation that takes so long; says how often, and how much later its end was seen.
+    fn follow(habits: &mut Habits, took_ms: u64) -> (u32, u64) {
+        let began = Time::from_millis(1_000);
+        let watch = Watch::Operation(ArmId::new("/operations/1"));
+        let mut operation = habits.operation(&put(), watch, began, began, None);
+        for polls in 1.. {
+            let now = operation.next_poll;
+            if millis(now.since(began)) >= took_ms {
+                habits.learn(&operation, now);
+                return (polls, millis(now.since(began)) - took_ms);
+            }
+            habits.rest(&mut operation, now, None);
+        }
+        unreachable!("it has ended")
+    }
+
+    /// The same for many; in thousandths: polls each, ended at the first poll, lateness over duration.
+    fn follow_many(habits: &mut Habits, from_ms: u64, to_ms: u64) -> (u64, u64, u64) {
+        let (mut polls, mut at_first, mut late, mut all) = (0, 0, 0, 0);
+        let mut random = 1_u64;
+        for _ in 0..1_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let took = from_ms + (random >> 33) % (to_ms - from_ms);
+            let (polled, lateness) = follow(habits, took);
+            polls += u64::from(polled);
+            at_first += u64::from(polled == 1);
+            late += lateness;
+            all += took;
+        }
+        (polls, at_first, late * 1_000 / all)
+    }
+
+    #[test]
+    fn half_end_before_the_first_poll_nearly_all_before_the_second_and_few_are_seen_late() {
+        // The guess may be far off in either direction.
+        for (from_ms, to_ms) in [(2_000, 3_000), (5_000, 8_000), (1_000, 2_000), (300, 400), (20_000, 40_000)]
+        {
+            let mut habits = Habits::new(&Config::default());
+            follow_many(&mut habits, from_ms, to_ms);
+            let (polls, at_first, late) = follow_many(&mut habits, from_ms, to_ms);
+            let span = (from_ms, to_ms);
+            assert!((400..=650).contains(&at_first), "{span:?}: {at_first} of 1000 ended at the first poll");
+            assert!(polls <= 1_700, "{span:?}: {polls} polls for 1000 operations");
+            assert!(late <= 150, "{span:?}: seen {late} thousandths late");
+        }
+    }
+
+    #[test]
+    fn what_takes_ever_longer_is_asked_ever_more_seldom() {
+        let mut habits = Habits::new(&Config::default());
+        follow_many(&mut habits, 1_000, 2_000);
+        let (polls, late) = follow(&mut habits, 900_000);
+        assert!(polls <= 105, "{polls}");
+        assert!(late <= 10_000, "{late}");
+    }
+
+    #[test]
+    fn one_that_took_unusually_long_does_not_make_the_next_wait_for_its_second_poll() {
+        let mut habits = Habits::new(&Config::default());
+        follow_many(&mut habits, 2_000, 2_100);
+        for _ in 0..3 {
+            follow(&mut habits, 60_000);
+        }
+        let (_, late) = follow(&mut habits, 2_200);
+        assert!(late <= 600, "{late}");
+    }
 }

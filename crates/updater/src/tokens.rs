@@ -128,6 +128,12 @@ impl Window {
         self.used
     }
 
+    /// How much of the limit is used up.
+    pub(crate) fn used_permille(&self) -> u32 {
+        let used = u64::from(self.used.min(self.limit)) * 1_000;
+        u32::try_from(used.checked_div(u64::from(self.limit)).unwrap_or(1_000)).unwrap_or(1_000)
+    }
+
     pub(crate) fn count(&mut self, now: Time) {
         let end = (now.as_millis() / 1_000).saturating_add(1).saturating_mul(1_000);
         self.used = self.used.saturating_add(1);

@@ -1,0 +1,562 @@
+//! What many services cost: calls by kind, and how long it takes to make and to remove them all.
+//!
+//! The real engine and the real updaters against the model of Azure, in virtual time and without
+//! faults. Kubernetes is the simplest that will do: it takes every write and answers after a few
+//! milliseconds. First all Services are applied at once, then all are deleted at once.
+//!
+//! The *bound* is what latency and concurrency alone allow: the time that Azure took for every
+//! step of every service, as it was drawn, divided by the number of slots. A commit counts for
+//! each service that rode in it. Gateway calls for addresses are nobody's step; they are shown
+//! apart.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+
+use sluice_cloud::{Cloud, Config as CloudConfig};
+use sluice_engine::{Config as EngineConfig, DefaultOutbound, Engine};
+use sluice_model::azure::ArmId;
+use sluice_model::call::{Body, OperationState, Reply, Request};
+use sluice_model::effect::{Existence, KubeOutcome};
+use sluice_model::event::Relist;
+use sluice_model::kube::{
+    Endpoint, NodeObject, Protocol, ServiceObject, ServicePort, ServiceSpec, Slice, SliceOwner, SlicePort,
+    TargetPort,
+};
+use sluice_model::seeded::Seeded;
+use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, Time, Uid};
+use sluice_updater::{BucketSize, CallId, Config as UpdaterConfig, Numbers, Output, Updaters};
+
+use crate::invariants::budget::CallCount;
+use crate::names::Violation;
+use crate::world::scope;
+
+/// How long the API server takes for a write.
+const KUBE_MS: u64 = 5;
+/// Nodes that the pods are spread over.
+const NODES: usize = 20;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// How many Services.
+    pub services: usize,
+    /// How many plans work at once.
+    pub slots: usize,
+    /// How many pods each has.
+    pub pods_each: usize,
+    /// Azure counts calls, and so do we.
+    pub throttled: bool,
+    /// How long nothing happens between the last Service made and the first deleted.
+    pub rest: Duration,
+    /// How long the way to Azure and back takes.
+    pub round_trip: Duration,
+    /// Decides every latency.
+    pub seed: u64,
+}
+
+impl Load {
+    /// So many Services with so many slots, two pods each, all limits on, no rest.
+    pub fn new(services: usize, slots: usize) -> Load {
+        Load {
+            services,
+            slots,
+            pods_each: 2,
+            throttled: true,
+            rest: Duration::ZERO,
+            round_trip: Duration::from_millis(40),
+            seed: 1,
+        }
+    }
+}
+
+/// What one half came to.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// How many Services.
+    pub services: usize,
+    /// Public IPs and load balancers written.
+    pub puts: u64,
+    /// Resources deleted.
+    pub deletes: u64,
+    /// `updateServices` calls.
+    pub commits: u64,
+    /// `updateAddressLocations` calls.
+    pub location_writes: u64,
+    /// Single resources read.
+    pub gets: u64,
+    /// Pages read.
+    pub pages: u64,
+    /// Polls.
+    pub polls: u64,
+    /// Answers that asked for a pause.
+    pub throttled: u64,
+    /// From the first Service applied or deleted to the last one served or gone.
+    pub makespan: Duration,
+    /// What latency and concurrency alone allow.
+    pub bound: Duration,
+}
+
+impl Figures {
+    /// Writes and deletes per Service in thousandths, without those of addresses.
+    pub fn writes_permille(&self) -> u64 {
+        self.per_service(self.puts + self.deletes + self.commits)
+    }
+
+    /// Reads per Service in thousandths, polls among them.
+    pub fn reads_permille(&self) -> u64 {
+        self.per_service(self.gets + self.pages + self.polls)
+    }
+
+    /// Makespan over bound in thousandths.
+    pub fn over_bound_permille(&self) -> u64 {
+        let bound_ms = u64::try_from(self.bound.as_millis()).unwrap_or(u64::MAX).max(1);
+        u64::try_from(self.makespan.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000) / bound_ms
+    }
+
+    fn per_service(&self, calls: u64) -> u64 {
+        calls * 1_000 / (self.services as u64).max(1)
+    }
+}
+
+/// One row of the table of calls: a load, and what it may cost.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// In a few words.
+    pub name: &'static str,
+    /// What is measured.
+    pub load: Load,
+    /// Writes and deletes per Service at most, in thousandths, to make it and to remove it.
+    pub writes_permille_max: u64,
+    /// Reads per Service at most, in thousandths.
+    pub reads_permille_max: u64,
+    /// Makespan over bound at most, in thousandths, to make all and to remove all; where the
+    /// budget binds, latency and concurrency are no bound.
+    pub over_bound_permille_max: Option<(u64, u64)>,
+}
+
+impl Target {
+    /// What was too much.
+    pub fn misses(&self, (create, delete): &(Figures, Figures)) -> Vec<String> {
+        let mut misses = Vec::new();
+        let mut check = |what: &str, is: u64, most: u64| {
+            if is > most {
+                misses.push(format!("{}: {what} {} > {}", self.name, decimal(is), decimal(most)));
+            }
+        };
+        for (half, figures) in [("create", create), ("delete", delete)] {
+            check(&format!("writes to {half}"), figures.writes_permille(), self.writes_permille_max);
+            check(&format!("reads to {half}"), figures.reads_permille(), self.reads_permille_max);
+            check(&format!("429s to {half}"), figures.throttled * 1_000, 0);
+        }
+        if let Some((create_max, delete_max)) = self.over_bound_permille_max {
+            check("create over bound", create.over_bound_permille(), create_max);
+            check("delete over bound", delete.over_bound_permille(), delete_max);
+        }
+        misses
+    }
+}
+
+/// Thousandths as people write them.
+pub fn decimal(permille: u64) -> String {
+    format!("{}.{:02}", permille / 1_000, permille % 1_000 / 10)
+}
+
+/// The table of calls: five hundred services.
+pub fn targets() -> Vec<Target> {
+    let target = |name, load, writes_permille_max, over_bound_permille_max| Target {
+        name,
+        load,
+        writes_permille_max,
+        reads_permille_max: 6_000,
+        over_bound_permille_max,
+    };
+    let ten = Load::new(500, 10);
+    let rested = Load { rest: Duration::from_secs(600), ..ten.clone() };
+    let bare = Load { pods_each: 0, ..ten.clone() };
+    let lifted = Load { throttled: false, ..Load::new(500, 50) };
+    let over = Some((1_150, 1_300));
+    vec![
+        target("10 slots", ten, 2_750, over),
+        target("10 slots, 10 min between", rested, 2_750, over),
+        target("10 slots, no pods", bare, 2_750, over),
+        target("50 slots, buckets lifted", lifted, 2_200, None),
+        target("50 slots, the budget binds", Load::new(500, 50), 2_200, None),
+    ]
+}
+
+/// Makes all Services and removes them again. Fails when a call is begun that the budget or a
+/// pause does not allow, or when nothing happens any more before all is done.
+pub fn measure(load: &Load) -> Result<(Figures, Figures), Violation> {
+    let mut bench = Bench::new(load);
+    bench.settle_in()?;
+    let create = bench.half(Bench::apply_all, Bench::all_served)?;
+    let rested = bench.now + load.rest;
+    bench.run(|bench| bench.now >= rested || bench.wakes_at().is_none_or(|at| at > rested))?;
+    bench.now = bench.now.max(rested);
+    let delete = bench.half(Bench::delete_all, |bench| bench.objects.is_empty())?;
+    Ok((create, delete))
+}
+
+/// Everything under one clock.
+struct Bench {
+    load: Load,
+    now: Time,
+    engine: Engine,
+    updaters: Updaters,
+    cloud: Cloud,
+    budget: CallCount,
+    objects: BTreeMap<Uid, ServiceObject>,
+    version: u64,
+    queue: BTreeMap<(Time, u64), Happening>,
+    planned: u64,
+    open: BTreeMap<CallId, Request>,
+    /// Operations that run, since when, and how many services wait for them.
+    running: BTreeMap<ArmId, (Time, u32)>,
+    /// The time of all steps so far.
+    steps: Duration,
+}
+
+enum Happening {
+    Arrives(CallId),
+    Replied(CallId, Reply),
+    Kube(EffectId, Action),
+}
+
+impl Bench {
+    fn new(load: &Load) -> Bench {
+        let scope = scope();
+        let mut engine = EngineConfig::new(scope.clone());
+        engine.slots_max = load.slots;
+        engine.default_outbound = DefaultOutbound::Leave;
+        engine.allow_mass_deletion = true;
+        let mut cloud = CloudConfig { seed: load.seed, ..CloudConfig::default() };
+        let mut updater = UpdaterConfig::default();
+        if !load.throttled {
+            cloud.buckets = None;
+            let size = BucketSize { burst: 1_000_000, per_second: 1_000_000 };
+            updater = UpdaterConfig {
+                reads: size,
+                writes: size,
+                deletes: size,
+                reads_per_window: 10_000_000,
+                writes_per_window: 10_000_000,
+                ..updater
+            };
+        }
+        let budget = CallCount::new(&updater);
+        let mut cloud = Cloud::new(cloud);
+        cloud.prepare(Time::ZERO, &scope);
+        let mut updaters = Updaters::new(updater, scope, load.seed, Seeded::NONE);
+        updaters.fence(Some(Time::NEVER));
+        Bench {
+            load: load.clone(),
+            now: Time::ZERO,
+            engine: Engine::new(engine, load.seed, Seeded::NONE),
+            updaters,
+            cloud,
+            budget,
+            objects: BTreeMap::new(),
+            version: 1,
+            queue: BTreeMap::new(),
+            planned: 0,
+            open: BTreeMap::new(),
+            running: BTreeMap::new(),
+            steps: Duration::ZERO,
+        }
+    }
+
+    /// An empty cluster, and a gateway.
+    fn settle_in(&mut self) -> Result<(), Violation> {
+        let nodes = (0..NODES)
+            .map(|node| NodeObject {
+                name: format!("node-{node}").into(),
+                version: 1,
+                internal_ips: vec![[10, 240, 0, u8::try_from(node).unwrap_or(0) + 4].into()],
+            })
+            .collect();
+        let mut events = VecDeque::from([Event::LeadershipGained]);
+        for objects in [
+            Relist::Services(Vec::new()),
+            Relist::Slices(Vec::new()),
+            Relist::Nodes(nodes),
+            Relist::Pods(Vec::new()),
+        ] {
+            events.push_back(Event::Relisted { version: 1, objects });
+        }
+        self.work(events)?;
+        self.run(|bench| bench.engine.initial_sync_done())
+    }
+
+    /// Does something to all Services and waits until it is done.
+    fn half(
+        &mut self,
+        begin: impl FnOnce(&mut Bench) -> VecDeque<Event>,
+        is_done: impl Fn(&Bench) -> bool,
+    ) -> Result<Figures, Violation> {
+        let (began, before, steps) = (self.now, self.updaters.numbers(), self.steps);
+        let events = begin(self);
+        self.work(events)?;
+        self.run(is_done)?;
+        let bound = (self.steps - steps) / u32::try_from(self.load.slots).unwrap_or(u32::MAX).max(1);
+        let makespan = self.now.since(began);
+        Ok(figures(self.load.services, &before, &self.updaters.numbers(), makespan, bound))
+    }
+
+    fn apply_all(&mut self) -> VecDeque<Event> {
+        let mut events = VecDeque::new();
+        for number in 0..self.load.services {
+            self.version += 1;
+            let (service, slice) = objects(number, self.load.pods_each, self.version);
+            self.objects.insert(service.uid, service.clone());
+            events.extend([Event::ServiceApplied(service), Event::SliceApplied(slice)]);
+        }
+        events
+    }
+
+    fn delete_all(&mut self) -> VecDeque<Event> {
+        let mut events = VecDeque::new();
+        for object in self.objects.values_mut() {
+            self.version += 1;
+            (object.deleting, object.version) = (true, self.version);
+            events.push_back(Event::ServiceApplied(object.clone()));
+        }
+        events
+    }
+
+    /// Every Service has its IP, and every pod is in Azure.
+    fn all_served(&self) -> bool {
+        let pods = self.load.services * self.load.pods_each;
+        self.engine.addresses().totals().programmed == pods
+            && self.objects.values().all(|object| !object.ingress.is_empty())
+    }
+
+    fn run(&mut self, is_done: impl Fn(&Bench) -> bool) -> Result<(), Violation> {
+        while !is_done(self) {
+            let Some(at) = self.wakes_at() else {
+                return Err(Violation::internal("nothing happens any more, and not all is done"));
+            };
+            self.now = self.now.max(at);
+            self.cloud.advance(self.now);
+            self.count_ended();
+            let events = match self.queue.first_key_value() {
+                Some((&(at, number), _)) if at <= self.now => {
+                    self.queue.remove(&(at, number)).map(|what| self.happen(what)).unwrap_or_default()
+                }
+                _ => VecDeque::new(),
+            };
+            self.work(events)?;
+        }
+        Ok(())
+    }
+
+    /// When anything happens next.
+    fn wakes_at(&self) -> Option<Time> {
+        [
+            self.queue.first_key_value().map(|((at, _), _)| *at),
+            self.engine.next_deadline(),
+            self.updaters.next_deadline(),
+            self.cloud.next_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn plan(&mut self, after: Duration, what: Happening) {
+        self.planned += 1;
+        self.queue.insert((self.now + after, self.planned), what);
+    }
+
+    fn happen(&mut self, what: Happening) -> VecDeque<Event> {
+        match what {
+            Happening::Arrives(call) => {
+                let Some(request) = self.open.get(&call) else { return VecDeque::new() };
+                let answer = self.cloud.handle(self.now, request);
+                if let Some(operation) = &answer.operation {
+                    let waiting = match &request.body {
+                        Body::Services(services) => services.len(),
+                        Body::Locations(_) => 0,
+                        _ => 1,
+                    };
+                    let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+                    self.running.insert(operation.clone(), (self.now, waiting));
+                }
+                self.plan(self.load.round_trip / 2, Happening::Replied(call, Reply::Answered(answer)));
+                VecDeque::new()
+            }
+            Happening::Replied(call, reply) => {
+                if let Some(request) = self.open.remove(&call) {
+                    self.budget.answered(self.now, &request, &reply);
+                }
+                self.updaters.replied(self.now, call, reply);
+                VecDeque::new()
+            }
+            Happening::Kube(id, action) => self.kube(id, action),
+        }
+    }
+
+    /// Writes down how long the operations took that have just ended.
+    fn count_ended(&mut self) {
+        let (cloud, now, steps) = (&self.cloud, self.now, &mut self.steps);
+        self.running.retain(|id, (began, waiting)| {
+            let runs = cloud.operation_state(id) == Some(&OperationState::Running);
+            if !runs {
+                *steps += now.since(*began) * *waiting;
+            }
+            runs
+        });
+    }
+
+    /// Lets engine and updaters work until they have nothing more to do at this moment.
+    fn work(&mut self, mut events: VecDeque<Event>) -> Result<(), Violation> {
+        self.updaters.tick(self.now);
+        if self.engine.next_deadline().is_some_and(|at| at <= self.now) {
+            events.push_back(Event::Tick);
+        }
+        loop {
+            while let Some(event) = events.pop_front() {
+                for effect in self.engine.handle(self.now, event) {
+                    self.start(effect);
+                }
+            }
+            while let Some(output) = self.updaters.next_output(self.now) {
+                match output {
+                    Output::Report(event) => events.push_back(event),
+                    Output::Send { call, request, .. } => {
+                        self.budget.s12_begin(self.now, &request)?;
+                        self.open.insert(call, request);
+                        self.plan(self.load.round_trip / 2, Happening::Arrives(call));
+                    }
+                }
+            }
+            if events.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn start(&mut self, effect: Effect) {
+        match effect.action {
+            Action::AddFinalizer(_)
+            | Action::RemoveFinalizer(_)
+            | Action::WriteStatus { .. }
+            | Action::ConfirmGone(_) => {
+                self.plan(Duration::from_millis(KUBE_MS), Happening::Kube(effect.id, effect.action));
+            }
+            Action::Relist(_) | Action::Notify(_) => {}
+            _ => {
+                self.updaters.start(self.now, &effect);
+            }
+        }
+    }
+
+    /// The API server takes everything; the watch tells at once.
+    fn kube(&mut self, id: EffectId, action: Action) -> VecDeque<Event> {
+        self.version += 1;
+        let mut events = VecDeque::new();
+        let (uid, outcome) = match &action {
+            Action::ConfirmGone(object) => {
+                let there = self.objects.contains_key(&object.uid);
+                let existence = if there { Existence::Exists } else { Existence::Gone };
+                (object.uid, Outcome::Existence(existence))
+            }
+            Action::AddFinalizer(object) | Action::RemoveFinalizer(object) => {
+                (object.uid, Outcome::Kube(KubeOutcome::Done))
+            }
+            Action::WriteStatus { object, .. } => (object.uid, Outcome::Kube(KubeOutcome::Done)),
+            _ => return events,
+        };
+        if let Some(object) = self.objects.get_mut(&uid) {
+            object.version = self.version;
+            match action {
+                Action::AddFinalizer(_) => object.finalizer = true,
+                Action::RemoveFinalizer(_) => object.finalizer = false,
+                Action::WriteStatus { ingress, conditions, .. } => {
+                    object.ingress = ingress.into_iter().collect();
+                    object.published = ingress;
+                    object.conditions = conditions;
+                }
+                _ => {}
+            }
+            if object.deleting && !object.finalizer {
+                events.push_back(Event::ServiceDeleted { uid, name: object.name.clone() });
+                self.objects.remove(&uid);
+            } else {
+                events.push_back(Event::ServiceApplied(object.clone()));
+            }
+        }
+        events.push_back(Event::EffectFinished { id, outcome });
+        events
+    }
+}
+
+fn objects(number: usize, pods: usize, version: u64) -> (ServiceObject, Slice) {
+    let number_32 = u32::try_from(number).unwrap_or(u32::MAX);
+    let uid = Uid::from_number(u128::from(number_32) + 1);
+    let name = ObjectName::new("shop", format!("s{number}"));
+    let spec = ServiceSpec {
+        ports: vec![ServicePort {
+            name: "".into(),
+            protocol: Protocol::Tcp,
+            port: 80,
+            target: TargetPort::Number(8080),
+        }],
+        ..ServiceSpec::default()
+    };
+    let service = ServiceObject {
+        uid,
+        name: name.clone(),
+        version,
+        selected: true,
+        deleting: false,
+        finalizer: false,
+        spec,
+        ingress: Vec::new(),
+        published: None,
+        conditions: Vec::new(),
+    };
+    let endpoints = (0..pods)
+        .map(|pod| {
+            let at = number * pods + pod;
+            let [_, high, middle, low] = u32::try_from(at).unwrap_or(0).to_be_bytes();
+            Endpoint {
+                address: [10, high, middle, low].into(),
+                node: Some(format!("node-{}", at % NODES).into()),
+                ready: true,
+                serving: true,
+                terminating: false,
+            }
+        })
+        .collect();
+    let slice = Slice {
+        name,
+        version,
+        owner: SliceOwner::Uid(uid),
+        ports: vec![SlicePort { name: "".into(), protocol: Protocol::Tcp, port: Some(8080) }],
+        endpoints,
+        malformed: Vec::new(),
+    };
+    (service, slice)
+}
+
+fn figures(
+    services: usize,
+    before: &Numbers,
+    after: &Numbers,
+    makespan: Duration,
+    bound: Duration,
+) -> Figures {
+    Figures {
+        services,
+        puts: after.puts + after.tag_patches - before.puts - before.tag_patches,
+        deletes: after.deletes - before.deletes,
+        commits: after.service_commits - before.service_commits,
+        location_writes: after.location_syncs - before.location_syncs,
+        gets: after.gets - before.gets,
+        pages: after.lists - before.lists,
+        polls: after.polls - before.polls,
+        throttled: after.throttled - before.throttled,
+        makespan,
+        bound,
+    }
+}
