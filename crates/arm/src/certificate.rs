@@ -17,10 +17,10 @@ use ring::rsa::KeyPair;
 use ring::signature::RSA_PSS_SHA256;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
 
 use crate::error::SetupError;
 use crate::settings::Pem;
-use zeroize::Zeroizing;
 
 const WHAT: &str = "the client certificate (aadClientCertPath)";
 /// How long an assertion is good for.

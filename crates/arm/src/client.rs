@@ -16,9 +16,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH, LOCATION};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH};
 use sluice_arm_wire::{Dialect, HttpAnswer, HttpRequest};
-use sluice_model::call::{Answer, ArmError, Payload, Reply, Request};
+use sluice_model::call::{Reply, Request};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -170,9 +170,9 @@ impl Inner {
         let (written, url) = self.write(request)?;
         record.path = url.path().to_owned();
         record.bytes_sent = written.body.as_ref().map_or(0, Vec::len);
-        let bearer = self.bearer().await?;
-
         let deadline = started + self.limits.answer;
+        let bearer = self.bearer(deadline).await?;
+
         let exchange = self.exchange(&written, url, &bearer, record);
         let received = match timeout_at(deadline, exchange).await {
             Ok(received) => received?,
@@ -194,9 +194,6 @@ impl Inner {
             }
             401 => {}
             _ => self.tokens.accepted(bearer.number),
-        }
-        if (300..400).contains(&received.status) {
-            return Ok(self.redirected(&received));
         }
         let reply = self.read(request, &received);
         if matches!(reply, Reply::Lost(_)) {
@@ -226,12 +223,16 @@ impl Inner {
         Ok((written, url))
     }
 
-    async fn bearer(&self) -> Result<Bearer, Trouble> {
-        self.tokens.bearer().await.map_err(|why| Trouble {
+    async fn bearer(&self, deadline: Instant) -> Result<Bearer, Trouble> {
+        let none = |why: &str| Trouble {
             fate: Fate::NotSent,
             word: "token",
             text: format!("no token for {}: {why}", self.host),
-        })
+        };
+        match timeout_at(deadline, self.tokens.bearer()).await {
+            Ok(bearer) => bearer.map_err(|why| none(&why)),
+            Err(_) => Err(none("none came in time; check the way to its issuer")),
+        }
     }
 
     async fn exchange(
@@ -290,19 +291,6 @@ impl Inner {
             unix_time: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO),
         };
         sluice_arm_wire::read(&self.dialect, request, answer)
-    }
-
-    /// Nobody is followed with our token in hand, least of all to http.
-    fn redirected(&self, received: &Received) -> Reply {
-        let location = received.headers.get(LOCATION).and_then(|value| value.to_str().ok());
-        let there = location.and_then(|text| text.split(['?', '#']).next()).unwrap_or("nowhere");
-        let message = format!(
-            "{} answered {} and points to {there}, which is not followed: check resourceManagerEndpoint and \
-             what stands between",
-            self.host, received.status
-        );
-        let error = ArmError { code: "Redirected".into(), message: message.into() };
-        Reply::Answered(Answer::new(received.status, Payload::Error(error)))
     }
 }
 

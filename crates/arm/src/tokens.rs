@@ -20,6 +20,7 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
+use zeroize::Zeroizing;
 
 use crate::secret::Secret;
 use crate::settings::Limits;
@@ -194,7 +195,8 @@ impl Shared {
         let mut state = self.state();
         let now = Instant::now();
         let header = fetched.and_then(|fetched| {
-            let mut header = HeaderValue::from_str(&format!("Bearer {}", fetched.token.reveal()))
+            let text = Zeroizing::new(format!("Bearer {}", fetched.token.reveal()));
+            let mut header = HeaderValue::from_str(&text)
                 .map_err(|_| "the token has characters that no token has: check who issues it".to_owned())?;
             header.set_sensitive(true);
             Ok((header, fetched.good_for))
