@@ -34,6 +34,11 @@ pub struct RunningOperation<'a> {
     pub ends: Option<Time>,
 }
 
+/// What had been spent of the call limits when nobody counted any more.
+#[derive(Debug)]
+#[must_use = "without it nobody counts again"]
+pub struct LimitsAside(Option<Throttle>);
+
 /// How many calls are left in each bucket of the resource manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remaining {
@@ -148,6 +153,27 @@ impl Cloud {
     pub fn set_buckets(&mut self, buckets: Option<Buckets>) {
         self.config.buckets = buckets;
         self.throttle = buckets.map(Throttle::new);
+    }
+
+    /// Lets nobody count calls until [`Cloud::bring_back_limits`]; for the work of somebody else.
+    pub fn set_aside_limits(&mut self) -> LimitsAside {
+        LimitsAside(self.throttle.take())
+    }
+
+    /// Counts calls again, from where it was left.
+    pub fn bring_back_limits(&mut self, limits: LimitsAside) {
+        self.throttle = limits.0;
+    }
+
+    /// Lets everything that runs on a resource end now.
+    pub fn end_now(&mut self, now: Time, target: &ArmId) {
+        self.advance(now);
+        let running: Vec<ArmId> =
+            self.running().filter(|it| it.target == target).map(|it| it.id.clone()).collect();
+        for id in running {
+            self.operations.end_now(self.now, &id);
+        }
+        self.advance(self.now);
     }
 
     /// The call limits.
@@ -280,6 +306,25 @@ mod tests {
         );
         cloud.advance(Time::from_millis(60_000));
         assert_eq!(cloud.running().count(), 1);
+    }
+
+    #[test]
+    fn what_somebody_else_does_costs_nothing_and_is_done_at_once() {
+        let mut cloud = cloud_with_networks();
+        let one = Rate { burst: 1, per_second: 0 };
+        cloud.set_buckets(Some(Buckets { writes: one, ..Buckets::default() }));
+        let network = ArmId::new(
+            "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/theirs",
+        );
+        let put = Request::with(Method::Put, network.clone(), Body::Container);
+        let limits = cloud.set_aside_limits();
+        assert_eq!(cloud.handle(Time::ZERO, &put).status, 201);
+        cloud.bring_back_limits(limits);
+        cloud.end_now(Time::ZERO, &network);
+        assert!(cloud.running().all(|it| *it.target != network));
+        let ours = Request::with(Method::Put, ArmId::new(alloc::format!("{network}2")), Body::Container);
+        let statuses = [cloud.handle(Time::ZERO, &ours).status, cloud.handle(Time::ZERO, &put).status];
+        assert_eq!(statuses, [201, 429]);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use cloud::{Cloud, InlineSubnet, Outcome};
 pub use config::{Buckets, Config, Latencies, Quota, Rate, Span, Window};
 pub use contents::Contents;
 pub use fault::Fault;
-pub use inspect::{Remaining, RunningOperation, Usage};
+pub use inspect::{LimitsAside, Remaining, RunningOperation, Usage};
 pub use refusal::is_managers_code;
 pub use state::State;
 pub use tamper::{Forbidden, LockLevel, Tamper};
