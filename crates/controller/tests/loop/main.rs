@@ -8,6 +8,7 @@
 )]
 
 mod azure;
+mod kube;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock};
@@ -23,6 +24,7 @@ use sluice_model::{Event, ObjectName, Time};
 use tokio::task::JoinHandle;
 
 use azure::{Behaviour, SmallAzure};
+use kube::{Whim, Whimsical};
 
 struct World {
     clock: Monotonic,
@@ -52,14 +54,24 @@ impl World {
         World::with(config(), |_| Behaviour::Ordinary)
     }
 
-    /// A world whose process leads, with one node.
+    /// A world with one node, whose Azure follows a script.
     fn with(config: Config, script: impl FnMut(&Request) -> Behaviour + Send + 'static) -> World {
+        World::with_kube(config, script, |_| Whim::Obey)
+    }
+
+    /// The same, with a Kubernetes that has whims.
+    fn with_kube(
+        config: Config,
+        script: impl FnMut(&Request) -> Behaviour + Send + 'static,
+        whims: impl FnMut(&str) -> Whim + Send + 'static,
+    ) -> World {
         let clock = Monotonic::start();
         let azure = SmallAzure::new(clock, script);
         let (handle, inbox) = Inbox::open(64);
         let (cluster, watch) = Cluster::new();
         tokio::spawn(watch.bring_to(handle.clone()));
-        let controller = Controller::new(config, inbox, Arc::clone(&azure), Arc::clone(&cluster), clock);
+        let kube = Whimsical::new(Arc::clone(&cluster), whims);
+        let controller = Controller::new(config, inbox, Arc::clone(&azure), kube, clock);
         let running = tokio::spawn(controller.run());
         cluster.apply_node("node-a", vec![IpAddr::V4(Ipv4Addr::new(10, 1, 0, 4))]);
         World { clock, azure, cluster, handle, running }
@@ -393,4 +405,53 @@ async fn no_more_plans_work_at_once_than_there_are_slots() {
         let alone = Duration::from_secs(4) * 9 / u32::try_from(slots).unwrap();
         assert!(took >= Time::ZERO + alone, "{took} is too fast for {slots} slots");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_to_kubernetes_that_panic_or_hang_are_made_again() {
+    let mut calls = 0;
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        move |_| {
+            calls += 1;
+            match calls % 3 {
+                1 => Whim::Panic,
+                2 => Whim::Hang,
+                _ => Whim::Obey,
+            }
+        },
+    );
+    world.lead().await;
+    world.apply("web");
+    world.published(1).await;
+    world.cluster.delete_service(&ObjectName::new("shop", "web"));
+    world.cluster.wait_until(<[_]>::is_empty).await;
+    let ended = world.end().await;
+    assert!(ended.tally.panics >= 3, "{:?}", ended.tally);
+    assert_eq!(ended.abandoned, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kubernetes_is_not_written_once_the_fence_has_closed() {
+    let written: Arc<OnceLock<Handle>> = Arc::default();
+    let door = Arc::clone(&written);
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        move |what| {
+            // Whoever writes first closes the door behind itself; nobody else comes through.
+            let handle = door.get().expect("the world is there before anything is written");
+            handle.fence(None);
+            assert_eq!(what, "add_finalizer");
+            Whim::Obey
+        },
+    );
+    written.set(world.handle.clone()).unwrap();
+    world.lead().await;
+    world.handle.wait_for_initial_sync().await.unwrap();
+    world.apply("one");
+    world.apply("two");
+    world.wait(Duration::from_secs(600)).await;
+    assert_eq!(world.cluster.services().iter().filter(|service| service.finalizer).count(), 1);
 }
