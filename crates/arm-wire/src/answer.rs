@@ -193,10 +193,12 @@ impl Incoming<'_> {
     /// What is not the thing that was asked for may be an error with a friendly status.
     fn or_error(&self, payload: Result<Payload, Misread>) -> Result<Payload, Misread> {
         match payload {
-            Err(Misread::Another(why)) => match self.value().ok().and_then(|value| error::in_body(&value)) {
-                Some(error) => Ok(Payload::Error(error)),
-                None => Err(Misread::Another(why)),
-            },
+            Err(Misread::Another(why)) => {
+                match self.value().ok().and_then(|value| error::in_body(self.status, &value)) {
+                    Some(error) => Ok(Payload::Error(error)),
+                    None => Err(Misread::Another(why)),
+                }
+            }
             payload => payload,
         }
     }
@@ -207,7 +209,7 @@ impl Incoming<'_> {
             return Ok(Payload::None);
         }
         let value = self.value()?;
-        Ok(match (word(&value), error::in_body(&value)) {
+        Ok(match (word(&value), error::in_body(self.status, &value)) {
             (Some(Word::Failed), error) => failed(error),
             (Some(Word::Canceled), error) => canceled(error),
             (_, Some(error)) => Payload::Error(error),
@@ -230,7 +232,7 @@ impl Incoming<'_> {
         let Some(document) = value.as_object() else {
             return Err(Misread::Malformed(String::from("an operation is an object")));
         };
-        match (word(&value), error::in_body(&value)) {
+        match (word(&value), error::in_body(self.status, &value)) {
             (Some(Word::Failed), error) => return Ok(failed(error)),
             (Some(Word::Canceled), error) => return Ok(canceled(error)),
             // It cannot have succeeded with an error.

@@ -4,13 +4,13 @@
 //! {"error": {"code", "message", "details": [{"code", "message"}], "target"}}   Azure
 //! {"code", "message"}                                                          some providers
 //! {"odata.error": {"code", "message": {"lang", "value"}}}                      the old ones
-//! {"error": "invalid_token", "error_description"}                              token endpoints
-//! {"Message"}                                                                  frameworks
+//! {"error": "Not Found", "message"}                                            others on the way
+//! {"Message"}                                                                  the same
 //! ```
 //!
 //! Keys count whatever their case. `innererror` is for Azure's own people and is left out.
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -28,27 +28,24 @@ const CODE_CHARS_MAX: usize = 100;
 const TERSE_CHARS_MAX: usize = 80;
 
 /// The error that a body is about; `None` if it is not about one.
-pub(crate) fn in_body(value: &Value) -> Option<ArmError> {
+pub(crate) fn in_body(status: u16, value: &Value) -> Option<ArmError> {
     let body = value.as_object()?;
     match field(body, "error").or_else(|| field(body, "odata.error")) {
-        Some(Value::Object(error)) => in_object(error),
-        Some(Value::String(code)) if !code.is_empty() => {
+        Some(Value::Object(error)) => in_object(status, error),
+        Some(Value::String(error)) if !error.trim().is_empty() => {
             let message = text(body, "error_description").or_else(|| text(body, "message"));
-            Some(ArmError { code: code_text(code), message: message_text(&message.unwrap_or_default()) })
+            Some(worded(status, "", format!("{}: {}", error.trim(), message.unwrap_or_default())))
         }
         _ => {
             let whole = text(body, "code").is_some() && text(body, "message").is_some();
-            if whole { in_object(body) } else { None }
+            if whole { in_object(status, body) } else { None }
         }
     }
 }
 
 /// The error of an answer whose status says that it is one, however little of it there is.
 pub(crate) fn in_refusal(status: u16, value: &Value) -> Option<ArmError> {
-    let ArmError { code, message } = in_body(value).or_else(|| in_object(value.as_object()?))?;
-    // With a code of its own it is Azure's; a code is needed, and the status is one.
-    let code = if code.is_empty() { made_up_code(status).into() } else { code };
-    Some(ArmError { code, message })
+    in_body(status, value).or_else(|| in_object(status, value.as_object()?))
 }
 
 /// An error for a status that came without one.
@@ -61,14 +58,25 @@ pub(crate) fn made_up(status: u16, headers: Headers<'_>, body: &[u8]) -> ArmErro
         (300..=399, None) => format!("the answer is a redirect to nowhere; {}", describe(headers, body)),
         _ => format!("the answer has no ARM error; {}", describe(headers, body)),
     };
-    ArmError { code: made_up_code(status).into(), message: message_text(&message) }
+    worded(status, "", message)
 }
 
-fn made_up_code(status: u16) -> String {
-    format!("Http{status}")
+/// Puts code and message together. Azure's codes are words, and they decide what is done next;
+/// what is not one word is somebody else's, and the code is made up from the status.
+fn worded(status: u16, code: &str, mut message: String) -> ArmError {
+    let code = code.trim();
+    let is_word = code.bytes().any(|b| b.is_ascii_alphabetic()) && !code.contains(char::is_whitespace);
+    if !is_word && !code.is_empty() {
+        message = format!("{code}: {message}");
+    }
+    let code = if is_word { code.to_owned() } else { format!("Http{status}") };
+    ArmError {
+        code: one_line(code.as_bytes(), CODE_CHARS_MAX).into(),
+        message: one_line(message.as_bytes(), MESSAGE_CHARS_MAX).into(),
+    }
 }
 
-fn in_object(error: &Map<String, Value>) -> Option<ArmError> {
+fn in_object(status: u16, error: &Map<String, Value>) -> Option<ArmError> {
     let code = text(error, "code").unwrap_or_default();
     let mut message = text(error, "message").unwrap_or_default().into_owned();
     let detail = first_detail(error).filter(|detail| !message.contains(&**detail));
@@ -84,7 +92,7 @@ fn in_object(error: &Map<String, Value>) -> Option<ArmError> {
     if let Some(target) = text(error, "target").filter(|target| !message.contains(&**target)) {
         message = format!("{message} (target: {target})");
     }
-    Some(ArmError { code: code_text(&code), message: message_text(&message) })
+    Some(worded(status, &code, message))
 }
 
 /// The first detail that says anything.
@@ -112,21 +120,13 @@ fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<Cow<'a, str>> 
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn code_text(code: &str) -> alloc::sync::Arc<str> {
-    one_line(code.as_bytes(), CODE_CHARS_MAX).into()
-}
-
-fn message_text(message: &str) -> alloc::sync::Arc<str> {
-    one_line(message.as_bytes(), MESSAGE_CHARS_MAX).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     fn read(value: &Value) -> (String, String) {
-        let error = in_body(value).unwrap();
+        let error = in_body(400, value).unwrap();
         (error.code.to_string(), error.message.to_string())
     }
 
@@ -137,7 +137,6 @@ mod tests {
             json!({"code": "C", "message": "M"}),
             json!({"Error": {"Code": "C", "Message": "M"}}),
             json!({"odata.error": {"code": "C", "message": {"lang": "en-us", "value": "M"}}}),
-            json!({"error": "C", "error_description": "M"}),
             json!({"error": {"code": "C", "message": "M", "details": "none", "target": null}}),
         ] {
             assert_eq!(read(&value), ("C".into(), "M".into()), "{value}");
@@ -172,7 +171,7 @@ mod tests {
             json!({"code": "C"}),
             json!({"id": "/x", "properties": {"error": {"code": "C", "message": "M"}}}),
         ] {
-            assert_eq!(in_body(&value), None, "{value}");
+            assert_eq!(in_body(200, &value), None, "{value}");
         }
     }
 
@@ -180,8 +179,22 @@ mod tests {
     fn a_refusal_needs_no_code() {
         let error = in_refusal(500, &json!({"Message": "An error has occurred."})).unwrap();
         assert_eq!((&*error.code, &*error.message), ("Http500", "An error has occurred."));
-        assert_eq!(&*in_refusal(400, &json!({"code": 17})).unwrap().code, "17");
+        assert_eq!(&*in_refusal(400, &json!({"code": "Odd"})).unwrap().code, "Odd");
         assert_eq!(in_refusal(400, &json!({"title": "Bad"})), None);
+    }
+
+    #[test]
+    fn what_azure_would_not_write_has_no_code_of_azures() {
+        for value in [
+            json!({"code": 404, "message": "page not found"}),
+            json!({"error": "Not Found", "message": "page not found"}),
+            json!({"error": "not_found", "error_description": "page not found"}),
+            json!({"error": {"code": "404", "message": "page not found"}}),
+        ] {
+            let error = in_body(404, &value).unwrap();
+            assert_eq!(&*error.code, "Http404", "{value}");
+            assert!(error.message.ends_with(": page not found"), "{}", error.message);
+        }
     }
 
     #[test]

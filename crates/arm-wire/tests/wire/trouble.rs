@@ -163,6 +163,12 @@ fn refusals_are_classed_by_their_code() {
         (get(READ), 503, String::new(), FailureClass::Transient),
         (put(), 400, "truncated {".into(), FailureClass::Refused),
         (put(), 401, String::new(), FailureClass::Forbidden),
+        (delete(), 404, error("NotFound", ""), FailureClass::NotFound),
+        // Somebody on the way, who knows nothing about the resource.
+        (delete(), 404, PAGE.into(), FailureClass::Transient),
+        (delete(), 404, String::new(), FailureClass::Transient),
+        (delete(), 404, r#"{"code":404,"message":"no such page"}"#.into(), FailureClass::Transient),
+        (delete(), 404, r#"{"error":"Not Found"}"#.into(), FailureClass::Transient),
     ] {
         assert_eq!(class(&request, status, &body), Some(expected), "{status} {body}");
     }
