@@ -35,6 +35,7 @@ mod services;
 mod show;
 mod top;
 mod usages;
+mod write;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -43,7 +44,6 @@ use sluice_model::Time;
 use sluice_model::call::Method;
 
 use document::Documents;
-use operation::Operations;
 use serve::Turn;
 
 /// The resource manager as HTTP sees it: the cloud model, and the JSON documents beside it.
@@ -51,7 +51,6 @@ use serve::Turn;
 pub struct Surface {
     cloud: Cloud,
     documents: Documents,
-    operations: Operations,
     body_bytes_max: usize,
     /// How many requests there have been, for ids of answers.
     requests: u64,
@@ -86,7 +85,6 @@ impl Surface {
             body_bytes_max: config.body_bytes_max,
             cloud: Cloud::new(config),
             documents: Documents::default(),
-            operations: Operations::default(),
             requests: 0,
             is_tampered: false,
         }

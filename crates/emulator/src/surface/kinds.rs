@@ -13,8 +13,8 @@ pub(crate) mod public_ip;
 pub(crate) mod subnet;
 
 use serde_json::{Map, Value, json};
-use sluice_cloud::{Cloud, State};
-use sluice_model::azure::{ArmId, ETag, Meta, Provisioning, SubnetBody, Tags};
+use sluice_cloud::{Cloud, InlineSubnet, State};
+use sluice_model::azure::{ArmId, ETag, Meta, Provisioning, Tags};
 use sluice_model::call::Body;
 
 use super::document::{Document, Documents};
@@ -29,7 +29,7 @@ pub(crate) struct Draft {
     pub(crate) body: Body,
     pub(crate) document: Document,
     /// The subnets that came inside a network; `None` leaves those that there are.
-    pub(crate) subnets: Option<Vec<(ArmId, SubnetBody)>>,
+    pub(crate) subnets: Option<Vec<InlineSubnet>>,
 }
 
 /// What one may look at while reading and showing.

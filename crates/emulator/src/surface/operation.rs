@@ -1,124 +1,81 @@
-//! Operations as clients see them: the URLs that are polled, and what they lead to.
+//! Operations as clients see them: the URLs that are polled.
 //!
-//! The model numbers operations; in their URLs stand the region of what they work on, the version of the
-//! request that began them, and four tokens that Azure wants back and we do not look at.
-
-use std::collections::BTreeMap;
+//! The model's ids are the paths of `Azure-AsyncOperation`. Their URLs also have the version of the request
+//! that began them, and four tokens that Azure wants back and we do not look at.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-use sluice_cloud::Cloud;
 use sluice_model::azure::ArmId;
 
 use super::document::guid;
 
-/// What an operation does, which decides how its `Location` ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
-    Write,
-    Delete,
-    DeleteGroup,
-    Post,
+/// The model's id of an operation at a path.
+pub(crate) fn id(subscription: &str, region: &str, name: &str) -> ArmId {
+    ArmId::new(format!(
+        "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/operations/{name}"
+    ))
 }
 
-/// An operation that a client has been told of.
-#[derive(Clone, Debug)]
-pub(crate) struct Issued {
-    /// Its id in the model.
-    pub(crate) id: ArmId,
-    pub(crate) work: Work,
-    pub(crate) region: String,
+/// The group deletion that a job's name stands for.
+pub(crate) fn of_job(subscription: &str, job: &str) -> Option<ArmId> {
+    let text = URL_SAFE_NO_PAD.decode(job).ok()?;
+    let job: Value = serde_json::from_slice(&text).ok()?;
+    let text = |name: &str| job.get(name)?.as_str();
+    Some(id(subscription, text("jobLocation")?, text("jobOperation")?))
 }
 
-/// All operations that clients may ask for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Operations {
-    /// By the last part of their id.
-    all: BTreeMap<String, Issued>,
-    /// When there are so many, those that the model has forgotten are forgotten here.
-    cleaned_at: usize,
+/// `Azure-AsyncOperation`.
+pub(crate) fn status_url(origin: &str, id: &ArmId, version: &str) -> String {
+    format!("{origin}{id}?api-version={version}&{}", tokens(id))
 }
 
-impl Operations {
-    /// Takes up an operation that has begun.
-    pub(crate) fn issue(&mut self, cloud: &Cloud, issued: Issued) {
-        if self.all.len() >= self.cleaned_at.max(1_024) {
-            self.all.retain(|_, it| cloud.operation_state(&it.id).is_some());
-            self.cleaned_at = self.all.len().saturating_mul(2);
-        }
-        self.all.insert(issued.id.name().to_ascii_lowercase(), issued);
-    }
-
-    /// The operation at a path of this region and subscription.
-    pub(crate) fn at(&self, subscription: &str, region: &str, name: &str) -> Option<&Issued> {
-        let issued = self.all.get(&name.to_ascii_lowercase())?;
-        let fits = issued.region.eq_ignore_ascii_case(region) && is_of(&issued.id, subscription);
-        fits.then_some(issued)
-    }
-
-    /// The group deletion that a job's name stands for.
-    pub(crate) fn of_job(&self, subscription: &str, job: &str) -> Option<&Issued> {
-        let text = URL_SAFE_NO_PAD.decode(job).ok()?;
-        let job: Value = serde_json::from_slice(&text).ok()?;
-        let issued = self.all.get(job.get("jobOperation")?.as_str()?)?;
-        (issued.work == Work::DeleteGroup && is_of(&issued.id, subscription)).then_some(issued)
-    }
+/// `Location`.
+pub(crate) fn result_url(origin: &str, id: &ArmId, version: &str) -> String {
+    let path = id.as_str().replace("/operations/", "/operationResults/");
+    format!("{origin}{path}?api-version={version}&{}", tokens(id))
 }
 
-fn is_of(id: &ArmId, subscription: &str) -> bool {
-    id.segment("subscriptions").is_some_and(|it| it.eq_ignore_ascii_case(subscription))
-}
-
-impl Issued {
-    /// `Azure-AsyncOperation`.
-    pub(crate) fn status_url(&self, origin: &str, subscription: &str, version: &str) -> String {
-        self.url(origin, subscription, version, "operations")
-    }
-
-    /// `Location`.
-    pub(crate) fn result_url(&self, origin: &str, subscription: &str, version: &str) -> String {
-        self.url(origin, subscription, version, "operationResults")
-    }
-
-    fn url(&self, origin: &str, subscription: &str, version: &str, word: &str) -> String {
-        let Issued { region, id, .. } = self;
-        format!(
-            "{origin}/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/{word}/{}\
-             ?api-version={version}&{}",
-            id.name(),
-            tokens(id)
-        )
-    }
-
-    /// `Location` of a group's deletion: a job whose name is the group's, so to say.
-    pub(crate) fn job_url(&self, origin: &str, subscription: &str, version: &str, group: &str) -> String {
-        let name: String = group
-            .chars()
-            .map(|c| match c {
-                '-' => ":2D".into(),
-                '.' => ":2E".into(),
-                '_' => ":5F".into(),
-                c => c.to_ascii_uppercase().to_string(),
-            })
-            .collect();
-        let job = json!({
-            "jobId": format!("RESOURCEGROUPDELETIONJOB-{name}-{}", self.region.to_ascii_uppercase()),
-            "jobLocation": self.region,
-            "jobOperation": self.id.name(),
-        });
-        let job = URL_SAFE_NO_PAD.encode(job.to_string());
-        format!(
-            "{origin}/subscriptions/{subscription}/operationresults/{job}?api-version={version}&{}",
-            tokens(&self.id)
-        )
-    }
+/// `Location` of a group's deletion: a job that is called after the group.
+pub(crate) fn job_url(origin: &str, id: &ArmId, version: &str, group: &str) -> String {
+    let region = id.segment("locations").unwrap_or("");
+    let name = group.chars().map(|c| match c {
+        c if c.is_ascii_alphanumeric() => c.to_ascii_uppercase().to_string(),
+        c => format!(":{:02X}", u32::from(c)),
+    });
+    let job = json!({
+        "jobId": format!("RESOURCEGROUPDELETIONJOB-{}-{}", name.collect::<String>(), region.to_ascii_uppercase()),
+        "jobLocation": region,
+        "jobOperation": id.name(),
+    });
+    let job = URL_SAFE_NO_PAD.encode(job.to_string());
+    let subscription = id.segment("subscriptions").unwrap_or("");
+    format!(
+        "{origin}/subscriptions/{subscription}/operationresults/{job}?api-version={version}&{}",
+        tokens(id)
+    )
 }
 
 /// The four tokens of an operation's URL.
 fn tokens(id: &ArmId) -> String {
     let token = |salt: &str| guid(&format!("{salt}{id}")).replace('-', "");
-    // The first is a time in hundreds of nanoseconds; nobody reads it.
-    let ticks = u64::from_str_radix(&token("t")[..15], 16).unwrap_or(0) % 1_000_000_000_000_000;
+    // The first is a time in ten-millionths of a second; nobody reads it.
+    let ticks = u64::from_str_radix(&token("t")[..12], 16).unwrap_or(0);
     format!("t=639{ticks:015}&c={}&s={}&h={}", token("c"), token("s"), token("h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_job_leads_back_to_its_operation() {
+        let deletion = id("s", "eastus2", "7");
+        let url = job_url("https://host", &deletion, "2021-04-01", "my-group");
+        let job = url.split("/operationresults/").nth(1).unwrap().split('?').next().unwrap();
+        assert_eq!(of_job("s", job), Some(deletion));
+        for wrong in ["", "e30", "bm9uc2Vuc2U", "%"] {
+            assert_eq!(of_job("s", wrong), None, "{wrong}");
+        }
+    }
 }

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sluice_cloud::is_managers_code;
 use sluice_model::call::ArmError;
 
 /// Who refuses.
@@ -28,28 +29,12 @@ pub(crate) struct Refused {
     /// A code and a text each.
     details: Vec<(String, String)>,
     pub(crate) by: By,
-    /// How long to wait, in real time.
-    pub(crate) retry_after: Option<Duration>,
 }
-
-/// What the gateway refuses with, among the words of the model.
-const GATEWAY_CODES: [&str; 10] = [
-    "ResourceNotFound",
-    "ResourceGroupNotFound",
-    "ParentResourceNotFound",
-    "ResourceGroupBeingDeleted",
-    "ResourceGroupDeletionBlocked",
-    "ScopeLocked",
-    "RequestDisallowedByPolicy",
-    "SubscriptionRequestsThrottled",
-    "InvalidResourceType",
-    "MethodNotAllowed",
-];
 
 impl Refused {
     fn new(by: By, status: u16, code: &str, message: impl Into<String>) -> Refused {
         let (code, message) = (code.into(), message.into());
-        Refused { status, code, message, details: Vec::new(), by, retry_after: None }
+        Refused { status, code, message, details: Vec::new(), by }
     }
 
     fn gateway(status: u16, code: &str, message: impl Into<String>) -> Refused {
@@ -62,18 +47,19 @@ impl Refused {
 
     /// A refusal of the model, in Azure's shape. Waits in the text of a 429 are emulated seconds and
     /// become real ones, because clients read them there.
-    pub(crate) fn from_model(status: u16, error: &ArmError, time_factor: f64) -> Refused {
-        let by = if GATEWAY_CODES.contains(&&*error.code) { By::Gateway } else { By::Provider };
-        let mut message = error.message.to_string();
-        if status == 429 {
-            message = in_real_seconds(&message, time_factor);
-        }
-        let mut refused = Refused::new(by, status, &error.code, message);
-        if let Some(detail) = error.message.strip_prefix("Precondition failed. ") {
-            refused.message = "Precondition failed.".into();
-            refused.details = vec![("PreconditionFailedEtagMismatch".into(), detail.into())];
-        }
-        refused
+    pub(crate) fn from_model(
+        status: u16,
+        error: &ArmError,
+        details: &[ArmError],
+        time_factor: f64,
+    ) -> Refused {
+        let by = if is_managers_code(&error.code) { By::Gateway } else { By::Provider };
+        let real = |text: &str| match status {
+            429 => in_real_seconds(text, time_factor),
+            _ => text.to_owned(),
+        };
+        let details = details.iter().map(|it| (it.code.to_string(), real(&it.message))).collect();
+        Refused { details, ..Refused::new(by, status, &error.code, real(&error.message)) }
     }
 
     /// `{"error": {…}}`.

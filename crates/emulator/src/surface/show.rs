@@ -49,7 +49,7 @@ fn one_network(view: View<'_>, id: &ArmId, fresh: Fresh<'_>) -> Shown {
     let etag = view.state().virtual_networks.get(id);
     // A network that was answered but not made has none.
     let etag = etag.cloned().unwrap_or_else(|| ETag("W/\"00000000-0000-0000-0000-000000000000\"".into()));
-    let state = fresh.state.or_else(|| view.cloud.at_work(id)).unwrap_or(Provisioning::Succeeded);
+    let state = fresh.state.or_else(|| view.cloud.provisioning_of(id)).unwrap_or(Provisioning::Succeeded);
     let document = fresh.document.or_else(|| view.documents.of(id, Some(&etag)));
     Shown { body: network::show(view, id, &etag, state, document), etag: Some(etag) }
 }

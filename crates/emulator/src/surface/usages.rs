@@ -3,27 +3,15 @@
 use serde_json::{Value, json};
 use sluice_cloud::Cloud;
 
-use super::document::begins_with;
-
-/// The usages of a subscription in a region. The model counts quotas for the subscription as a whole.
+/// The usages of a subscription. The model has no regions, so every region has the same.
 pub(crate) fn show(cloud: &Cloud, subscription: &str, region: &str) -> Vec<Value> {
-    let (state, quota) = (cloud.state(), cloud.quota());
-    let head = format!("/subscriptions/{subscription}/");
-    let own = |ids: &mut dyn Iterator<Item = &sluice_model::azure::ArmId>| {
-        ids.filter(|id| begins_with(id, &head)).count()
-    };
-    let counted = [
-        ("PublicIPAddresses", "Public IP Addresses", own(&mut state.public_ips.keys()), quota.public_ips),
-        ("LoadBalancers", "Load Balancers", own(&mut state.load_balancers.keys()), quota.load_balancers),
-        ("NatGateways", "Nat Gateways", own(&mut state.nat_gateways.keys()), quota.nat_gateways),
-        ("ServiceGateways", "Service Gateways", own(&mut state.gateways.keys()), quota.gateways),
-    ];
-    let shown = counted.into_iter().map(|(name, localized, current, limit)| {
+    let head = format!("/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/usages");
+    let shown = cloud.usages(subscription).into_iter().map(|it| {
         json!({
-            "currentValue": current,
-            "id": format!("/subscriptions/{subscription}/providers/Microsoft.Network/locations/{region}/usages/{name}"),
-            "limit": limit,
-            "name": { "localizedValue": localized, "value": name },
+            "currentValue": it.current,
+            "id": format!("{head}/{}", it.name),
+            "limit": it.limit,
+            "name": { "localizedValue": it.localized, "value": it.name },
             "unit": "Count",
         })
     });

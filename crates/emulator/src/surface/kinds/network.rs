@@ -5,7 +5,8 @@
 //! that is written without a list leaves them alone.
 
 use serde_json::{Map, Value, json};
-use sluice_model::azure::{ArmId, ETag, Provisioning, SubnetBody};
+use sluice_cloud::InlineSubnet;
+use sluice_model::azure::{ArmId, ETag, Provisioning};
 use sluice_model::call::Body;
 
 use super::super::document::{Document, begins_with};
@@ -87,8 +88,8 @@ fn read_subnets(
     view: View<'_>,
     network: &ArmId,
     listed: &[Object<'_>],
-) -> Result<Vec<(ArmId, SubnetBody)>, Refused> {
-    let mut subnets: Vec<(ArmId, SubnetBody)> = Vec::new();
+) -> Result<Vec<InlineSubnet>, Refused> {
+    let mut subnets = Vec::new();
     let nothing = Map::new();
     for one in listed {
         let Some(name) = one.text("name")?.filter(|name| !name.is_empty()) else {
@@ -98,12 +99,9 @@ fn read_subnets(
             return Err(Refused::bad_name(name));
         }
         let id = network.child("subnets", name);
-        if subnets.iter().any(|(other, _)| *other == id) {
-            let message = format!("Resource {network} has two child resources with the same name ({name}).");
-            return Err(Refused::provider(400, "DuplicateResourceName", message));
-        }
         let given = one.object("properties")?.unwrap_or_else(|| Object::of(&nothing, one.path()));
-        subnets.push((id.clone(), subnet::read_properties(view, &id, &given)?));
+        let body = subnet::read_properties(view, &id, &given)?;
+        subnets.push(InlineSubnet { name: name.into(), body });
     }
     Ok(subnets)
 }
@@ -113,13 +111,12 @@ fn check_all(
     view: View<'_>,
     id: &ArmId,
     document: &Document,
-    listed: Option<&[(ArmId, SubnetBody)]>,
+    listed: Option<&[InlineSubnet]>,
 ) -> Result<(), Refused> {
     let spaces = spaces(document);
     match listed {
         Some(listed) => {
-            let all: Vec<_> =
-                listed.iter().map(|(id, body)| (id.name(), subnet::prefixes(&body.rest))).collect();
+            let all: Vec<_> = listed.iter().map(|it| (&*it.name, subnet::prefixes(&it.body.rest))).collect();
             check_in(id, &spaces, &all)
         }
         None => {
@@ -188,7 +185,7 @@ pub(crate) fn show(
 ) -> Value {
     let there = view.state().subnets.values().filter(|it| holds(id, &it.id));
     let subnets: Vec<Value> =
-        there.clone().map(|it| subnet::show(it, view.cloud.at_work(&it.id).unwrap_or(state))).collect();
+        there.clone().map(|it| subnet::show(it, subnet::state_of(view, &it.id))).collect();
     let stranger = || {
         let ranges = there.flat_map(|it| subnet::prefixes(&it.rest)).map(|it| Value::from(it.to_string()));
         let mut document = Document::of_stranger(id);

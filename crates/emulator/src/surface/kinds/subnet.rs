@@ -162,8 +162,7 @@ pub(crate) fn show(it: &Subnet, state: Provisioning) -> Value {
     Value::Object(shown)
 }
 
-/// What is being done to a subnet, be it through its network.
+/// Whether the last write of a subnet has come through.
 pub(crate) fn state_of(view: View<'_>, id: &ArmId) -> Provisioning {
-    let own = view.cloud.at_work(id);
-    own.or_else(|| view.cloud.at_work(&id.parent("virtualNetworks")?)).unwrap_or(Provisioning::Succeeded)
+    view.cloud.provisioning_of(id).unwrap_or(Provisioning::Succeeded)
 }
