@@ -100,6 +100,29 @@ export class World {
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: text ? JSON.parse(text) : undefined };
   }
+
+  // The emulator's own side of it.
+
+  /** Something goes wrong with the writes into one group, until the returned function is called. */
+  async fault(group, rule) {
+    const match = { method: "PUT", path: `*/${group}/providers/*` };
+    const { rule: number } = await this.#control("POST", "/faults", { match, ...rule });
+    return () => this.#control("DELETE", `/faults/${number}`);
+  }
+
+  /** The emulator's log of all PUTs into one group, the oldest first. */
+  async writesInto(group) {
+    const { requests } = await this.#control("GET", "/requests");
+    return requests.filter((it) => it.method === "PUT" && it.path.includes(`/${group}/providers/`));
+  }
+
+  async #control(method, path, body) {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(`${this.control}${path}`, { method, headers, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text ? JSON.parse(text) : undefined;
+  }
 }
 
 /** The world that all stories of a run share; started by `run.mjs`. */

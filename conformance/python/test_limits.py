@@ -23,11 +23,9 @@ def test_a_throttled_client_waits_as_it_is_told_and_gets_through(throttled):
         throttled.network.public_ip_addresses.begin_create_or_update(group, name, shapes.public_ip()).result()
     assert sorted(it.name for it in throttled.network.public_ip_addresses.list(group)) == names
 
-    writes = [it for it in throttled.requests() if it["method"] == "PUT" and f"/{group}/providers/" in it["path"]]
-    refused = [it for it in writes if it["status"] == 429]
-    assert refused, "nothing was throttled"
-    for at, entry in enumerate(writes):
-        if entry["status"] == 429:
-            again = writes[at + 1]
-            assert again["path"] == entry["path"]
-            assert again["at"] - entry["at"] >= entry["retry_after"]
+    writes = throttled.writes_into(group)
+    assert any(it["status"] == 429 for it in writes), "nothing was throttled"
+    for refused, again in zip(writes, writes[1:]):
+        if refused["status"] == 429:
+            assert again["path"] == refused["path"]
+            assert again["arrivedMs"] - refused["answeredMs"] >= 1000 * refused["retryAfter"]

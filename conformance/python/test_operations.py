@@ -6,11 +6,6 @@ from azure.core.exceptions import HttpResponseError
 import shapes
 
 
-def puts_of(world, group):
-    """The writes into one group, by the emulator's own log."""
-    return [it for it in world.requests() if it["method"] == "PUT" and f"/{group}/providers/" in it["path"]]
-
-
 def test_a_poller_sees_the_operation_run_and_then_succeed(slow):
     """At the latencies of the real thing the first poll finds nothing done yet."""
     group = slow.fresh_group()
@@ -33,11 +28,11 @@ def test_an_operation_is_resumed_from_its_token(slow):
         group, "address", shapes.public_ip(), continuation_token=token
     )
     assert resumed.result().provisioning_state == "Succeeded"
-    assert len(puts_of(slow, group)) == 1
+    assert len(slow.writes_into(group)) == 1
 
 
 def test_an_operation_that_fails_is_the_clients_error(network, group, world):
-    with world.fault(group, operation_fails="InternalServerError"):
+    with world.fault(group, fault="fails", code="InternalServerError"):
         poller = network.public_ip_addresses.begin_create_or_update(group, "address", shapes.public_ip())
         with pytest.raises(HttpResponseError) as failure:
             poller.result()
@@ -49,20 +44,20 @@ def test_an_operation_that_fails_is_the_clients_error(network, group, world):
 
 
 def test_an_operation_that_is_cancelled_is_the_clients_error(network, group, world):
-    with world.fault(group, operation_canceled=True):
+    with world.fault(group, fault="canceled"):
         with pytest.raises(HttpResponseError):
             network.public_ip_addresses.begin_create_or_update(group, "address", shapes.public_ip()).result()
 
 
 def test_a_server_error_is_retried_by_the_client(network, group, world):
-    with world.fault(group, status=503, code="ServiceUnavailable", times=2):
+    with world.fault(group, fault="unavailable", times=2):
         made = network.public_ip_addresses.begin_create_or_update(group, "address", shapes.public_ip()).result()
     assert made.provisioning_state == "Succeeded"
-    assert [it["status"] for it in puts_of(world, group)] == [503, 503, 201]
+    assert [it["status"] for it in world.writes_into(group)] == [503, 503, 201]
 
 
 def test_a_write_whose_answer_is_lost_is_repeated_and_made_once(network, group, world):
-    with world.fault(group, applied_but_lost=True, times=1):
+    with world.fault(group, fault="noAnswer", times=1):
         made = network.public_ip_addresses.begin_create_or_update(group, "address", shapes.public_ip()).result()
     assert made.provisioning_state == "Succeeded"
     assert [it.name for it in network.public_ip_addresses.list(group)] == ["address"]

@@ -129,3 +129,23 @@ class World:
             headers=headers,
             timeout=30,
         )
+
+    # The emulator's own side of it.
+
+    @contextmanager
+    def fault(self, group, **rule):
+        """Something goes wrong with the writes into one group, as long as the block lasts."""
+        rule["match"] = {"method": "PUT", "path": f"*/{group}/providers/*"}
+        answer = requests.post(f"{self.control}/faults", json=rule, timeout=10)
+        answer.raise_for_status()
+        try:
+            yield
+        finally:
+            requests.delete(f"{self.control}/faults/{answer.json()['rule']}", timeout=10).raise_for_status()
+
+    def writes_into(self, group):
+        """The emulator's log of all PUTs into one group, the oldest first."""
+        answer = requests.get(f"{self.control}/requests", timeout=10)
+        answer.raise_for_status()
+        log = answer.json()["requests"]
+        return [it for it in log if it["method"] == "PUT" and f"/{group}/providers/" in it["path"]]

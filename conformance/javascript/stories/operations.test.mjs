@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { refused } from "../refusals.mjs";
 import * as shapes from "../shapes.mjs";
 import { all, resume, start, world } from "../worlds.mjs";
 
@@ -13,8 +12,6 @@ after(() => slow.stop());
 const begin = (where, group) =>
   where.network.publicIPAddresses.beginCreateOrUpdate(group, "address", shapes.publicIp(), where.quickly);
 const read = (where, group) => where.network.publicIPAddresses.get(group, "address");
-const putsOf = async (where, group) =>
-  (await where.requests()).filter((it) => it.method === "PUT" && it.path.includes(`/${group}/providers/`));
 
 test("a poller sees the operation run and then succeed", async () => {
   // At the latencies of the real thing the first poll finds nothing done yet.
@@ -34,12 +31,12 @@ test("an operation is resumed from its token", async () => {
   const state = (await begin(slow, group)).toString();
   const made = await resume(slow.networkFor(slow.credential()), state, group, "address", slow.quickly);
   assert.equal(made.provisioningState, "Succeeded");
-  assert.equal((await putsOf(slow, group)).length, 1);
+  assert.equal((await slow.writesInto(group)).length, 1);
 });
 
 test("an operation that fails is the clients error", async () => {
   const group = await world.freshGroup();
-  const lift = await world.fault(group, { operationFails: "InternalServerError" });
+  const lift = await world.fault(group, { fault: "fails", code: "InternalServerError" });
   const poller = await begin(world, group);
   await assert.rejects(poller.pollUntilDone(), /InternalServerError/);
   await lift();
@@ -51,22 +48,22 @@ test("an operation that fails is the clients error", async () => {
 
 test("an operation that is cancelled is the clients error", async () => {
   const group = await world.freshGroup();
-  const lift = await world.fault(group, { operationCanceled: true });
+  const lift = await world.fault(group, { fault: "canceled" });
   await assert.rejects(async () => (await begin(world, group)).pollUntilDone(), /cancel/i);
   await lift();
 });
 
 test("a server error is retried by the client", async () => {
   const group = await world.freshGroup();
-  await world.fault(group, { status: 503, code: "ServiceUnavailable", times: 2 });
+  await world.fault(group, { fault: "unavailable", times: 2 });
   const made = await world.put("publicIPAddresses", group, "address", shapes.publicIp());
   assert.equal(made.provisioningState, "Succeeded");
-  assert.deepEqual((await putsOf(world, group)).map((it) => it.status), [503, 503, 201]);
+  assert.deepEqual((await world.writesInto(group)).map((it) => it.status), [503, 503, 201]);
 });
 
 test("a write whose answer is lost is repeated and made once", async () => {
   const group = await world.freshGroup();
-  await world.fault(group, { appliedButLost: true, times: 1 });
+  await world.fault(group, { fault: "noAnswer", times: 1 });
   const made = await world.put("publicIPAddresses", group, "address", shapes.publicIp());
   assert.equal(made.provisioningState, "Succeeded");
   const listed = await all(world.network.publicIPAddresses.list(group));
