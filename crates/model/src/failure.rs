@@ -17,7 +17,7 @@ pub struct Failure {
     pub code: Arc<str>,
     /// Azure's text.
     pub message: Arc<str>,
-    /// How long Azure asked us to wait.
+    /// How long Azure asked us to wait, in a header or in the text of a pause.
     pub retry_after: Option<Duration>,
 }
 
@@ -91,18 +91,29 @@ impl Failure {
         }
     }
 
+    /// Whether another operation on the same resource is in the way; others are not affected.
+    pub fn is_another_operation(&self) -> bool {
+        is_another_operation(&self.code)
+    }
+
     /// Whether Azure itself said so. What others on the way answer says nothing about the resource.
     pub fn is_azures(&self) -> bool {
         self.status != 0 && !self.code.starts_with(UNWORDED)
     }
 
     fn in_answer(answer: &Answer) -> Option<Failure> {
-        let failed = |error: &ArmError| Failure {
-            class: classify(answer.status, &error.code, &error.message, answer.retry_after),
-            status: answer.status,
-            code: error.code.clone(),
-            message: error.message.clone(),
-            retry_after: answer.retry_after.or_else(|| wait_in_text(&error.message)),
+        let failed = |error: &ArmError| {
+            let class = classify(answer.status, &error.code, &error.message, answer.retry_after);
+            // Other texts have numbers of seconds in them too, and do not mean a wait.
+            let says_wait = class == FailureClass::Throttled || is_another_operation(&error.code);
+            let in_text = if says_wait { wait_in_text(&error.message) } else { None };
+            Failure {
+                class,
+                status: answer.status,
+                code: error.code.clone(),
+                message: error.message.clone(),
+                retry_after: answer.retry_after.or(in_text),
+            }
         };
         match &answer.payload {
             Payload::Error(error) => Some(failed(error)),
@@ -151,7 +162,7 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
         let at = code.len().checked_sub(word.len());
         at.and_then(|at| code.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(word))
     };
-    if is(&["AnotherOperationInProgress"]) || begins("RetryableError") {
+    if is_another_operation(code) {
         // It may arrive as a 429 with a wait; then it is a wait like any other.
         let waits = retry_after.is_some() || wait_in_text(message).is_some();
         return if status == 429 && waits { FailureClass::Throttled } else { FailureClass::Transient };
@@ -194,6 +205,12 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
         300..=399 | 408 | 409 | 412 | 500..=599 => FailureClass::Transient,
         _ => FailureClass::Refused,
     }
+}
+
+/// Whether Azure says that another operation on the same resource is in the way.
+fn is_another_operation(code: &str) -> bool {
+    let begins = |word: &str| code.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    begins("RetryableError") || code.eq_ignore_ascii_case("AnotherOperationInProgress")
 }
 
 /// Who we are, what we may do, and what the subscription is set up for: only people can help,
@@ -378,6 +395,20 @@ mod tests {
         assert_eq!(wait_in_text(text), Some(Duration::from_secs(17)));
         assert_eq!(wait_in_text("retry in 2 minutes"), Some(Duration::from_secs(120)));
         assert_eq!(wait_in_text("code 17 and nothing else"), None);
+    }
+
+    #[test]
+    fn seconds_in_the_text_are_a_wait_only_where_a_wait_is_meant() {
+        let wait_of = |status, code: &str, message: &str| {
+            let error = ArmError { code: code.into(), message: message.into() };
+            let reply = Reply::Answered(Answer::new(status, Payload::Error(error)));
+            Failure::in_reply(&reply).unwrap().retry_after
+        };
+        let seconds = |s| Some(Duration::from_secs(s));
+        assert_eq!(wait_of(429, "Anything", "Try again after '17' seconds."), seconds(17));
+        assert_eq!(wait_of(409, "AnotherOperationInProgress", "Retry in 5 seconds."), seconds(5));
+        assert_eq!(wait_of(400, "Anything", "The idle timeout must be 4 to 30 minutes."), None);
+        assert_eq!(wait_of(500, "InternalServerError", "Timed out after 60 seconds."), None);
     }
 
     #[test]

@@ -51,17 +51,30 @@ pub(crate) enum Watch {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Throttle {
     pub(crate) failure: Failure,
-    /// Another operation on the same resource is in the way for so long; the bucket is not empty.
-    pub(crate) one_resource: Option<Duration>,
+    pub(crate) about: Pause,
+}
+
+/// What a pause is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pause {
+    /// Another operation on the same resource is in the way for so long; no budget is used up.
+    Resource(Duration),
+    /// The resource manager's bucket is empty.
+    Bucket,
+    /// The network provider has had enough, or nobody says who; it counts writes and deletes
+    /// together.
+    Network,
 }
 
 impl Throttle {
     pub(crate) fn of(failure: &Failure) -> Throttle {
-        let one_resource = failure.code.starts_with("RetryableError")
-            || failure.code.eq_ignore_ascii_case("AnotherOperationInProgress");
-        // Without a length it would not be a pause but a failure to try again after.
-        let one_resource = failure.retry_after.filter(|_| one_resource);
-        Throttle { failure: failure.clone(), one_resource }
+        let about = match failure.retry_after {
+            // Without a length it would not be a pause but a failure to try again after.
+            Some(wait) if failure.is_another_operation() => Pause::Resource(wait),
+            _ if failure.code.ends_with("RequestsThrottled") => Pause::Bucket,
+            _ => Pause::Network,
+        };
+        Throttle { failure: failure.clone(), about }
     }
 }
 

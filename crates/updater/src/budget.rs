@@ -13,9 +13,10 @@
 //! Deletes ────────┴──▶ deletes                    (as service writes)       ┘
 //! ```
 //!
-//! A 429 shuts every gate of its bucket, because Azure counts both lanes as one. One that is
-//! only about another operation on the same resource says nothing about the bucket and does
-//! not come here.
+//! A 429 shuts every gate of its bucket, because Azure counts both lanes as one; a 429 of the
+//! network provider, whose window has writes and deletes in it, shuts those too. One that is only
+//! about another operation on the same resource says nothing about the budget and does not come
+//! here.
 //!
 //! There is no ordering here: who goes first through a gate is decided by whoever asks.
 
@@ -60,12 +61,15 @@ impl Gate {
         }
     }
 
-    /// The gates that Azure counts together with this one.
-    const fn siblings(self) -> &'static [Gate] {
-        match self.bucket() {
-            Bucket::Reads => &[Gate::Reads],
-            Bucket::Writes => &[Gate::ServiceWrites, Gate::LocationWrites],
-            Bucket::Deletes => &[Gate::Deletes],
+    /// The gates that Azure counts together with this one, in the bucket or in the window.
+    const fn siblings(self, in_window: bool) -> &'static [Gate] {
+        match (self.bucket(), in_window) {
+            (Bucket::Reads, _) => &[Gate::Reads],
+            (Bucket::Writes | Bucket::Deletes, true) => {
+                &[Gate::ServiceWrites, Gate::LocationWrites, Gate::Deletes]
+            }
+            (Bucket::Writes, false) => &[Gate::ServiceWrites, Gate::LocationWrites],
+            (Bucket::Deletes, false) => &[Gate::Deletes],
         }
     }
 
@@ -244,12 +248,13 @@ impl Budget {
         self.pauses[gate as usize].until
     }
 
-    /// Azure answered 429 to a call sent at `sent_at`. Returns for how much longer than before
-    /// the gates are shut.
+    /// Azure answered 429 to a call sent at `sent_at`, because the bucket is empty or because the
+    /// window is full. Returns for how much longer than before the gates are shut.
     pub(crate) fn pause(
         &mut self,
         now: Time,
         gate: Gate,
+        in_window: bool,
         wait: Option<Duration>,
         sent_at: Time,
         jitter_permille: u32,
@@ -268,7 +273,7 @@ impl Budget {
             })
         };
         let until = now + wait;
-        for gate in gate.siblings() {
+        for gate in gate.siblings(in_window) {
             let pause = &mut self.pauses[*gate as usize];
             pause.in_a_row = pause.in_a_row.max(in_a_row);
             pause.until = pause.until.max(until);

@@ -68,8 +68,8 @@ impl Wire {
         }
     }
 
-    /// Until when another operation is in an errand's way, by an answer that came too late for
-    /// the errand that it was meant for.
+    /// Until when Azure wants nothing more of an errand's kind for its resource, as it told an
+    /// errand before it.
     fn busy_until(&self, id: ErrandId, gate: Gate) -> Option<Time> {
         if self.busy.is_empty() {
             return None;

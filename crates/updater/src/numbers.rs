@@ -54,7 +54,7 @@ pub struct Numbers {
     pub deletes_gate: GateNumbers,
     /// Operations that Azure works on and that are watched.
     pub operations_watched: usize,
-    /// Resources that another operation is in the way of.
+    /// Resources for which Azure asked to wait: another operation is in the way, or it has trouble.
     pub resources_busy: usize,
 }
 

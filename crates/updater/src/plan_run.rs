@@ -192,7 +192,7 @@ impl Plans {
                 match read_back(result, address) {
                     Err(why) if why.may_pass() && retries < self.readback_retries_max => {
                         let doubled = self.reread_wait_first.saturating_mul(1 << retries.min(16));
-                        let wait = doubled.min(self.reread_wait_max);
+                        let wait = doubled.min(self.reread_wait_max).max(why.retry_after());
                         let errand = begin(means, Request::bare(Method::Get, target.clone()), wait);
                         run.doing = Doing::ReadingBack { errand, retries: retries + 1, address };
                         return;
@@ -348,6 +348,14 @@ enum Reread {
 }
 
 impl Reread {
+    /// How long Azure asked to wait.
+    fn retry_after(&self) -> Duration {
+        match self {
+            Reread::Failed(failure) => failure.retry_after.unwrap_or_default(),
+            Reread::Lags | Reread::Broken(_) => Duration::ZERO,
+        }
+    }
+
     /// Whether another read may show more.
     fn may_pass(&self) -> bool {
         match self {

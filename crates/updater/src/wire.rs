@@ -33,7 +33,7 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::CallId;
-use crate::answer::{self, Progress, Throttle, Verdict};
+use crate::answer::{self, Pause, Progress, Throttle, Verdict};
 use crate::budget::{Budget, Gate};
 use crate::config::Config;
 use crate::errand::{Errand, ErrandId, Happening, Owner, Queue, Stage};
@@ -52,7 +52,7 @@ pub(crate) struct Wire {
     /// Calls that nobody waits for any more. Should an answer come after all, a pause that it
     /// asks for is obeyed.
     pub(crate) overdue: BTreeMap<CallId, (Gate, Time, ArmId)>,
-    /// Until when another operation is in the way of a resource, by the last answer about it.
+    /// Until when Azure wants nothing more of a kind for a resource, by the last answers about it.
     pub(crate) busy: BTreeMap<(Gate, ArmId), Time>,
     pub(crate) queues: [Queue; 4],
     pub(crate) timers: BTreeSet<(Time, ErrandId)>,
@@ -212,11 +212,9 @@ impl Wire {
         let Some((gate, sent_at, target)) = self.overdue.remove(&call) else { return };
         let failure = Failure::in_reply(&reply);
         if let Some(failure) = failure.filter(|failure| failure.class == FailureClass::Throttled) {
-            match Throttle::of(&failure) {
-                Throttle { one_resource: Some(wait), .. } => {
-                    self.note_busy(gate, target, wait);
-                }
-                throttle => self.pause(gate, &throttle, sent_at),
+            match Throttle::of(&failure).about {
+                Pause::Resource(wait) => self.note_busy(gate, target, wait),
+                about => self.pause(gate, about, failure.retry_after, sent_at),
             }
         }
     }
@@ -297,6 +295,10 @@ impl Wire {
         match went {
             Went::Over(result) => {
                 self.budget.answered(self.now, gate);
+                if let Err(Failure { retry_after: Some(wait), .. }) = &result {
+                    // Whoever asks for the same thing next, for whatever reason, comes back after it.
+                    self.bar(gate, target, *wait);
+                }
                 self.end(id, result);
             }
             Went::On => {
@@ -305,7 +307,7 @@ impl Wire {
                 errand.stage = Stage::Resting;
                 self.arm(id);
             }
-            Went::Back(Throttle { failure, one_resource: Some(wait) }, stage) => {
+            Went::Back(Throttle { failure, about: Pause::Resource(wait) }, stage) => {
                 let since = *errand.busy_since.get_or_insert(self.now);
                 self.budget.answered(self.now, gate);
                 self.note_busy(gate, target, wait);
@@ -316,8 +318,8 @@ impl Wire {
                     self.stand_back(id, stage, self.now + wait);
                 }
             }
-            Went::Back(throttle, stage) => {
-                self.pause(gate, &throttle, sent_at);
+            Went::Back(Throttle { failure, about }, stage) => {
+                self.pause(gate, about, failure.retry_after, sent_at);
                 self.queue(id, stage);
             }
         }
@@ -345,16 +347,21 @@ impl Wire {
     fn note_busy(&mut self, gate: Gate, target: ArmId, wait: Duration) {
         self.numbers.throttled += 1;
         self.numbers.busy += 1;
+        self.bar(gate, target, wait);
+    }
+
+    /// Nothing more of this kind for this resource until Azure's wait is over.
+    fn bar(&mut self, gate: Gate, target: ArmId, wait: Duration) {
         let until = self.busy.entry((gate, target)).or_insert(Time::ZERO);
         *until = (*until).max(self.now + wait);
     }
 
-    fn pause(&mut self, gate: Gate, throttle: &Throttle, sent_at: Time) {
+    fn pause(&mut self, gate: Gate, about: Pause, wait: Option<Duration>, sent_at: Time) {
         self.jitter =
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let jitter_permille = u32::try_from((self.jitter >> 33) % 1_000).unwrap_or(0);
-        let wait = throttle.failure.retry_after;
-        let longer = self.budget.pause(self.now, gate, wait, sent_at, jitter_permille);
+        let in_window = about == Pause::Network;
+        let longer = self.budget.pause(self.now, gate, in_window, wait, sent_at, jitter_permille);
         self.numbers.throttled += 1;
         let longer_ms = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);

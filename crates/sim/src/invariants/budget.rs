@@ -75,8 +75,8 @@ impl CallCount {
 
     /// **S12**: never more calls than our share of each bucket and window; none before `Retry-After` is over.
     ///
-    /// A pause shuts the bucket of the call that was throttled; when Azure speaks of another
-    /// operation, only calls of that kind on that resource. Excused: what was already on the wire
+    /// A pause shuts the bucket of the call that was throttled, and of the network provider's both
+    /// writes and deletes; any other wait is about calls of that kind on that resource. Excused: what was already on the wire
     /// when the pause arrived, and the gateway's POST of the other kind.
     pub fn s12_begin(&mut self, now: Time, request: &Request) -> Result<(), Violation> {
         let bucket = request.method.bucket();
@@ -111,17 +111,23 @@ impl CallCount {
     /// An answer may ask for a pause.
     pub fn answered(&mut self, now: Time, request: &Request, reply: &Reply) {
         let Some(failure) = Failure::in_reply(reply) else { return };
-        let Some(wait) = failure.retry_after.filter(|_| failure.class == FailureClass::Throttled) else {
-            return;
-        };
-        let one_resource =
+        let Some(wait) = failure.retry_after else { return };
+        let until = now + wait.min(Duration::from_secs(3_600));
+        let bucket = request.method.bucket();
+        let busy =
             failure.code.starts_with("RetryableError") || &*failure.code == "AnotherOperationInProgress";
-        let until = if one_resource {
-            self.busy_until.entry(about(request)).or_insert(Time::ZERO)
-        } else {
-            &mut self.paused_until[request.method.bucket() as usize]
-        };
-        *until = (*until).max(now + wait.min(Duration::from_secs(3_600)));
+        if busy || failure.class != FailureClass::Throttled {
+            let known = self.busy_until.entry(about(request)).or_insert(Time::ZERO);
+            *known = (*known).max(until);
+            return;
+        }
+        let by_network = &*failure.code == "TooManyRequests" && bucket != Bucket::Reads;
+        for other in [Bucket::Reads, Bucket::Writes, Bucket::Deletes] {
+            if other == bucket || (by_network && other != Bucket::Reads) {
+                let known = &mut self.paused_until[other as usize];
+                *known = (*known).max(until);
+            }
+        }
     }
 }
 

@@ -1,15 +1,18 @@
-//! Another operation is in the way of one resource: whoever wants that one waits, nobody else.
+//! Azure asks for patience with one resource: whoever wants that one waits, nobody else.
 
 use std::vec;
 use std::vec::Vec;
 
 use expect_test::expect;
 use sluice_model::Step;
-use sluice_model::azure::LocationUpdate;
+use sluice_model::azure::{LocationUpdate, Provisioning};
 use sluice_model::call::{OperationState, Payload};
 use sluice_model::effect::Listable;
 
-use super::story::{Story, accepted, busy, load_balancer_id, put_load_balancer, put_public_ip, registration};
+use super::story::{
+    Story, accepted, busy, load_balancer_id, public_ip, put_load_balancer, put_public_ip, registration,
+    waiting,
+};
 
 fn locations() -> Vec<LocationUpdate> {
     vec![LocationUpdate { location: [10, 0, 0, 1].into(), full: false, addresses: Vec::new() }]
@@ -153,4 +156,52 @@ fn a_poll_that_meets_it_rests_and_other_reads_go_on() {
     .assert_eq(&story.told());
     story.poll(4, OperationState::Succeeded);
     assert!(story.told().contains("#1 done"));
+}
+
+#[test]
+fn retry_after_on_a_failure_holds_whoever_asks_for_the_same_thing_next() {
+    let mut story = Story::new();
+    // The commit fails; another service's registration would be the same call again.
+    story.plan(1, vec![Step::Register(registration("a"))]).reply(1, waiting(503, "ServerBusy", Some(20)));
+    story.plan(2, vec![Step::Register(registration("b"))]);
+    // The list fails; another asker likewise.
+    story.list(3, Listable::LoadBalancers).reply(2, waiting(403, "AuthorizationFailed", Some(20)));
+    story.list(4, Listable::LoadBalancers);
+    story.list(5, Listable::NatGateways);
+    story.plan(6, vec![put_load_balancer("web")]).until(19_999);
+    expect![[r#"
+        t=0.0 #1 gives its slot back: shared commit
+        t=0.0 call 1 for #1: commit +a
+        t=0.0 #1 failed ServerBusy (transient): []
+        t=0.0 #2 gives its slot back: shared commit
+        t=0.0 call 2 for #3: list Microsoft.Network/loadBalancers
+        t=0.0 #3 listed as of 0.0: failed AuthorizationFailed (forbidden)
+        t=0.0 call 3 for #5: list Microsoft.Network/natGateways
+        t=0.0 call 4 for #6: put loadBalancers/web
+    "#]]
+    .assert_eq(&story.told());
+    story.until(20_000);
+    expect![[r#"
+        t=20.0 call 5 for #2: commit +b
+        t=20.0 call 6 for #4: list Microsoft.Network/loadBalancers
+    "#]]
+    .assert_eq(&story.told());
+    let numbers = story.updaters.numbers();
+    assert_eq!((numbers.throttled, numbers.busy), (0, 0));
+}
+
+#[test]
+fn retry_after_on_a_failed_read_back_is_obeyed() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_public_ip("web")]).answer(1, 200, public_ip("web", Provisioning::Updating));
+    story.until(2_500).answer(2, 200, public_ip("web", Provisioning::Succeeded)).quietly();
+    story.plan(2, vec![put_public_ip("api")]).accept(3).until(5_000).poll(4, OperationState::Succeeded);
+    story.quietly();
+    story.reply(5, waiting(503, "ServerBusy", Some(30))).until(34_999);
+    assert_eq!(story.told(), "\n");
+    story.until(35_000);
+    expect![[r#"
+        t=35.0 call 6 for #2: get publicIPAddresses/api-pip
+    "#]]
+    .assert_eq(&story.told());
 }

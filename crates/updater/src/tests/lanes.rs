@@ -13,7 +13,7 @@ use sluice_model::{Action, Effect, EffectId, Step, Time};
 
 use super::story::{
     Story, busy, load_balancer_id, page, plan, public_ip_id, put_load_balancer, put_public_ip, refused,
-    registration,
+    registration, waiting,
 };
 use crate::{BucketSize, CallId, Config, GateNumbers, Output, Remaining};
 
@@ -58,6 +58,25 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
         t=10.0 call 4 for #3: sync 1 locations
         t=10.0 #1 wants a slot
         t=10.0 #2 wants a slot
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_429_of_the_network_provider_shuts_writes_and_deletes_and_no_reads() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("old"))]);
+    story.reply(1, waiting(429, "TooManyRequests", Some(10))).quietly();
+    story.plan(2, vec![put_public_ip("api")]);
+    story.sync(3, locations());
+    story.list(5, Listable::LoadBalancers);
+    story.until(10_000);
+    expect![[r#"
+        t=0.0 #2 gives its slot back: throttled until 10.0
+        t=0.0 call 2 for #5: list Microsoft.Network/loadBalancers
+        t=10.0 call 3 for #3: sync 1 locations
+        t=10.0 #2 wants a slot
+        t=10.0 #1 wants a slot
     "#]]
     .assert_eq(&story.told());
 }

@@ -367,9 +367,14 @@ pub(crate) fn refused(status: u16, code: &str) -> Reply {
 }
 
 pub(crate) fn throttled(seconds: Option<u64>) -> Reply {
+    waiting(429, "SubscriptionRequestsThrottled", seconds)
+}
+
+/// A refusal that says how long to wait.
+pub(crate) fn waiting(status: u16, code: &str, seconds: Option<u64>) -> Reply {
     Reply::Answered(Answer {
         retry_after: seconds.map(Duration::from_secs),
-        ..Answer::new(429, Payload::Error(error("TooManyRequests")))
+        ..Answer::new(status, Payload::Error(error(code)))
     })
 }
 
