@@ -329,6 +329,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_header_does_not_print_the_token() {
+        let bearer = world([Step::Token(3600)]).tokens.bearer().await.unwrap();
+        assert_eq!(
+            (bearer.header.to_str().unwrap(), format!("{:?}", bearer.header)),
+            ("Bearer t1", "Sensitive".into())
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_caller_that_gives_up_does_not_stop_the_fetch_for_the_others() {
         let world = world([Step::Token(3600)]);
         let gave_up = timeout(Duration::from_millis(500), world.ask()).await;

@@ -34,10 +34,8 @@ async fn an_expired_certificate_says_to_check_the_clock() {
 
 #[tokio::test]
 async fn plain_http_on_the_tls_port_says_so() {
-    // It waits for a request line that never comes; our greeting makes it hang up or answer in clear text.
     let world = behind(|_| Door::Plain).await;
     let mut settings = settings(&world.ca, &world.server);
-    settings.limits.connect = std::time::Duration::from_millis(200);
     let clear = ClearText::start().await;
     settings.resource_manager_endpoint = Some(format!("https://{}", clear.address));
     let reply = Client::new(&settings).unwrap().send(&write()).await;
