@@ -1,8 +1,10 @@
 //! The emulated time: as fast as one likes, and never backwards.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sluice_model::Time;
+
+use crate::request_log::Moment;
 
 /// Real time since the start, times a factor, on top of what an earlier life had reached.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +25,16 @@ impl Clock {
         self.at(self.started.elapsed().as_secs_f64())
     }
 
-    /// Real milliseconds since this start.
-    pub(crate) fn real_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    /// This moment on both clocks.
+    pub(crate) fn moment(&self) -> Moment {
+        let elapsed = self.started.elapsed();
+        let real_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+        Moment { real_us, emulated_ms: self.at(elapsed.as_secs_f64()).as_millis() }
+    }
+
+    /// Lets so much emulated time pass at once.
+    pub(crate) fn skip(&mut self, time: Duration) {
+        self.base = self.base + time;
     }
 
     /// How many emulated seconds a real one has.
@@ -50,5 +59,8 @@ mod tests {
         assert_eq!(clock.at(0.0), Time::from_millis(500));
         assert_eq!(clock.at(1.25), Time::from_millis(125_500));
         assert_eq!(clock.at(f64::MAX), Time::from_millis(u64::MAX - 1));
+        let mut later = clock;
+        later.skip(Duration::from_secs(9));
+        assert_eq!(later.at(0.0), Time::from_millis(9_500));
     }
 }

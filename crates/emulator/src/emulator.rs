@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sluice_model::Time;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
+use tracing::warn;
 
 use crate::certificates::Authority;
-use crate::clock::Clock;
 use crate::doors::{Door, House};
 use crate::front::Front;
+use crate::journal::{Journal, JournalError};
 use crate::options::Options;
-use crate::surface::Surface;
+use crate::request_log::RequestLog;
 use crate::tokens::Tokens;
 use crate::world::{Shared, World};
 
@@ -57,6 +57,9 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// The state file cannot be used.
+    #[error(transparent)]
+    State(#[from] JournalError),
     /// A number is out of its range.
     #[error("the time factor {0} is not between 0.1 and 10000")]
     TimeFactor(f64),
@@ -79,6 +82,15 @@ impl StartError {
             StartError::Certificate { .. } => {
                 "remove the file to have a new one made; clients must then trust the new CA"
             }
+            StartError::State(JournalError::InUse { .. }) => "stop the other one, or name another file",
+            StartError::State(JournalError::Line { .. }) => {
+                "remove that line to lose that write and perhaps what follows from it, or name another file \
+                 to begin anew"
+            }
+            StartError::State(JournalError::Foreign { .. }) => "name another file; this one was left alone",
+            StartError::State(JournalError::File { .. }) => {
+                "make sure that the file can be read and written and its folder is there"
+            }
             StartError::TimeFactor(_) => "1 is real time, 100 makes a wait of 5 s one of 50 ms",
         }
     }
@@ -97,6 +109,7 @@ pub struct Running {
     http_address: Option<SocketAddr>,
     authority: Authority,
     tokens: Arc<Tokens>,
+    world: Shared,
     stop: watch::Sender<bool>,
     doors: Vec<JoinHandle<()>>,
     /// Goes when it is dropped.
@@ -128,16 +141,32 @@ impl Emulator {
         };
         let http_address = plain.as_ref().zip(options.listen_http).map(|(it, asked)| own_address(it, asked));
 
-        let clock = Clock::starting_at(Time::ZERO, options.time_factor);
-        let mut world = World { surface: Surface::new(options.cloud.clone()), clock };
-        for prepared in &options.prepare {
-            world.prepare(prepared);
-        }
+        let (config, journal) = match &options.state_file {
+            None => (options.cloud.clone(), None),
+            Some(path) => {
+                let (journal, config, history) = Journal::open(path, &options.cloud)?;
+                if config != options.cloud {
+                    warn!(
+                        file = %path.display(),
+                        "the cloud in the state file began with other settings, and keeps them"
+                    );
+                }
+                (config, Some((journal, history)))
+            }
+        };
+        let world = Shared::new(World::new(
+            config.clone(),
+            options.time_factor,
+            journal,
+            Arc::clone(&tokens),
+            RequestLog::new(options.limits.log_entries_max),
+            options.prepare,
+        ));
         let front = Arc::new(Front {
-            world: Shared::new(world),
+            world: world.clone(),
             tokens: Arc::clone(&tokens),
             credentials: options.credentials.clone(),
-            body_bytes_max: options.cloud.body_bytes_max,
+            body_bytes_max: config.body_bytes_max,
             body_time: options.limits.body,
         });
         let (stop, stopped) = watch::channel(false);
@@ -152,7 +181,7 @@ impl Emulator {
         if let Some(listener) = plain {
             doors.push(tokio::spawn(Door { listener, tls: None }.serve(house)));
         }
-        Ok(Running { address, http_address, authority, tokens, stop, doors, _temporary: temporary })
+        Ok(Running { address, http_address, authority, tokens, world, stop, doors, _temporary: temporary })
     }
 }
 
@@ -199,6 +228,7 @@ impl Running {
             // A door that panicked is closed as well.
             let _ = door.await;
         }
+        self.world.lock().close();
     }
 }
 

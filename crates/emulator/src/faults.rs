@@ -50,7 +50,7 @@ use serde_json::{Value, json};
 
 pub(crate) use matching::Facts;
 pub(crate) use rule::Rule;
-pub(crate) use what::{End, Manner, What};
+pub(crate) use what::{End, Manner, What, words};
 
 /// All rules.
 #[derive(Debug, Default)]

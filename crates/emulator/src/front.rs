@@ -1,9 +1,14 @@
-//! Whose request is it, and may it come in?
+//! Whose request is it, may it come in, and what goes wrong with it?
 //!
 //! One host serves what Azure spreads over several: the directory, the metadata services and the
 //! resource manager. Paths tell them apart, and so does `/_emulator/`, which Azure does not have. Only
-//! the resource manager asks for a token.
+//! the resource manager asks for a token. Every request but those to the control API is in the request log
+//! from its arrival on, and may be struck by a fault.
 
+mod faulty;
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +16,24 @@ use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::uri::Authority;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, error};
 
 use crate::answers::arm_error;
+use crate::calls::{Described, describe};
+use crate::control;
 use crate::dates::unix_now;
-use crate::doors::Caller;
+use crate::doors::{Caller, told};
+use crate::faults::{End, Facts, Manner, Strike, What};
 use crate::managed_identity;
 use crate::metadata;
 use crate::oauth::{self, Directory};
 use crate::options::Credentials;
+use crate::request_log::{Entry, Moment, Outcome};
+use crate::surface::Handled;
 use crate::tokens::{Denied, Tokens};
 use crate::wire::Content;
 use crate::world::Shared;
@@ -40,11 +51,38 @@ pub(crate) struct Front {
     pub(crate) body_time: Duration,
 }
 
+/// Which part of the emulator a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Area<'a> {
+    Identity(managed_identity::Host),
+    Instance,
+    Endpoints,
+    Directory(oauth::Page<'a>),
+    Arm,
+}
+
+/// A request that may come in, and what is known of it.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    request: &'a Request<Bytes>,
+    area: Area<'a>,
+    described: &'a Described,
+    principal: Option<&'a str>,
+    origin: &'a str,
+}
+
 /// Why there is no body.
 enum NoBody {
     TooLarge(usize),
     TooSlow,
     Broken,
+}
+
+/// A request in the log; says so if it goes without an answer.
+struct Ticket<'a> {
+    front: &'a Front,
+    number: u64,
+    is_answered: bool,
 }
 
 impl Front {
@@ -55,52 +93,151 @@ impl Front {
         request: Request<Incoming>,
     ) -> Response<Content> {
         let (parts, body) = request.into_parts();
-        let origin = origin(&caller, &parts);
-        let body = match self.read(body).await {
-            Ok(body) => body,
-            Err(problem) => return problem.answer(self.body_bytes_max).map(Content::whole),
+        let arrived = self.world.lock().clock.moment();
+        let body = self.read(body).await;
+        if is_control(parts.uri.path()) {
+            let answer = match body {
+                Ok(body) => control::answer(&self.world, &Request::from_parts(parts, body)),
+                Err(problem) => problem.answer(self.body_bytes_max),
+            };
+            return answer.map(Content::whole);
+        }
+        let (origin, path) = (origin(&caller, &parts), parts.uri.path().to_owned());
+        let area = Area::of(&path);
+        let described = if area == Area::Arm { describe(&parts.method, &path) } else { Described::default() };
+        let principal = match area {
+            Area::Arm => {
+                let authorization = text(&parts.headers, AUTHORIZATION.as_str());
+                self.tokens.principal(unix_now(), authorization, &origin).map(Some)
+            }
+            _ => Ok(None),
         };
-        let request = Request::from_parts(parts, body);
-        self.route(&request, &origin).map(Content::whole)
+        let entry = Entry {
+            arrived,
+            area: area.word(),
+            method: parts.method.to_string(),
+            path: path.clone(),
+            query: parts.uri.query().unwrap_or("").to_owned(),
+            call: described.call,
+            kind: described.kind,
+            name: described.name.clone(),
+            principal: principal.as_ref().ok().cloned().flatten(),
+            client_request_id: text(&parts.headers, "x-ms-client-request-id").map(ToOwned::to_owned),
+            ..Entry::default()
+        };
+        let ticket = self.enter(entry, body.as_ref().ok());
+        let (principal, body) = match (principal, body) {
+            (Ok(principal), Ok(body)) => (principal, body),
+            (Err(denied), _) => {
+                return ticket.answer(unauthorized(&denied, &origin), None).map(Content::whole);
+            }
+            (_, Err(problem)) => {
+                return ticket.answer(problem.answer(self.body_bytes_max), None).map(Content::whole);
+            }
+        };
+        let request = &Request::from_parts(parts, body);
+        let (described, principal, origin) = (&described, principal.as_deref(), origin.as_str());
+        let asked = Asked { request, area, described, principal, origin };
+        self.strike_and_serve(ticket, &caller, &asked).await
     }
 
-    fn route(&self, request: &Request<Bytes>, origin: &str) -> Response<Bytes> {
-        let path = request.uri().path();
-        let query = request.uri().query().unwrap_or("");
-        if let Some(host) = managed_identity::host(path) {
-            let headers = request.headers();
-            return managed_identity::answer(
-                &self.tokens,
-                unix_now(),
-                host,
-                request.method(),
-                query,
-                headers,
-            )
-            .0;
+    async fn strike_and_serve(
+        &self,
+        ticket: Ticket<'_>,
+        caller: &Caller,
+        asked: &Asked<'_>,
+    ) -> Response<Content> {
+        let Asked { request, area, described, principal, origin } = *asked;
+        let Strike { before, after, what } = self.world.lock().faults.strike(&Facts {
+            area: area.word(),
+            method: request.method().as_str(),
+            path: request.uri().path(),
+            call: described.call,
+            kind: described.kind,
+            name: described.name.as_deref(),
+            principal,
+        });
+        if let Some((rule, what)) = &what {
+            debug!(rule, fault = what.word(), path = request.uri().path(), "a fault strikes");
+            ticket.note(|entry| entry.fault = Some((*rule, what.word())));
         }
-        if path == "/metadata/instance" {
-            return managed_identity::instance(query, request.headers());
-        }
-        if path == "/metadata/endpoints" {
-            return metadata::answer(query, origin);
-        }
-        if let Some(page) = oauth::page(path) {
-            let (tokens, credentials) = (&*self.tokens, &self.credentials);
-            let directory = Directory { tokens, credentials, now: unix_now(), origin };
-            let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            return directory.answer(request.method(), page, content_type, request.body()).0;
-        }
-        let authorization = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        match self.tokens.principal(unix_now(), authorization, origin) {
-            Ok(_) => {
-                let answer = self.world.lock().handle(request, origin, None);
-                answer.unwrap_or_else(|| {
-                    arm_error(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", "No answer was made.")
-                })
+        wait(before).await;
+        let what = what.map(|(_, what)| what);
+        let manner = what.as_ref().map_or(Manner::Usual, What::manner);
+        let instead =
+            what.as_ref().and_then(|what| faulty::instead(what, request, origin, area == Area::Arm));
+        let answer = match (manner, instead) {
+            (Manner::EndBefore(end), _) => return ticket.end(end, caller).await,
+            (_, Some(answer)) => answer,
+            (Manner::EndAfter(end), None) => {
+                self.carry_out(&ticket, asked, what.as_ref());
+                wait(after).await;
+                return ticket.end(end, caller).await;
             }
-            Err(denied) => unauthorized(&denied, origin),
+            (_, None) => self.carry_out(&ticket, asked, what.as_ref()),
+        };
+        wait(after).await;
+        let (answer, is_whole) = faulty::changed(answer, what.as_ref());
+        let answer =
+            ticket.answer(answer, described.name.as_deref().filter(|_| described.call == Some("Poll")));
+        if is_whole { answer.map(Content::whole) } else { answer.map(Content::broken_off) }
+    }
+
+    /// Does what the request asks for.
+    fn carry_out(&self, ticket: &Ticket<'_>, asked: &Asked<'_>, what: Option<&What>) -> Response<Bytes> {
+        let Asked { request, area, origin, .. } = *asked;
+        let query = request.uri().query().unwrap_or("");
+        match area {
+            Area::Identity(host) => {
+                let (method, headers) = (request.method(), request.headers());
+                let (answer, client) =
+                    managed_identity::answer(&self.tokens, unix_now(), host, method, query, headers);
+                ticket.note(|entry| entry.principal = client);
+                answer
+            }
+            Area::Instance => managed_identity::instance(query, request.headers()),
+            Area::Endpoints => metadata::answer(query, origin),
+            Area::Directory(page) => {
+                let (tokens, credentials) = (&*self.tokens, &self.credentials);
+                let directory = Directory { tokens, credentials, now: unix_now(), origin };
+                let content_type = text(request.headers(), CONTENT_TYPE.as_str());
+                let (answer, client) = directory.answer(request.method(), page, content_type, request.body());
+                ticket.note(|entry| entry.principal = client);
+                answer
+            }
+            Area::Arm => self.ask_the_cloud(ticket, request, origin, what),
         }
+    }
+
+    fn ask_the_cloud(
+        &self,
+        ticket: &Ticket<'_>,
+        request: &Request<Bytes>,
+        origin: &str,
+        what: Option<&What>,
+    ) -> Response<Bytes> {
+        let failed = |code: &str, message: &str| arm_error(StatusCode::INTERNAL_SERVER_ERROR, code, message);
+        // A mistake of ours must not take the connection, let alone the process, with it.
+        let handled = catch_unwind(AssertUnwindSafe(|| self.world.lock().handle(request, origin, what)));
+        match handled {
+            Ok(Ok(Handled { answer, call, .. })) => {
+                if let Some(call) = call {
+                    ticket.note(|entry| entry.kind = Some(call.kind));
+                }
+                answer.unwrap_or_else(|| failed("InternalServerError", "The emulator made no answer."))
+            }
+            Ok(Err(problem)) => failed("StateNotSaved", &problem.message),
+            Err(_) => {
+                error!(method = %request.method(), uri = %request.uri(), "the emulator panicked over a request");
+                failed("InternalServerError", "The emulator has a bug: it panicked over this request.")
+            }
+        }
+    }
+
+    /// Writes a request into the log.
+    fn enter(&self, entry: Entry, body: Option<&Bytes>) -> Ticket<'_> {
+        let body = body.cloned().unwrap_or_default();
+        Ticket { front: self, number: self.world.lock().log.arrive(entry, body), is_answered: false }
     }
 
     async fn read(&self, mut body: Incoming) -> Result<Bytes, NoBody> {
@@ -123,6 +260,71 @@ impl Front {
     }
 }
 
+impl Area<'_> {
+    fn of(path: &str) -> Area<'_> {
+        if let Some(host) = managed_identity::host(path) {
+            return Area::Identity(host);
+        }
+        match path {
+            "/metadata/instance" => Area::Instance,
+            "/metadata/endpoints" => Area::Endpoints,
+            _ => oauth::page(path).map_or(Area::Arm, Area::Directory),
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Area::Identity(_) => "identity",
+            Area::Instance | Area::Endpoints => "metadata",
+            Area::Directory(_) => "token",
+            Area::Arm => "arm",
+        }
+    }
+}
+
+impl Ticket<'_> {
+    fn note(&self, note: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.front.world.lock().log.entry_mut(self.number) {
+            note(entry);
+        }
+    }
+
+    /// Writes down what came of it. `polled` is the operation that was asked for.
+    fn answer(mut self, answer: Response<Bytes>, polled: Option<&str>) -> Response<Bytes> {
+        let outcome = faulty::outcome(&answer, polled);
+        self.close(outcome);
+        answer
+    }
+
+    /// Ends it without an answer.
+    async fn end(mut self, end: End, caller: &Caller) -> Response<Content> {
+        match end {
+            End::Reset => self.close(Outcome::default()),
+            // In the log it hangs until its client has had enough, or until we stop.
+            End::Hang => told(&mut caller.stop.clone()).await,
+        }
+        caller.scissors.reset();
+        pending().await
+    }
+
+    fn close(&mut self, outcome: Outcome) {
+        self.is_answered = true;
+        let mut world = self.front.world.lock();
+        let at: Moment = world.clock.moment();
+        if let Some(entry) = world.log.entry_mut(self.number) {
+            entry.outcome = Some(Outcome { at, ..outcome });
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.close(Outcome::default());
+        }
+    }
+}
+
 impl NoBody {
     fn answer(&self, most: usize) -> Response<Bytes> {
         match self {
@@ -142,9 +344,23 @@ impl NoBody {
     }
 }
 
+fn is_control(path: &str) -> bool {
+    path.strip_prefix(control::ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+async fn wait(time: Duration) {
+    if !time.is_zero() {
+        sleep(time).await;
+    }
+}
+
 /// Scheme, host and port as the client sees them; ours, if it did not say.
 fn origin(caller: &Caller, parts: &Parts) -> String {
-    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = text(&parts.headers, HOST.as_str());
     let named = (parts.uri.authority().cloned()).or_else(|| Authority::try_from(host?).ok());
     match named {
         // Who puts user names into a host name wants to be sent elsewhere.
@@ -153,6 +369,7 @@ fn origin(caller: &Caller, parts: &Parts) -> String {
     }
 }
 
+/// The resource manager's 401.
 fn unauthorized(denied: &Denied, origin: &str) -> Response<Bytes> {
     let mut answer = arm_error(StatusCode::UNAUTHORIZED, denied.code(), &denied.to_string());
     let challenge = format!(

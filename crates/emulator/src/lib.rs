@@ -22,6 +22,7 @@ mod answers;
 mod calls;
 mod certificates;
 mod clock;
+mod control;
 mod dates;
 mod doors;
 mod emulator;

@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) principal: Option<String>,
     pub(crate) client_request_id: Option<String>,
     pub(crate) bytes_in: usize,
-    body: Body,
+    pub(crate) body: Body,
     /// The rule that struck, and its word.
     pub(crate) fault: Option<(u64, &'static str)>,
     pub(crate) outcome: Option<Outcome>,
@@ -67,7 +67,7 @@ pub(crate) struct Outcome {
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
-enum Body {
+pub(crate) enum Body {
     #[default]
     None,
     Kept(Bytes),

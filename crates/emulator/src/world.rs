@@ -1,14 +1,35 @@
-//! What one lock keeps together: the cloud's surface and the clock.
+//! What one lock keeps together: the surface, the faults, the request log, the journal and the clock.
+//!
+//! Everything that changes the cloud goes through [`World::apply`] or [`World::change`], which are handed
+//! the time and look at nothing else; a replay of the journal takes the same two ways. Around them the
+//! live ways take the time from the clock and write the line before anybody hears of the result.
+
+mod tamper;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
-use sluice_cloud::Fault;
+use http::{Method, Request, StatusCode};
+use serde_json::{Value, json};
+use sluice_cloud::{Buckets, Config};
+use sluice_model::Time;
+use sluice_model::azure::ArmId;
+use tracing::{error, warn};
 
 use crate::clock::Clock;
+use crate::faults::{Faults, What};
+use crate::journal::{Journal, Record, Recorded};
 use crate::options::Prepared;
-use crate::surface::Surface;
+use crate::request_log::RequestLog;
+use crate::settings::{read_buckets, read_quota, show_buckets, show_quota};
+use crate::surface::{Handled, Surface};
+use crate::tokens::Tokens;
+
+use tamper::Deed;
+
+/// The longest jump of the clock: a year.
+const SKIP_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// The world, shared by all connections.
 #[derive(Clone)]
@@ -18,7 +39,35 @@ pub(crate) struct Shared(Arc<Mutex<World>>);
 pub(crate) struct World {
     pub(crate) surface: Surface,
     pub(crate) clock: Clock,
+    pub(crate) faults: Faults,
+    pub(crate) log: RequestLog,
+    tokens: Arc<Tokens>,
+    journal: Option<Journal>,
+    /// With which the cloud began.
+    config: Config,
+    prepare: Vec<Prepared>,
+    /// While history is replayed nobody is throttled, since what was refused then is not in it: these are
+    /// the limits to have afterwards.
+    limits_after_replay: Option<Option<Buckets>>,
 }
+
+/// Why the control API does not do something.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+impl Problem {
+    /// The caller should have asked otherwise.
+    pub(crate) fn bad(message: impl Into<String>) -> Problem {
+        Problem { status: StatusCode::BAD_REQUEST, message: message.into() }
+    }
+}
+
+/// What of the control API changes the cloud, in the words of the journal.
+pub(crate) const CHANGES: [&str; 7] =
+    ["tamper", "quota", "buckets", "slow", "poison", "calm", "tokens/expire"];
 
 impl Shared {
     pub(crate) fn new(world: World) -> Shared {
@@ -33,27 +82,226 @@ impl Shared {
 }
 
 impl World {
-    /// One request to the resource manager, now.
+    /// A world with a history, and its time where that stopped.
+    pub(crate) fn new(
+        config: Config,
+        time_factor: f64,
+        journal: Option<(Journal, Vec<Record>)>,
+        tokens: Arc<Tokens>,
+        log: RequestLog,
+        prepare: Vec<Prepared>,
+    ) -> World {
+        let unlimited = Config { buckets: None, ..config.clone() };
+        let (journal, history) = journal.map_or((None, Vec::new()), |(journal, it)| (Some(journal), it));
+        let mut world = World {
+            surface: Surface::new(unlimited),
+            clock: Clock::starting_at(Time::ZERO, time_factor),
+            faults: Faults::default(),
+            log,
+            tokens,
+            journal: None,
+            limits_after_replay: Some(config.buckets),
+            config,
+            prepare,
+        };
+        let mut time = Time::ZERO;
+        for (line, record) in history.iter().enumerate() {
+            time = time.max(Time::from_millis(record.at));
+            world.replay(time, line + 2, record);
+        }
+        let limits = world.limits_after_replay.take().flatten();
+        world.surface.cloud_mut().set_buckets(limits);
+        world.clock = Clock::starting_at(time, time_factor);
+        world.journal = journal;
+        world.make_groups();
+        world
+    }
+
+    fn replay(&mut self, now: Time, line: usize, record: &Record) {
+        if let Some(request) = record.http.as_ref().and_then(|recorded| recorded.request().ok()) {
+            let handled = self.apply(now, &request, "https://localhost", 1.0, record.fault.as_ref());
+            let status = handled.answer.map(|answer| answer.status().as_u16());
+            if status != record.status {
+                warn!(line, was = ?record.status, is = ?status, "a write of the state file is answered otherwise now");
+            }
+        } else if let Some(word) = &record.control {
+            if let Err(problem) = self.change(now, word, record.with.as_ref().unwrap_or(&Value::Null)) {
+                warn!(line, why = problem.message, "a change of the state file is refused now");
+            }
+        } else {
+            self.surface.cloud_mut().advance(now);
+        }
+    }
+
+    /// One request to the resource manager at a time.
+    fn apply(
+        &mut self,
+        now: Time,
+        request: &Request<Bytes>,
+        origin: &str,
+        time_factor: f64,
+        fault: Option<&What>,
+    ) -> Handled {
+        let fault = fault.and_then(What::model);
+        self.surface.handle(now, request, origin, time_factor, fault.as_ref())
+    }
+
+    /// One request to the resource manager, now. `Err`: it was carried out, but not written down.
     pub(crate) fn handle(
         &mut self,
         request: &Request<Bytes>,
         origin: &str,
-        fault: Option<&Fault>,
-    ) -> Option<Response<Bytes>> {
-        let handled = self.surface.handle(self.clock.now(), request, origin, self.clock.factor(), fault);
-        handled.answer
+        fault: Option<&What>,
+    ) -> Result<Handled, Problem> {
+        let now = self.clock.now();
+        let something_ends = self.something_ends(now);
+        let handled = self.apply(now, request, origin, self.clock.factor(), fault);
+        let status = handled.answer.as_ref().map(|answer| answer.status().as_u16());
+        if handled.is_write {
+            self.write(|| Record {
+                at: now.as_millis(),
+                http: Some(Recorded::of(request)),
+                fault: fault.filter(|it| it.model().is_some()).cloned(),
+                status,
+                ..Record::default()
+            })?;
+        } else if something_ends {
+            self.write(|| Record::mark(now.as_millis()))?;
+        }
+        Ok(handled)
     }
 
-    /// Makes a resource group, as anybody could.
-    pub(crate) fn prepare(&mut self, prepared: &Prepared) {
-        let Prepared { subscription, group } = prepared;
-        let uri = format!("/subscriptions/{subscription}/resourcegroups/{group}?api-version=2021-04-01");
-        let request = Request::builder()
-            .method(Method::PUT)
-            .uri(uri)
-            .header("content-type", "application/json")
-            .body(Bytes::from_static(br#"{"location":"eastus"}"#))
-            .expect("a parsed subscription and group make a path");
-        self.handle(&request, "https://localhost", None);
+    /// Brings the cloud up to this moment, for somebody who wants to look at it.
+    pub(crate) fn settle(&mut self) -> Result<Time, Problem> {
+        let now = self.clock.now();
+        if self.something_ends(now) {
+            self.surface.cloud_mut().advance(now);
+            self.write(|| Record::mark(now.as_millis()))?;
+        }
+        Ok(now)
     }
+
+    /// Lets emulated time pass at once.
+    pub(crate) fn skip(&mut self, time: Duration) -> Result<Time, Problem> {
+        self.clock.skip(time.min(SKIP_MAX));
+        let now = self.clock.now();
+        self.surface.cloud_mut().advance(now);
+        self.write(|| Record::mark(now.as_millis()))?;
+        Ok(now)
+    }
+
+    fn something_ends(&self, now: Time) -> bool {
+        self.surface.cloud().next_deadline().is_some_and(|deadline| deadline <= now)
+    }
+
+    /// One change by the control API, now.
+    pub(crate) fn change_now(&mut self, word: &str, with: &Value) -> Result<Value, Problem> {
+        let now = self.clock.now();
+        let shown = self.change(now, word, with)?;
+        let (at, control) = (now.as_millis(), Some(word.to_owned()));
+        self.write(|| Record { at, control, with: Some(with.clone()), ..Record::default() })?;
+        Ok(shown)
+    }
+
+    /// One change by the control API, at a time; says what it is like afterwards.
+    fn change(&mut self, now: Time, word: &str, with: &Value) -> Result<Value, Problem> {
+        let field = |name: &str| {
+            let hint = || Problem::bad(format!("the body is {{\"{name}\": …}}"));
+            with.get(name).ok_or_else(hint)
+        };
+        match word {
+            "tamper" => return Deed::read(with).map_err(Problem::bad)?.carry_out(&mut self.surface, now),
+            "quota" => {
+                let cloud = self.surface.cloud_mut();
+                let quota = read_quota(cloud.quota(), with).map_err(Problem::bad)?;
+                cloud.set_quota(quota);
+                return Ok(show_quota(quota));
+            }
+            "buckets" => {
+                let before = self.limits_after_replay.unwrap_or_else(|| self.surface.cloud().buckets());
+                let buckets = read_buckets(before, with).map_err(Problem::bad)?;
+                match &mut self.limits_after_replay {
+                    Some(later) => *later = buckets,
+                    None => self.surface.cloud_mut().set_buckets(buckets),
+                }
+                return Ok(show_buckets(buckets));
+            }
+            "slow" => {
+                let factor = field("factor")?;
+                let factor = factor.as_u64().and_then(|it| u32::try_from(it).ok()).filter(|it| *it > 0);
+                let factor = factor.ok_or_else(|| Problem::bad("factor is not a whole number, 1 or more"))?;
+                self.surface.cloud_mut().slow_by(factor);
+                return Ok(json!({"factor": factor}));
+            }
+            "poison" => {
+                let address = field("address")?.as_str().and_then(|it| it.parse().ok());
+                let address = address.ok_or_else(|| Problem::bad("address is not an IP address"))?;
+                self.surface.cloud_mut().poison(address);
+            }
+            "calm" => {
+                let cloud = self.surface.cloud_mut();
+                cloud.advance(now);
+                cloud.calm();
+                self.faults.clear();
+            }
+            "tokens/expire" => self.tokens.expire_all(),
+            _ => return Err(Problem::bad(format!("{word:?} is none of {}", CHANGES.join(", ")))),
+        }
+        Ok(json!({"done": word}))
+    }
+
+    /// Begins again as after a first start; only the clock goes on.
+    pub(crate) fn reset(&mut self) -> Result<(), Problem> {
+        let now = self.clock.now();
+        self.surface = Surface::new(self.config.clone());
+        self.faults.clear();
+        self.log.clear();
+        if let Some(journal) = &mut self.journal {
+            journal.begin(&self.config).map_err(|problem| unsaved(&problem))?;
+        }
+        self.write(|| Record::mark(now.as_millis()))?;
+        self.make_groups();
+        Ok(())
+    }
+
+    /// Writes the last moment down, so that the next start goes on from here.
+    pub(crate) fn close(&mut self) {
+        let now = self.clock.now();
+        self.surface.cloud_mut().advance(now);
+        // It has been told, and there is nobody left to tell.
+        let _ = self.write(|| Record::mark(now.as_millis()));
+    }
+
+    fn write(&mut self, record: impl FnOnce() -> Record) -> Result<(), Problem> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.write(&record()).map_err(|problem| unsaved(&problem))
+    }
+
+    /// Makes the groups that should be there from the start and are not, as anybody could.
+    fn make_groups(&mut self) {
+        for Prepared { subscription, group } in self.prepare.clone() {
+            let id = ArmId::new(format!("/subscriptions/{subscription}/resourceGroups/{group}"));
+            if self.surface.cloud().state().groups.contains(&id) {
+                continue;
+            }
+            let request = Request::builder()
+                .method(Method::PUT)
+                .uri(format!("{id}?api-version=2021-04-01"))
+                .header("content-type", "application/json")
+                .body(Bytes::from_static(br#"{"location":"eastus"}"#))
+                .expect("a parsed subscription and group make a path");
+            let made = self.handle(&request, "https://localhost", None);
+            let status = made.ok().and_then(|it| it.answer).map(|answer| answer.status().as_u16());
+            if !matches!(status, Some(200 | 201)) {
+                warn!(group, subscription, ?status, "the group could not be made");
+            }
+        }
+    }
+}
+
+/// The state file could not be written.
+fn unsaved(problem: &std::io::Error) -> Problem {
+    error!(%problem, "the state file cannot be written; what was just done will be lost with the process");
+    let message = format!("It was carried out, but the state file could not be written: {problem}.");
+    Problem { status: StatusCode::INTERNAL_SERVER_ERROR, message }
 }

@@ -283,8 +283,7 @@ impl What {
             What::Reset { when: When::Before } => Manner::EndBefore(End::Reset),
             What::Reset { when: When::After } | What::NoAnswer {} => Manner::EndAfter(End::Reset),
             What::Unauthorized {} | What::HtmlPage { .. } | What::Redirect { .. } => Manner::Instead,
-            What::Refuse { .. }
-            | What::UnknownField {}
+            What::UnknownField {}
             | What::MalformedJson {}
             | What::TruncatedBody {}
             | What::HugeBody { .. }
