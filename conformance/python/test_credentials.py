@@ -3,7 +3,9 @@
 import datetime
 import time
 
+import certifi
 import pytest
+import requests
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import (
     CertificateCredential,
@@ -99,6 +101,11 @@ def test_a_managed_identity_opens_the_door_by_the_identity_endpoint(world, monke
 def test_a_managed_identity_opens_the_door_by_the_metadata_service(world, monkeypatch):
     monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", world.endpoint)
     opens_the_door(world, ManagedIdentityCredential())
+
+
+def test_a_client_that_does_not_trust_the_ca_does_not_connect(world):
+    with pytest.raises(requests.exceptions.SSLError):
+        requests.get(f"{world.endpoint}/metadata/endpoints", verify=certifi.where(), timeout=10)
 
 
 def test_without_a_token_nothing_is_served(raw):

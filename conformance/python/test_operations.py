@@ -1,5 +1,7 @@
 """Long-running operations: they run, end, fail and are resumed as the client expects."""
 
+import json
+
 import pytest
 from azure.core.exceptions import HttpResponseError
 
@@ -61,3 +63,20 @@ def test_a_write_whose_answer_is_lost_is_repeated_and_made_once(network, group, 
         made = network.public_ip_addresses.begin_create_or_update(group, "address", shapes.public_ip()).result()
     assert made.provisioning_state == "Succeeded"
     assert [it.name for it in network.public_ip_addresses.list(group)] == ["address"]
+
+
+@pytest.mark.parametrize(
+    "api_version, status",
+    [("2025-05-01", 202), ("2025-07-01", 202), ("2025-09-01", 200), ("2026-01-01", 200), ("2026-03-01", 200)],
+)
+def test_the_gateways_posts_are_long_running_in_old_api_versions_only(raw, gateway, api_version, status):
+    path = f"/resourceGroups/{gateway.group}/providers/Microsoft.Network/serviceGateways/{gateway.name}"
+    service = {"name": "blue", "properties": {"serviceType": "Outbound", "loadBalancerBackendPools": []}}
+    body = {"action": "PartialUpdate", "serviceRequests": [{"isDelete": False, "service": service}]}
+    answer = raw("POST", f"{path}/updateServices", json.dumps(body), api_version=api_version)
+    assert answer.status_code == status
+    if status == 202:
+        assert answer.headers["Azure-AsyncOperation"].startswith("https://127.0.0.1:")
+    else:
+        assert answer.json() == {"status": "Succeeded"}
+        assert list(gateway.services()) == ["blue"]

@@ -36,7 +36,7 @@ class World:
     def __init__(self, name, folder):
         binary = os.environ.get("SLUICE_BINARY")
         assert binary, "SLUICE_BINARY does not say which binary has the emulator"
-        words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--client", f"{CLIENT}={SECRET}"]
+        words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--log", "warn", "--client", f"{CLIENT}={SECRET}"]
         # In one folder, so that all worlds of a run have the same CA.
         words += ["--dir", str(folder), *WORLDS[name]]
         self.process = subprocess.Popen([binary, *words], stdout=subprocess.PIPE, text=True)

@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { rootCertificates } from "node:tls";
 
 import { selfSigned } from "../certificates.mjs";
 import * as shapes from "../shapes.mjs";
@@ -85,6 +87,13 @@ test("a managed identity opens the door by the metadata service", async () => {
   } finally {
     delete process.env.AZURE_POD_IDENTITY_AUTHORITY_HOST;
   }
+});
+
+test("a client that does not trust the ca does not connect", async () => {
+  const answer = new Promise((done, failed) => {
+    get(`${world.endpoint}/metadata/endpoints`, { ca: rootCertificates }, done).on("error", failed);
+  });
+  await assert.rejects(answer, { code: /CERT|ISSUER|SIGNATURE/ });
 });
 
 test("without a token nothing is served", async () => {

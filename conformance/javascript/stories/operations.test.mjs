@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
+import { Gateway } from "../gateways.mjs";
 import * as shapes from "../shapes.mjs";
 import { all, resume, start, world } from "../worlds.mjs";
 
@@ -69,3 +70,22 @@ test("a write whose answer is lost is repeated and made once", async () => {
   const listed = await all(world.network.publicIPAddresses.list(group));
   assert.deepEqual(listed.map((it) => it.name), ["address"]);
 });
+
+const VERSIONS = { "2025-05-01": 202, "2025-07-01": 202, "2025-09-01": 200, "2026-01-01": 200, "2026-03-01": 200 };
+
+for (const [apiVersion, status] of Object.entries(VERSIONS)) {
+  test(`the gateways posts are long running in old api versions only [${apiVersion}]`, async () => {
+    const gateway = await Gateway.make(world, await world.freshGroup());
+    const path = `/resourceGroups/${gateway.group}/providers/Microsoft.Network/serviceGateways/${gateway.name}`;
+    const service = { name: "blue", properties: { serviceType: "Outbound", loadBalancerBackendPools: [] } };
+    const body = JSON.stringify({ action: "PartialUpdate", serviceRequests: [{ isDelete: false, service }] });
+    const answer = await world.raw("POST", `${path}/updateServices`, { body, apiVersion });
+    assert.equal(answer.status, status);
+    if (status === 202) {
+      assert.match(answer.headers.get("azure-asyncoperation"), /^https:\/\/127\.0\.0\.1:/);
+    } else {
+      assert.deepEqual(answer.json, { status: "Succeeded" });
+      assert.deepEqual(Object.keys(await gateway.services()), ["blue"]);
+    }
+  });
+}
