@@ -36,7 +36,8 @@ const SMALL_BODY_MAX: usize = 4 << 20;
 
 pub(crate) fn read(dialect: &Dialect, request: &Request, answer: HttpAnswer<'_>) -> Reply {
     let headers = Headers(answer.headers);
-    let incoming = Incoming { status: answer.status, headers, body: trimmed(answer.body) };
+    let incoming =
+        Incoming { status: answer.status, headers, body: trimmed(answer.body), bytes: answer.body.len() };
     let payload = match answer.status {
         200..=299 => incoming.accepted(request),
         status if status < 200 => Err(Misread::Malformed(String::from("no answer has such a status"))),
@@ -80,7 +81,10 @@ fn trimmed(body: &[u8]) -> &[u8] {
 struct Incoming<'a> {
     status: u16,
     headers: Headers<'a>,
+    /// The body, empty if there is nothing in it.
     body: &'a [u8],
+    /// How long it was.
+    bytes: usize,
 }
 
 impl Incoming<'_> {
@@ -108,7 +112,7 @@ impl Incoming<'_> {
     /// A body that never came looks like one that was never meant, but its length was promised.
     fn must_be_whole(&self) -> Result<(), Misread> {
         match self.headers.first("Content-Length") {
-            Some(promised) if self.body.is_empty() && promised.bytes().any(|b| b != b'0') => {
+            Some(promised) if self.bytes == 0 && promised.bytes().any(|b| b != b'0') => {
                 Err(Misread::Malformed(format!("{promised} bytes were promised and none came")))
             }
             _ => Ok(()),
@@ -120,16 +124,11 @@ impl Incoming<'_> {
         if self.body.is_empty() {
             return Err(nothing("the resource"));
         }
-        let payload = match place(&request.target) {
-            Some(Place::One(kind)) => self.or_error(self.one(kind, Some(&request.target))),
-            _ => Err(Misread::Malformed(String::from("the target is no resource that we know"))),
+        let Some(Place::One(kind)) = place(&request.target) else {
+            return Err(Misread::Malformed(String::from("the target is no resource that we know")));
         };
-        payload.map_err(|misread| match misread {
-            // Not found where it was looked for; the words for it are the kind's.
-            Misread::Another(why) => Misread::Another(match place(&request.target) {
-                Some(Place::One(kind)) => format!("it is not {}: {why}", kind.words()),
-                _ => why,
-            }),
+        self.or_error(self.one(kind, Some(&request.target))).map_err(|misread| match misread {
+            Misread::Another(why) => Misread::Another(format!("it is not {}: {why}", kind.words())),
             misread => misread,
         })
     }

@@ -1,7 +1,7 @@
 //! What goes over the wire: ARM's JSON, a request as HTTP parts, an HTTP answer as a reply.
 //!
-//! Two pure functions. [`write`] turns a typed request into method, URL, `If-Match` and body, or
-//! says why it must not leave. [`read`] turns status, headers and body into a typed reply, and
+//! Two pure functions. [`write()`] turns a typed request into method, URL, `If-Match` and body, or
+//! says why it must not leave. [`read()`] turns status, headers and body into a typed reply, and
 //! never fails: what cannot be understood is a reply too.
 //!
 //! ```text
