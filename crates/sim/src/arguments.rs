@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What must be said again to replay one of many seeds.
+    /// The faults that must be named again to replay one of many seeds.
     pub(crate) fn again(&self) -> String {
         match &self.faults {
             None => String::new(),
@@ -100,8 +100,8 @@ HOW
 
 EXAMPLES
   cargo run --release -p sluice-sim -- --seeds 2000
-  cargo run -p sluice-sim -- --seed 8841
-  cargo run -p sluice-sim -- --story 'three rapid edits'
+  cargo run --release -p sluice-sim -- --seed 8841
+  cargo run --release -p sluice-sim -- --story 'three rapid edits'
 
 EXIT CODES
   0 all is well   1 something did not hold   2 the command line makes no sense

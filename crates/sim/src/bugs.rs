@@ -24,6 +24,13 @@ const FAMILIES: &[&[FaultKind]] = &[
     &[FaultKind::Z6, FaultKind::Z18, FaultKind::Z20],
 ];
 
+/// The command that runs something again, with the bug that was planted, if one was.
+pub fn replay(what: &str, seeded: Seeded) -> String {
+    let planted = ALL.iter().find(|bug| seeded.has(**bug));
+    let bug = planted.map(|bug| format!(" --bug {bug:?}")).unwrap_or_default();
+    format!("cargo run --release -p sluice-sim -- {what}{bug}")
+}
+
 /// Every seeded bug, in the order of the model.
 pub const ALL: &[Bug] = &[
     Bug::DropTrigger,

@@ -6,6 +6,7 @@
 
 use sluice_model::seeded::Seeded;
 
+use crate::bugs::replay;
 use crate::cluster::stories::{Story, named};
 use crate::coverage::Coverage;
 use crate::run::{Plan, Report, run};
@@ -18,6 +19,8 @@ pub struct Failed {
     pub story: &'static str,
     /// The crash; `None` when the story fails without one.
     pub crash: Option<CrashPoint>,
+    /// The bug that was planted.
+    pub seeded: Seeded,
     /// The run.
     pub report: Box<Report>,
 }
@@ -28,18 +31,13 @@ impl core::fmt::Display for Failed {
             Some((at, violation)) => (*at, violation.to_string()),
             None => (self.report.ended, "nothing".into()),
         };
-        write!(
-            f,
-            "story {:?} failed at t={at}: {what}. Replay: cargo run -p sluice-sim -- --story {:?}",
-            self.story, self.story
-        )?;
-        match self.crash {
-            Some(crash) => {
-                let side = if crash.after { "after" } else { "before" };
-                write!(f, " --crash {side}:{}", crash.call)
-            }
-            None => Ok(()),
+        let mut run = format!("--story {:?}", self.story);
+        if let Some(crash) = self.crash {
+            let side = if crash.after { "after" } else { "before" };
+            run.push_str(&format!(" --crash {side}:{}", crash.call));
         }
+        let replay = replay(&run, self.seeded);
+        write!(f, "story {:?} failed at t={at}: {what}. Replay: {replay}", self.story)
     }
 }
 
@@ -81,7 +79,7 @@ fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Opti
         all.steps += report.steps;
         all.coverage.add(&report.coverage);
         if report.failure.is_some() {
-            return Err(Failed { story: story.name, crash, report: Box::new(report) });
+            return Err(Failed { story: story.name, crash, seeded, report: Box::new(report) });
         }
         all.points += u64::from(crash.is_some());
         Ok(report.external_calls)
@@ -96,4 +94,23 @@ fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Opti
     })();
     all.stories += 1;
     result.err()
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_model::seeded::Bug;
+
+    use super::*;
+
+    #[test]
+    fn a_crash_point_that_fails_says_how_to_run_it_again() {
+        let story = named().into_iter().next().expect("there are stories");
+        let report = Box::new(run(&Plan::of_story(&story, Seeded::NONE, false, None)));
+        let crash = Some(CrashPoint { call: 12, after: true });
+        let failed = Failed { story: "a", crash, seeded: Seeded::with(Bug::NoBrake), report };
+        let text = failed.to_string();
+        let command =
+            "Replay: cargo run --release -p sluice-sim -- --story \"a\" --crash after:12 --bug NoBrake";
+        assert!(text.ends_with(command), "{text}");
+    }
 }

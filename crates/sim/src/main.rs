@@ -1,4 +1,4 @@
-//! `sluice-sim`: runs seeds, stories, crash points and seeded bugs, and says what came of it.
+//! `sluice-sim`: runs seeds, stories, crash points, seeded bugs and loads, and says what came of it.
 #![allow(clippy::print_stderr)] // The one room of this crate that speaks to a terminal.
 
 /// Writes a line to the terminal; whoever has stopped reading misses nothing.
@@ -15,6 +15,7 @@ mod report;
 use std::process::ExitCode;
 
 use sluice_model::seeded::Seeded;
+use sluice_sim::bugs::replay;
 use sluice_sim::cluster::stories::{Story, named};
 use sluice_sim::crash_points::{Enumeration, enumerate};
 use sluice_sim::run::{Plan, Report, run};
@@ -74,7 +75,7 @@ fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
         summary.add(&outcome);
         if let Some((at, violation)) = &outcome.failure {
             progress.clear();
-            let replay = format!("cargo run -p sluice-sim -- --seed {seed}{}", arguments.again());
+            let replay = replay(&format!("--seed {seed}{}", arguments.again()), arguments.seeded);
             eprintln!("seed {seed} failed at t={at}: {violation}. Replay: {replay}");
             summary.failures.push((seed, violation.to_string()));
             if summary.failures.len() >= arguments.failures_max {
