@@ -105,7 +105,12 @@ impl Contents {
         address: IpAddr,
         services: impl Iterator<Item = &'a Arc<str>>,
     ) {
-        let new: BTreeSet<Arc<str>> = services.map(|service| lower(service)).collect();
+        // One copy of a name is enough for all addresses that are bound to it.
+        let known = |name: Arc<str>| match self.registrations.get_key_value(&name) {
+            Some((known, _)) => Arc::clone(known),
+            None => name,
+        };
+        let new: BTreeSet<Arc<str>> = services.map(|service| known(lower(service))).collect();
         for service in &new {
             *self.mapped.entry(Arc::clone(service)).or_default() += 1;
         }

@@ -1,7 +1,8 @@
 //! Reads that lag behind writes.
 //!
 //! A lagging write leaves a shadow: the resource as it was before. Reads see the oldest shadow that has
-//! not run out, lists see the shadows laid over the truth.
+//! not run out, lists see the shadows laid over the truth. The shadow of a gateway's two lists is a copy of
+//! both; that is dear in a large gateway, but no request pays for it that has not this fault.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use sluice_cloud::{Buckets, Config, Fault, LockLevel, Quota, State, Tamper};
+use sluice_cloud::{Buckets, Cloud, Config, Fault, Forbidden, InlineSubnet, LockLevel, Quota, State, Tamper};
 use sluice_model::address::Family;
 use sluice_model::azure::*;
 use sluice_model::call::*;
@@ -110,11 +110,12 @@ fn request(scene: &Scene, dice: Dice) -> Request {
             Request::with(Method::Put, id, Body::Subnet(body))
         }
         16 => Request::with(Method::Put, scene.gateway(), scene.gateway_body()),
-        17 => match flags % 6 {
+        17 => match dice.name % 8 {
             0 => scene.delete(&scene.gateway()),
             1 => scene.delete(&subnet),
             2 => scene.delete(&scene.scope.virtual_network_id()),
-            3 if dice.name < 32 => scene.delete(&scene.group()),
+            3 if dice.other < 64 => scene.delete(&scene.group()),
+            4 | 5 => Request::with(Method::Put, scene.scope.virtual_network_id(), Body::Container),
             _ => Request::with(Method::Put, scene.group(), Body::Container),
         },
         18 => Request::with(Method::PatchTags, scene.public_ip(other), Body::Tags(tags)),
@@ -166,7 +167,7 @@ fn tamper(scene: &mut Scene, dice: Dice) {
     let (name, other) = (pick(dice.name), pick(dice.other));
     let gateway = scene.gateway();
     let (location, address) = (ip("10.1.0.4"), ip("10.2.0.4"));
-    let change = match dice.flags % 12 {
+    let change = match dice.flags % 14 {
         0 => Tamper::DeletePublicIp(scene.public_ip(other)),
         1 => Tamper::DeleteLoadBalancer(scene.load_balancer(name)),
         2 => Tamper::DeleteNatGateway(scene.nat_gateway(name)),
@@ -177,13 +178,46 @@ fn tamper(scene: &mut Scene, dice: Dice) {
         7 => Tamper::Lock { scope: scene.group(), level: LockLevel::CanNotDelete },
         8 => Tamper::PolicyDeny(scene.load_balancer(name)),
         9 => Tamper::DetachSubnet(scene.scope.subnet_id()),
-        10 => {
+        10 => Tamper::Forbid { scope: scene.group(), what: Forbidden::Writes },
+        11 => Tamper::Permit(scene.group()),
+        12 => {
             scene.cloud.calm();
             return;
         }
         _ => Tamper::PutRegistration { gateway, registration: scene.outbound(name) },
     };
     scene.tamper(change);
+}
+
+/// The subnets that stand in the body of a network, when one is written.
+fn inline(scene: &Scene, dice: Dice) -> Option<Vec<InlineSubnet>> {
+    let flag = |bit: u8| dice.flags >> bit & 1 == 1;
+    let subnet = |name: &str, attached: bool| InlineSubnet {
+        name: name.into(),
+        body: SubnetBody {
+            gateway: attached.then(|| scene.gateway()),
+            rest: format!("{}", dice.other % 2).into(),
+        },
+    };
+    let own = flag(1).then(|| subnet("pods", flag(2)));
+    let others = NAMES.iter().zip(3..).filter(|(_, bit)| flag(*bit)).map(|(name, _)| subnet(name, false));
+    flag(0).then(|| own.into_iter().chain(others).collect())
+}
+
+/// Whoever is on their way has somebody who takes them there.
+fn check_on_their_way(cloud: &Cloud) {
+    let state = cloud.state();
+    let all = state.public_ips.keys().chain(state.load_balancers.keys()).chain(state.nat_gateways.keys());
+    let all =
+        all.chain(state.gateways.keys()).chain(state.subnets.keys()).chain(state.virtual_networks.keys());
+    let targets: BTreeSet<&ArmId> = cloud.running().map(|operation| operation.target).collect();
+    for id in all {
+        if let Some(at_work) = cloud.at_work(id) {
+            let network = id.parent("virtualNetworks");
+            let somebody = targets.contains(id) || network.is_some_and(|network| targets.contains(&network));
+            assert!(somebody, "{id} is {at_work:?} for ever");
+        }
+    }
 }
 
 /// What must hold in every state.
@@ -306,9 +340,12 @@ proptest! {
                 tamper(&mut scene, throw);
             } else {
                 let request = request(&scene, throw);
-                let reply = match fault(throw) {
-                    Some(fault) => scene.cloud.handle_faulty(now, &request, &fault),
-                    None => Reply::Answered(scene.cloud.handle(now, &request)),
+                let fault = fault(throw);
+                let is_network = request.target.name() == "vnet" && request.method == Method::Put;
+                let subnets = inline(&scene, throw).filter(|_| is_network);
+                let reply = match &subnets {
+                    Some(_) => scene.cloud.put_network(now, &request, subnets.as_deref(), fault.as_ref()).reply,
+                    None => scene.cloud.handle_fully(now, &request, fault.as_ref()).reply,
                 };
                 if let Reply::Answered(Answer { status: 200 | 201, payload: Payload::PublicIp(it), .. }) = reply
                     && request.method == Method::Put
@@ -317,12 +354,14 @@ proptest! {
                 }
             }
             check(scene.cloud.state(), &quota);
+            check_on_their_way(&scene.cloud);
         }
         // Once the faults are over, everything that runs comes to its end.
         scene.cloud.calm();
         scene.wait(60);
         prop_assert_eq!(scene.cloud.operations_running(), 0);
         check(scene.cloud.state(), &quota);
+        check_on_their_way(&scene.cloud);
     }
 
     #[test]
