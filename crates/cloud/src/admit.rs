@@ -9,7 +9,7 @@ use sluice_model::azure::ArmId;
 use sluice_model::call::{Method, Request};
 
 use crate::cloud::Cloud;
-use crate::operation::Lane;
+use crate::operation::{Lane, holder};
 use crate::place::{Place, group_of, is_name, lies_in, place};
 use crate::refusal::Refusal;
 use crate::tamper::{Forbidden, LockLevel};
@@ -44,7 +44,7 @@ impl Cloud {
         {
             return Err(Refusal::group_going(&group));
         }
-        self.idle(request, place)?;
+        self.idle(request)?;
         let Some(given) = request.if_match.as_ref().map(|given| plain(&given.0)) else { return Ok(()) };
         let actual = self.state.etag(id).map(|actual| &*actual.0);
         if actual.is_some_and(|actual| given == "*" || plain(actual) == given) {
@@ -54,16 +54,15 @@ impl Cloud {
     }
 
     /// Whether no other operation is in the way.
-    fn idle(&self, request: &Request, place: &Place) -> Result<(), Refusal> {
+    fn idle(&self, request: &Request) -> Result<(), Refusal> {
         let id = &request.target;
-        // A network and its subnets are changed one at a time.
-        let holder = if let Place::Subnet { network } = place { network } else { id };
+        let holder = holder(id);
         let lanes: &[Lane] = match request.method {
             Method::UpdateServices => &[Lane::Resource, Lane::Services],
             Method::UpdateLocations => &[Lane::Resource, Lane::Locations],
             _ => &[Lane::Resource, Lane::Services, Lane::Locations],
         };
-        let Some(running) = lanes.iter().find_map(|&lane| self.operations.running(holder, lane)) else {
+        let Some(running) = lanes.iter().find_map(|&lane| self.operations.running(&holder, lane)) else {
             return Ok(());
         };
         if request.method == Method::Delete || running.target != *id {

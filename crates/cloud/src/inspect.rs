@@ -3,6 +3,7 @@
 //! For whoever stands in front of it and shows it to people; no caller of Azure sees any of this.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
@@ -34,10 +35,13 @@ pub struct RunningOperation<'a> {
     pub ends: Option<Time>,
 }
 
-/// What had been spent of the call limits when nobody counted any more.
+/// What had been spent of the call limits when nobody counted any more, and the roles that our caller lacked.
 #[derive(Debug)]
 #[must_use = "without it nobody counts again"]
-pub struct LimitsAside(Option<Throttle>);
+pub struct LimitsAside {
+    throttle: Option<Throttle>,
+    forbidden: BTreeMap<ArmId, Forbidden>,
+}
 
 /// How many calls are left in each bucket of the resource manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,14 +159,16 @@ impl Cloud {
         self.throttle = buckets.map(Throttle::new);
     }
 
-    /// Lets nobody count calls until [`Cloud::bring_back_limits`]; for the work of somebody else.
+    /// Lets nobody count calls or ask for roles until [`Cloud::bring_back_limits`]; for the work of somebody
+    /// else, who has their own of both.
     pub fn set_aside_limits(&mut self) -> LimitsAside {
-        LimitsAside(self.throttle.take())
+        LimitsAside { throttle: self.throttle.take(), forbidden: core::mem::take(&mut self.forbidden) }
     }
 
-    /// Counts calls again, from where it was left.
+    /// Counts calls again, from where it was left, and asks for roles.
     pub fn bring_back_limits(&mut self, limits: LimitsAside) {
-        self.throttle = limits.0;
+        self.throttle = limits.throttle;
+        self.forbidden = limits.forbidden;
     }
 
     /// Lets everything that runs on a resource end now.

@@ -200,8 +200,15 @@ impl Operations {
 
     /// Calls off whatever runs on a resource that is no more.
     pub(crate) fn cancel(&mut self, now: Time, target: &ArmId) {
+        let holder = holder(target);
         for lane in [Lane::Resource, Lane::Services, Lane::Locations] {
-            let Some(number) = self.busy.remove(&(target.clone(), lane)) else { continue };
+            let key = (holder.clone(), lane);
+            // Of a network that goes, everything; of a subnet, not what runs on its network or a neighbour.
+            let is_meant = |it: &&Operation| it.target == *target || holder == *target;
+            if self.running(&holder, lane).filter(is_meant).is_none() {
+                continue;
+            }
+            let Some(number) = self.busy.remove(&key) else { continue };
             if let Some(operation) = self.all.get_mut(&number) {
                 self.due.remove(&(operation.ends, number));
                 self.ended.push_back((now, number));
@@ -232,6 +239,11 @@ impl Operations {
             self.due.insert((now, number));
         }
     }
+}
+
+/// Whose lane an operation keeps: a network and its subnets are changed one at a time.
+pub(crate) fn holder(target: &ArmId) -> ArmId {
+    target.parent("virtualNetworks").unwrap_or_else(|| target.clone())
 }
 
 /// The number that ends an operation's id.

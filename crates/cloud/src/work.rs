@@ -9,7 +9,7 @@ use sluice_model::call::{ArmError, OperationState};
 use crate::cloud::Cloud;
 use crate::config::Span;
 use crate::fault::Twist;
-use crate::operation::{Ending, Lane, Operation, Work};
+use crate::operation::{Ending, Lane, Operation, Work, holder};
 use crate::refusal::Refusal;
 
 impl Cloud {
@@ -36,8 +36,7 @@ impl Cloud {
         self.operations.begin(Operation {
             id: id.clone(),
             target: target.clone(),
-            // A network and its subnets are changed one at a time.
-            holds: target.parent("virtualNetworks").unwrap_or_else(|| target.clone()),
+            holds: holder(target),
             since: self.now,
             lane,
             work: if twist.pretends { Work::Nothing } else { work },

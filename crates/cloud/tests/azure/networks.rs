@@ -207,6 +207,21 @@ fn an_operation_that_fails_leaves_network_and_written_subnets_failed_until_they_
 }
 
 #[test]
+fn a_subnet_that_somebody_deletes_takes_only_its_own_operation_along() {
+    let mut scene = Scene::new();
+    let id = quiet(&mut scene);
+    let body = Body::Subnet(SubnetBody { gateway: None, rest: "x".into() });
+    let put = Request::with(Method::Put, id.child("subnets", "a"), body);
+    let operation = scene.send(&put).operation.unwrap();
+    scene.tamper(Tamper::DeleteSubnet(id.child("subnets", "b")));
+    assert_eq!(scene.poll(&operation), OperationState::Running);
+    scene.tamper(Tamper::DeleteSubnet(id.child("subnets", "a")));
+    assert!(matches!(scene.poll(&operation), OperationState::Canceled(_)));
+    // The network is free again.
+    assert_eq!(scene.send(&put).status, 201);
+}
+
+#[test]
 fn faults_strike_here_as_everywhere() {
     let mut scene = Scene::new();
     let id = quiet(&mut scene);

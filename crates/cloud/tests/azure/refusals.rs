@@ -182,6 +182,9 @@ fn a_lost_role_forbids_everything_below_its_scope_until_it_is_given_back() {
     assert_eq!(scene.cloud.provisioning_of(&scene.load_balancer("web")), Some(Provisioning::Succeeded));
     let body = scene.put_ip("theirs").body;
     assert_eq!(scene.tamper(Tamper::Put { id: scene.public_ip("theirs"), body }).status, 201);
+    let aside = scene.cloud.set_aside_limits();
+    assert_eq!(scene.get(&scene.public_ip("theirs")).status, 200, "for whom nobody counts, nobody forbids");
+    scene.cloud.bring_back_limits(aside);
     assert_eq!(scene.cloud.forbidden().count(), 1);
     scene.tamper(Tamper::Permit(subscription));
     scene.done(&scene.put_ip("other"));
