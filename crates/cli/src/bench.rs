@@ -1,11 +1,49 @@
 //! Measurements: the real loop, engine, updaters and client against an emulated Azure.
 //!
-//! - [`world`]: a controller with a cluster in memory, against whatever answers as Azure
-//! - [`workload`]: what is created and deleted
-//! - [`ledger`]: what Azure's side has written down of every call
-//! - [`figures`]: what follows from that, and the limits it is held against
+//! - [`calls`]: what it costs to create and delete many Services
+//! - [`process`], [`request_log`] and [`pace`]: an emulator process, what it wrote down, its fast time
+//! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
+//! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
+//! - [`report`] and [`usage`]: what is printed
 
+pub mod calls;
 pub mod figures;
 pub mod ledger;
+pub mod pace;
+pub mod process;
+pub mod report;
+pub mod request_log;
+pub mod usage;
 pub mod workload;
 pub mod world;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Measures Sluice against an emulated Azure.
+#[derive(Args, Clone, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum What {
+    /// Counts the calls that it takes to create and delete many Services, and how long that takes
+    Calls(calls::Arguments),
+}
+
+/// How figures are printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// A table for people.
+    Text,
+    /// JSON for scripts.
+    Json,
+}
+
+/// Measures what is asked for. A limit that is missed is an error.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.what {
+        What::Calls(arguments) => calls::run(arguments).await,
+    }
+}

@@ -25,8 +25,9 @@ use tracing_subscriber::EnvFilter;
 #[command(name = "sluice", version, max_term_width = 100, after_help = EXIT_CODES)]
 struct Arguments {
     /// What is logged, to the standard error: `warn`, `debug`, `sluice_emulator=trace`, …
-    #[arg(long, global = true, env = "RUST_LOG", value_name = "FILTER", default_value = "warn,sluice=info")]
-    log: String,
+    /// [default: warn,sluice=info; for measurements warn]
+    #[arg(long, global = true, env = "RUST_LOG", value_name = "FILTER")]
+    log: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,6 +36,8 @@ struct Arguments {
 enum Command {
     /// Serves an Azure on this machine that official clients believe in
     Emulator(Box<emulator::Arguments>),
+    /// Measures Sluice against an emulated Azure
+    Bench(sluice::bench::Arguments),
 }
 
 /// What the exit codes mean, for `--help`.
@@ -60,7 +63,11 @@ fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = Arguments::parse();
-    if let Err(failure) = start_log(&arguments.log).and_then(|()| run(arguments.command)) {
+    let filter = arguments.log.as_deref().unwrap_or(match arguments.command {
+        Command::Emulator(_) => "warn,sluice=info",
+        Command::Bench(_) => "warn",
+    });
+    if let Err(failure) = start_log(filter).and_then(|()| run(arguments.command)) {
         eprintln!("error: {:#}", failure.error);
         if let Some(hint) = failure.hint {
             eprintln!("hint: {hint}");
@@ -74,6 +81,7 @@ fn run(command: Command) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments)),
+        Command::Bench(arguments) => Ok(runtime.block_on(sluice::bench::run(arguments))?),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sluice_model::effect::{Cause, KubeOutcome};
 use sluice_model::plan::Intent;
-use sluice_model::{Action, Effect, EffectId, Outcome, Time};
+use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
 
 /// Effects whose end is awaited.
 #[derive(Debug, Default)]
@@ -67,10 +67,12 @@ fn failure(outcome: &Outcome) -> Option<String> {
             .as_ref()
             .map(|failure| format!("failed after {} steps: {failure}", report.done.len())),
         Outcome::Locations { failure, .. } => failure.as_ref().map(ToString::to_string),
+        // Before there is a gateway there is nothing to list in it.
+        Outcome::Listed { result: Err(failure), .. } if failure.class == FailureClass::NotFound => None,
         Outcome::Listed { result, .. } => result.as_ref().err().map(ToString::to_string),
-        Outcome::Kube(KubeOutcome::Done) | Outcome::Existence(_) => None,
+        // An object that has gone needs nothing any more, and the watch will say so.
+        Outcome::Kube(KubeOutcome::Done | KubeOutcome::Gone) | Outcome::Existence(_) => None,
         Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
-        Outcome::Kube(KubeOutcome::Gone) => Some("there is no such object any more".into()),
         Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
         Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),
     }

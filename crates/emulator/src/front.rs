@@ -125,7 +125,9 @@ impl Front {
             client_request_id: text(&parts.headers, "x-ms-client-request-id").map(ToOwned::to_owned),
             ..Entry::default()
         };
-        let ticket = self.enter(entry, body.as_ref().ok());
+        // Who asks for a token sends a secret; nobody needs to read that again.
+        let kept = body.as_ref().ok().filter(|_| area == Area::Arm);
+        let ticket = self.enter(entry, kept);
         let (principal, body) = match (principal, body) {
             (Ok(principal), Ok(body)) => (principal, body),
             (Err(denied), _) => {
@@ -311,8 +313,12 @@ impl Ticket<'_> {
         self.is_answered = true;
         let mut world = self.front.world.lock();
         let at: Moment = world.clock.moment();
+        let running = outcome.operation.as_deref().and_then(|operation| {
+            world.surface.cloud().running().find(|it| it.id.name().eq_ignore_ascii_case(operation))
+        });
+        let operation_ends_ms = running.and_then(|it| it.ends).map(|ends| ends.as_millis());
         if let Some(entry) = world.log.entry_mut(self.number) {
-            entry.outcome = Some(Outcome { at, ..outcome });
+            entry.outcome = Some(Outcome { at, operation_ends_ms, ..outcome });
         }
     }
 }

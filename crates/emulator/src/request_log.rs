@@ -64,6 +64,8 @@ pub(crate) struct Outcome {
     pub(crate) code: Option<String>,
     /// The operation that it started or asked for.
     pub(crate) operation: Option<String>,
+    /// When that operation is over, in emulated milliseconds, if it still ran and ever ends.
+    pub(crate) operation_ends_ms: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -190,6 +192,7 @@ impl Entry {
             "bytesOut": outcome.map(|it| it.bytes_out),
             "retryAfter": outcome.and_then(|it| it.retry_after),
             "operation": outcome.and_then(|it| it.operation.as_deref()),
+            "operationEndsEmulatedMs": outcome.and_then(|it| it.operation_ends_ms),
             "fault": self.fault.map(|(_, word)| word),
             "rule": self.fault.map(|(number, _)| number),
             "bodySha256": match &self.body {

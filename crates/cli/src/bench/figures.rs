@@ -1,11 +1,6 @@
-//! What follows from a ledger: calls per service, early calls, makespan and its bound.
+//! What follows from a ledger: calls per service, makespan and its bound.
 //!
-//! **Early calls.** After a 429 that says how long to wait, no call of the same bucket may arrive
-//! before that; of a 429 about one resource, no call to that resource; after any other answer with
-//! `Retry-After`, no poll of that operation. A call that was on its way when the answer left
-//! cannot have known, so the first moments after the answer do not count.
-//!
-//! **The bound.** Latency and concurrency alone give it: each service has a chain of operations
+//! Latency and concurrency alone give the bound: each service has a chain of operations
 //! (public IP, load balancer, the registration it rides in; or clear, load balancer, unregister,
 //! public IP), each as long as the emulator says it took; so many workers with no gap between two
 //! operations need the sum of all chains over their number. A worker that is free while its service
@@ -14,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sluice_model::call::{Bucket, Method};
+use sluice_model::call::Method;
 
 use super::ledger::Entry;
 
@@ -35,8 +30,6 @@ pub struct Figures {
     pub by_kind: BTreeMap<String, u64>,
     /// Answers that were a 429.
     pub throttled: u64,
-    /// Calls that came before a `Retry-After` was over.
-    pub early: u64,
     /// Services that an operation was carried out for.
     pub served: usize,
     /// From the first write to the last call.
@@ -48,9 +41,8 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Counts one phase. `in_flight` is how long after an answer a call may still come from
-    /// somebody who cannot have read it.
-    pub fn count(ledger: &[Entry], services: u32, concurrency: usize, in_flight: Duration) -> Figures {
+    /// Counts one phase.
+    pub fn count(ledger: &[Entry], services: u32, concurrency: usize) -> Figures {
         let writes = |of: fn(&Entry) -> bool| {
             ledger.iter().filter(|entry| entry.is_write() && of(entry)).count() as u64
         };
@@ -68,7 +60,6 @@ impl Figures {
             reads: ledger.iter().filter(|entry| !entry.is_write()).count() as u64,
             by_kind,
             throttled: ledger.iter().filter(|entry| entry.status == 429).count() as u64,
-            early: early(ledger, in_flight),
             served: chains.identities.len(),
             makespan: makespan(ledger),
             bound: (chains.own + chains.commits) / workers,
@@ -136,43 +127,6 @@ impl Chains {
     }
 }
 
-/// Calls that came before a `Retry-After` was over.
-fn early(ledger: &[Entry], in_flight: Duration) -> u64 {
-    let mut early = BTreeSet::new();
-    for warning in ledger {
-        let Some(not_before) = warning.not_before else { continue };
-        let warned = warning.answered + in_flight;
-        early.extend(
-            ledger
-                .iter()
-                .enumerate()
-                .filter(|(_, entry)| entry.at > warned && entry.at < not_before && warns(warning, entry))
-                .map(|(at, _)| at),
-        );
-    }
-    early.len() as u64
-}
-
-/// Whether a `Retry-After` in one answer is about another call.
-fn warns(warning: &Entry, entry: &Entry) -> bool {
-    let one_resource = warning
-        .code
-        .as_ref()
-        .is_some_and(|code| code.starts_with("Retryable") || code == "AnotherOperationInProgress");
-    match (warning.status, &warning.operation) {
-        (429, _) if one_resource => {
-            entry.method == warning.method && entry.target.eq_ignore_ascii_case(&warning.target)
-        }
-        (429, _) => bucket(entry) == bucket(warning),
-        (_, Some((operation, _))) => entry.method == Method::Poll && entry.target == *operation,
-        (_, None) => entry.method == Method::Poll && entry.target == warning.target,
-    }
-}
-
-fn bucket(entry: &Entry) -> Bucket {
-    entry.method.bucket()
-}
-
 /// Something that was measured, and what it may be at most.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limit {
@@ -208,48 +162,10 @@ mod tests {
             kind: kind.into(),
             target: format!("/subscriptions/s/{kind}/{name}"),
             status: 200,
-            code: None,
-            not_before: None,
             operation: None,
             services: Vec::new(),
+            body: serde_json::Value::Null,
         }
-    }
-
-    fn count(ledger: &[Entry]) -> Figures {
-        Figures::count(ledger, 1, 1, Duration::from_millis(10))
-    }
-
-    #[test]
-    fn a_call_of_the_same_bucket_before_the_end_of_a_retry_after_is_early() {
-        let throttled = Entry {
-            status: 429,
-            not_before: Some(at(5_000)),
-            ..entry(1_000, Method::Put, "publicIPAddresses", "a-pip")
-        };
-        let ledger = [
-            throttled,
-            entry(1_005, Method::Put, "publicIPAddresses", "b-pip"),
-            entry(2_000, Method::Get, "publicIPAddresses", "b-pip"),
-            entry(3_000, Method::Delete, "publicIPAddresses", "b-pip"),
-            entry(4_999, Method::UpdateLocations, "serviceGateways", "g"),
-            entry(5_000, Method::Put, "publicIPAddresses", "a-pip"),
-        ];
-        assert_eq!(count(&ledger).early, 1, "only the location call at 4.999 s is");
-        assert_eq!(count(&ledger).throttled, 1);
-    }
-
-    #[test]
-    fn a_poll_before_its_time_is_early_and_other_polls_are_not() {
-        let accepted = Entry {
-            status: 202,
-            not_before: Some(at(3_000)),
-            operation: Some(("/operations/1".into(), at(9_000))),
-            ..entry(1_000, Method::Delete, "loadBalancers", "a")
-        };
-        let poll = |ms, id: &str| Entry { target: id.into(), ..entry(ms, Method::Poll, "operations", id) };
-        let ledger = [accepted, poll(2_000, "/operations/2"), poll(2_500, "/operations/1")];
-        assert_eq!(count(&ledger).early, 1);
-        assert_eq!(count(&ledger[..2]).early, 0);
     }
 
     #[test]
@@ -268,7 +184,7 @@ mod tests {
             took(entry(11_000, Method::UpdateLocations, "serviceGateways", "g"), seconds(100)),
             entry(20_000, Method::Poll, "operations", "op"),
         ];
-        let figures = Figures::count(&ledger, 2, 2, Duration::ZERO);
+        let figures = Figures::count(&ledger, 2, 2);
         assert_eq!((figures.served, figures.service_writes, figures.location_writes), (2, 4, 1));
         assert_eq!(figures.bound, Duration::from_secs(6));
         assert_eq!(figures.bound_without_commits, Duration::from_secs(5));

@@ -21,14 +21,12 @@ pub struct Entry {
     pub target: String,
     /// The status of the answer; 0 if there was none.
     pub status: u16,
-    /// The error code in the answer.
-    pub code: Option<String>,
-    /// When the answer asked us to come back at the earliest.
-    pub not_before: Option<Time>,
     /// The operation that it began, and when that is over.
     pub operation: Option<(String, Time)>,
     /// The services that ride in it.
     pub services: Vec<String>,
+    /// What was sent, as JSON, where that is known.
+    pub body: serde_json::Value,
 }
 
 impl Entry {
