@@ -63,7 +63,7 @@ pub struct Surface {
 pub struct Handled {
     /// The answer; `None`: nothing must come back (the connection is dropped).
     pub answer: Option<Response<Bytes>>,
-    /// What it was for the model; `None` if it never got so far (malformed, unknown path).
+    /// What it was for the model, or would have been; `None` if its path leads nowhere.
     pub call: Option<Call>,
     /// The cloud may have changed, so the request belongs into the journal.
     pub is_write: bool,

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use sluice_cloud::is_managers_code;
 use sluice_model::call::ArmError;
 
+use super::serve::Turn;
+
 /// Who refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum By {
@@ -45,18 +47,18 @@ impl Refused {
         Refused::new(By::Provider, status, code, message)
     }
 
-    /// A refusal of the model, in Azure's shape. Waits in the text of a 429 are emulated seconds and
-    /// become real ones, because clients read them there.
+    /// A refusal of the model, in Azure's shape. Its texts name Azure's own host, and in those of a 429
+    /// the waits are emulated seconds; clients see ours and real ones.
     pub(crate) fn from_model(
         status: u16,
         error: &ArmError,
         details: &[ArmError],
-        time_factor: f64,
+        turn: &Turn<'_>,
     ) -> Refused {
         let by = if is_managers_code(&error.code) { By::Gateway } else { By::Provider };
-        let real = |text: &str| match status {
-            429 => in_real_seconds(text, time_factor),
-            _ => text.to_owned(),
+        let real = |text: &str| {
+            let text = text.replace("https://management.azure.com", turn.origin);
+            if status == 429 { in_real_seconds(&text, turn.time_factor) } else { text }
         };
         let details = details.iter().map(|it| (it.code.to_string(), real(&it.message))).collect();
         Refused { details, ..Refused::new(by, status, &error.code, real(&error.message)) }
@@ -230,6 +232,15 @@ impl Refused {
              location '{is}'."
         );
         Refused::gateway(409, "InvalidResourceGroupLocation", message)
+    }
+
+    pub(crate) fn bad_tag_name(name: &str) -> Refused {
+        let message = format!(
+            "The tag names '{}' have reserved characters '<,>,%,&,\\,?,/' or control characters, or are too \
+             long.",
+            printable(name)
+        );
+        Refused::gateway(400, "InvalidTagNameCharacters", message)
     }
 
     pub(crate) fn bad_tags(why: &str) -> Refused {

@@ -139,7 +139,7 @@ impl Surface {
         let Payload::Error(error) = &answer.payload else {
             return self.paid(routed, answer, answer.status, None);
         };
-        let refused = Refused::from_model(answer.status, error, &told.details, turn.time_factor);
+        let refused = Refused::from_model(answer.status, error, &told.details, turn);
         let mut out = refusal(&refused);
         out.retry_after = answer.retry_after.map(|wait| match turn.fault {
             // Who orders a refusal orders its header too.
@@ -253,7 +253,7 @@ impl Surface {
                 self.paid(routed, &answer, status, None)
             }
             OperationState::Failed(error) | OperationState::Canceled(error) => {
-                let refused = Refused::from_model(409, error, &[], turn.time_factor);
+                let refused = Refused::from_model(409, error, &[], turn);
                 self.paid(routed, &answer, refused.status, Some(refused.body()))
             }
         })
@@ -267,7 +267,7 @@ fn refusal(refused: &Refused) -> Out {
 
 /// The body of a poll.
 fn status_body(state: &OperationState, turn: &Turn<'_>) -> Value {
-    let error = |error| Refused::from_model(200, error, &[], turn.time_factor).error();
+    let error = |error| Refused::from_model(200, error, &[], turn).error();
     match state {
         OperationState::Running if turn.fault == Some(&Fault::UnknownEnum) => {
             json!({ "status": "Reticulating" })

@@ -153,18 +153,21 @@ fn tags(object: &Object<'_>) -> Result<Given<Tags>, Refused> {
     if raw.is_null() {
         return Ok(Given::Null);
     }
-    let Value::Object(map) = raw else { return Err(Refused::bad_tags("they are no object")) };
+    let Value::Object(map) = raw else {
+        return Err(Refused::content("Expected an object. Path 'tags'."));
+    };
     if map.len() > TAGS_MAX {
         return Err(Refused::bad_tags(&format!("there are more than {TAGS_MAX}")));
     }
     let mut tags = Tags::new();
     for (name, value) in map {
         let Value::String(value) = value else {
-            return Err(Refused::bad_tags(&format!("the value of '{}' is no string", printable(name))));
+            let why = format!("Expected a string. Path 'tags.{}'.", printable(name));
+            return Err(Refused::content(&why));
         };
         let is_odd = |c: char| c.is_control() || "<>%&\\?/".contains(c);
         if name.is_empty() || name.chars().count() > TAG_NAME_MAX || name.contains(is_odd) {
-            return Err(Refused::bad_tags(&format!("'{}' is no name for a tag", printable(name))));
+            return Err(Refused::bad_tag_name(name));
         }
         if value.chars().count() > TAG_VALUE_MAX {
             let why = format!("the value of '{name}' is longer than {TAG_VALUE_MAX}");
