@@ -13,9 +13,9 @@ const CLIENT = "11111111-2222-3333-4444-555555555555=a secret for the stories";
 export async function startProcess(name, folder) {
   const binary = process.env.SLUICE_BINARY;
   if (!binary) throw new Error("SLUICE_BINARY does not say which binary has the emulator");
-  const words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--log", "warn", "--client", CLIENT];
+  const words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--log", "warn"];
   // In one folder, so that all worlds of a run have the same CA.
-  words.push("--dir", folder, ...WORLDS[name]);
+  words.push("--client", CLIENT, "--dir", folder, ...WORLDS[name]);
   const child = spawn(binary, words, { stdio: ["ignore", "pipe", "inherit"] });
   const gone = new Promise((done) => child.on("close", done));
   const lines = createInterface({ input: child.stdout });

@@ -46,7 +46,8 @@ export class World {
 
   networkFor(credential) {
     // The two generations ask for the scope in two ways.
-    const options = { endpoint: this.endpoint, credentialScopes: this.scope, credentials: { scopes: [this.scope] } };
+    const scopes = { credentialScopes: this.scope, credentials: { scopes: [this.scope] } };
+    const options = { endpoint: this.endpoint, ...scopes };
     return new armNetwork.NetworkManagementClient(credential, this.subscription, options);
   }
 
@@ -112,7 +113,7 @@ export class World {
 
   /** The emulator's log of all PUTs into one group, the oldest first. */
   async writesInto(group) {
-    const { requests } = await this.#control("GET", "/requests");
+    const { requests } = await this.#control("GET", "/requests?limit=100000");
     return requests.filter((it) => it.method === "PUT" && it.path.includes(`/${group}/providers/`));
   }
 
@@ -159,6 +160,6 @@ export function resume(network, state, group, name, options) {
     const poller = armNetwork.restorePoller(network, state, network.publicIPAddresses.createOrUpdate, options);
     return poller.pollUntilDone();
   }
-  const shape = shapes.publicIp();
-  return network.publicIPAddresses.beginCreateOrUpdateAndWait(group, name, shape, { ...options, resumeFrom: state });
+  const again = { ...options, resumeFrom: state };
+  return network.publicIPAddresses.beginCreateOrUpdateAndWait(group, name, shapes.publicIp(), again);
 }

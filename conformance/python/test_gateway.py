@@ -1,7 +1,5 @@
 """The gateway's own two lists: which services it knows, and which address lives where."""
 
-from azure.mgmt.network import models
-
 import shapes
 from gateways import Gateway, address, inbound, location, outbound
 
@@ -34,8 +32,8 @@ def test_an_outbound_service_is_registered_cleared_and_unregistered(gateway: Gat
 
 
 def test_several_services_ride_in_one_request(gateway: Gateway):
-    requests = [inbound("web", gateway.make_load_balancer("web")), outbound("blue", gateway.make_nat_gateway("blue"))]
-    gateway.update_services("PartialUpdate", *requests)
+    web = inbound("web", gateway.make_load_balancer("web"))
+    gateway.update_services("PartialUpdate", web, outbound("blue", gateway.make_nat_gateway("blue")))
     assert sorted(gateway.services()) == ["blue", "web"]
 
 
@@ -63,7 +61,8 @@ def test_a_full_update_of_one_location_replaces_its_addresses(gateway_with_servi
     gateway = gateway_with_services
     first = location("10.0.0.10", address("10.1.0.1", "web"), address("10.1.0.2", "web"))
     gateway.update_locations("PartialUpdate", first, location("10.0.0.11", address("10.1.0.3", "web")))
-    gateway.update_locations("PartialUpdate", location("10.0.0.10", address("10.1.0.9", "web"), update="FullUpdate"))
+    full = location("10.0.0.10", address("10.1.0.9", "web"), update="FullUpdate")
+    gateway.update_locations("PartialUpdate", full)
     assert gateway.locations() == {"10.0.0.10": {"10.1.0.9": ["web"]}, "10.0.0.11": {"10.1.0.3": ["web"]}}
 
 

@@ -1,6 +1,10 @@
 """Throttling: the client is told how much is left, is made to wait, waits, and gets through."""
 
+import json
+
 import shapes
+
+STATIC = {"publicIPAllocationMethod": "Static"}
 
 
 def test_the_remaining_calls_are_told_and_fall(throttled):
@@ -13,6 +17,16 @@ def test_the_remaining_calls_are_told_and_fall(throttled):
     first = remaining()
     others = [remaining() for _ in range(10)]
     assert min(others) < first
+
+
+def test_each_bucket_tells_what_is_left(raw, group):
+    path = f"/resourceGroups/{group}/providers/Microsoft.Network/publicIPAddresses"
+    body = json.dumps({"location": shapes.LOCATION, "sku": {"name": "StandardV2"}, "properties": STATIC})
+    for method, name, bucket in [("PUT", "new", "writes"), ("GET", "new", "reads"), ("DELETE", "nobody", "deletes")]:
+        answer = raw(method, f"{path}/{name}", body if method == "PUT" else None)
+        assert answer.ok
+        for scope in ("subscription", "subscription-global"):
+            assert int(answer.headers[f"x-ms-ratelimit-remaining-{scope}-{bucket}"]) > 0
 
 
 def test_a_throttled_client_waits_as_it_is_told_and_gets_through(throttled):

@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-import shapes
-
 ADDRESS = "providers/Microsoft.Network/publicIPAddresses/address"
 
 
@@ -57,11 +55,11 @@ def test_a_method_that_makes_no_sense_is_refused(raw, group):
 def test_gateway_updates_with_broken_bodies_change_nothing(raw, gateway_with_services):
     gateway = gateway_with_services
     path = f"/resourceGroups/{gateway.group}/providers/Microsoft.Network/serviceGateways/{gateway.name}"
-    broken = {"action": "PartialUpdate", "addressLocations": [{"addressLocation": "not an address", "addresses": []}]}
+    broken = {"addressLocation": "not an address", "addresses": []}
     for action, body in [
         ("updateServices", {"action": "Sideways", "serviceRequests": []}),
         ("updateServices", {"action": "PartialUpdate", "serviceRequests": {}}),
-        ("updateAddressLocations", broken),
+        ("updateAddressLocations", {"action": "PartialUpdate", "addressLocations": [broken]}),
     ]:
         answer = raw("POST", f"{path}/{action}", json.dumps(body))
         assert (answer.status_code, bool(answer.json()["error"]["code"])) == (400, True), (action, body)

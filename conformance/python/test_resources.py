@@ -153,6 +153,10 @@ def test_a_nat_gateway_lives_and_dies(network, group, ids, gateway):
     made = gateways.is_created_read_listed_tagged_and_replaced("blue", shape)
     assert (made.sku.name, made.service_gateway.id) == ("StandardV2", gateway.id)
     assert [it.id for it in made.public_ip_addresses] == [ids("publicIPAddresses", "address")]
+    network.public_ip_addresses.begin_create_or_update(group, "address-v6", shapes.public_ip("IPv6")).result()
+    shape.public_ip_addresses_v6 = [models.SubResource(id=ids("publicIPAddresses", "address-v6"))]
+    both = gateways.create("blue", shape)
+    assert [it.id for it in both.public_ip_addresses_v6] == [ids("publicIPAddresses", "address-v6")]
     # A literal null takes it out of its service gateway.
     detached = gateways.create("blue", shapes.nat_gateway(None, ids("publicIPAddresses", "address")))
     assert detached.service_gateway is None
@@ -173,12 +177,12 @@ def test_a_service_gateway_lives_and_dies(network, group, ids):
 
 def test_a_subnet_is_attached_to_a_service_gateway_and_let_go(network, group, gateway):
     subnet = network.subnets.get(group, "net", "nodes")
+    put = network.subnets.begin_create_or_update
     subnet.service_gateway = models.SubResource(id=gateway.id)
-    attach = network.subnets.begin_create_or_update(group, "net", "nodes", subnet, headers={"If-Match": subnet.etag})
-    assert attach.result().service_gateway.id == gateway.id
+    attached = put(group, "net", "nodes", subnet, headers={"If-Match": subnet.etag}).result()
+    assert attached.service_gateway.id == gateway.id
     subnet.service_gateway = shapes.NULL
-    freed = network.subnets.begin_create_or_update(group, "net", "nodes", subnet).result()
-    assert freed.service_gateway is None
+    assert put(group, "net", "nodes", subnet).result().service_gateway is None
 
 
 def test_ids_are_read_in_any_case(network, group):

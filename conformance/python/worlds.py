@@ -36,9 +36,9 @@ class World:
     def __init__(self, name, folder):
         binary = os.environ.get("SLUICE_BINARY")
         assert binary, "SLUICE_BINARY does not say which binary has the emulator"
-        words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--log", "warn", "--client", f"{CLIENT}={SECRET}"]
+        words = ["emulator", "--listen", "127.0.0.1:0", "--output", "json", "--log", "warn"]
         # In one folder, so that all worlds of a run have the same CA.
-        words += ["--dir", str(folder), *WORLDS[name]]
+        words += ["--client", f"{CLIENT}={SECRET}", "--dir", str(folder), *WORLDS[name]]
         self.process = subprocess.Popen([binary, *words], stdout=subprocess.PIPE, text=True)
         first = self.process.stdout.readline()
         assert first, f"the emulator ended with {self.process.wait()} before it was ready"
@@ -50,7 +50,8 @@ class World:
         self.tenant, self.subscription = ready["tenantId"], ready["subscriptionId"]
         self.client, self.secret = CLIENT, SECRET
         self.identity_endpoint, self.identity_header = ready["identityEndpoint"], ready["identityHeader"]
-        self.page_size = int(WORLDS[name][WORLDS[name].index("--page-size") + 1]) if name == "main" else 100
+        flags = dict(zip(WORLDS[name], WORLDS[name][1:]))
+        self.page_size = int(flags.get("--page-size", 100))
 
     def stop(self):
         self.process.terminate()
@@ -145,7 +146,7 @@ class World:
 
     def writes_into(self, group):
         """The emulator's log of all PUTs into one group, the oldest first."""
-        answer = requests.get(f"{self.control}/requests", timeout=10)
+        answer = requests.get(f"{self.control}/requests?limit=100000", timeout=10)
         answer.raise_for_status()
         log = answer.json()["requests"]
         return [it for it in log if it["method"] == "PUT" and f"/{group}/providers/" in it["path"]]

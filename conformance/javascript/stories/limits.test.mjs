@@ -4,21 +4,41 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
 import * as shapes from "../shapes.mjs";
-import { all, start } from "../worlds.mjs";
+import { all, start, world } from "../worlds.mjs";
 
 const throttled = await start("throttled");
 after(() => throttled.stop());
 
 test("the remaining calls are told and fall", async () => {
   const group = await throttled.freshGroup();
+  const path = `/resourceGroups/${group}/providers/Microsoft.Network/publicIPAddresses`;
   const remaining = async () => {
-    const answer = await throttled.raw("GET", `/resourceGroups/${group}/providers/Microsoft.Network/publicIPAddresses`);
+    const answer = await throttled.raw("GET", path);
     return Number(answer.headers.get("x-ms-ratelimit-remaining-subscription-reads"));
   };
   const first = await remaining();
   const others = [];
   for (let at = 0; at < 10; at += 1) others.push(await remaining());
   assert.ok(Math.min(...others) < first, `${first}, then ${others}`);
+});
+
+test("each bucket tells what is left", async () => {
+  const group = await world.freshGroup();
+  const path = `/resourceGroups/${group}/providers/Microsoft.Network/publicIPAddresses`;
+  const properties = { publicIPAllocationMethod: "Static" };
+  const body = JSON.stringify({ location: shapes.LOCATION, sku: { name: "StandardV2" }, properties });
+  for (const [method, name, bucket] of [
+    ["PUT", "new", "writes"],
+    ["GET", "new", "reads"],
+    ["DELETE", "nobody", "deletes"],
+  ]) {
+    const answer = await world.raw(method, `${path}/${name}`, method === "PUT" ? { body } : {});
+    assert.ok(answer.status < 300);
+    for (const scope of ["subscription", "subscription-global"]) {
+      const left = answer.headers.get(`x-ms-ratelimit-remaining-${scope}-${bucket}`);
+      assert.ok(Number(left) > 0, `${scope} ${bucket}: ${left}`);
+    }
+  }
 });
 
 test("a throttled client waits as it is told and gets through", async () => {
@@ -35,6 +55,7 @@ test("a throttled client waits as it is told and gets through", async () => {
     if (refused.status !== 429) return;
     const again = writes[at + 1];
     assert.equal(again.path, refused.path);
-    assert.ok(again.arrivedMs - refused.answeredMs >= 1000 * refused.retryAfter, JSON.stringify([refused, again]));
+    const waited = again.arrivedMs - refused.answeredMs;
+    assert.ok(waited >= 1000 * refused.retryAfter, `${waited} ms of ${refused.retryAfter} s`);
   });
 });

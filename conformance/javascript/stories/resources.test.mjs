@@ -140,6 +140,10 @@ test("a nat gateway lives and dies", async () => {
   const made = await isCreatedReadListedTaggedAndReplaced("natGateways", group, "blue", shape);
   assert.deepEqual([made.sku.name, made.serviceGateway.id], ["StandardV2", gateway.id]);
   assert.deepEqual(made.publicIpAddresses.map((it) => it.id), [ip]);
+  await world.put("publicIPAddresses", group, "address-v6", shapes.publicIp("IPv6"));
+  const six = { id: world.id(group, "publicIPAddresses", "address-v6") };
+  const both = await world.put("natGateways", group, "blue", { ...shape, publicIpAddressesV6: [six] });
+  assert.deepEqual(both.publicIpAddressesV6.map((it) => it.id), [six.id]);
   // A literal null takes it out of its service gateway.
   const detached = await world.put("natGateways", group, "blue", shapes.natGateway(null, ip));
   assert.ok(!detached.serviceGateway);
