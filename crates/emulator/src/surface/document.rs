@@ -94,12 +94,6 @@ impl Documents {
         self.going.insert(id.clone());
     }
 
-    /// The resource is not there: what we have is of an earlier one with the same name.
-    pub(crate) fn forget(&mut self, id: &ArmId) {
-        self.all.remove(id);
-        self.going.remove(id);
-    }
-
     /// Drops the documents of what has been deleted.
     pub(crate) fn forget_deleted(&mut self, state: &State) {
         let gone: Vec<ArmId> = self.going.iter().filter(|id| !exists(state, id)).cloned().collect();

@@ -206,7 +206,7 @@ impl Routed {
 
 /// Finds the way of a request.
 pub(crate) fn find(method: &Method, uri: &Uri) -> Result<Routed, Refused> {
-    let query = Query::read(uri.query().unwrap_or(""))?;
+    let query = Query::read(uri.query().unwrap_or(""));
     let parts = parts(uri.path())?;
     let words: Vec<&str> = parts.iter().map(String::as_str).collect();
     if !words.first().is_some_and(|word| word.eq_ignore_ascii_case("subscriptions")) || words.len() < 2 {
@@ -378,7 +378,7 @@ struct Query {
 }
 
 impl Query {
-    fn read(text: &str) -> Result<Query, Refused> {
+    fn read(text: &str) -> Query {
         let mut query = Query::default();
         for (name, value) in url::form_urlencoded::parse(text.as_bytes()) {
             match name.to_ascii_lowercase().as_str() {
@@ -389,7 +389,7 @@ impl Query {
                 _ => {}
             }
         }
-        Ok(query)
+        query
     }
 }
 

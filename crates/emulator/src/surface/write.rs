@@ -27,7 +27,6 @@ impl Surface {
         let Draft { body, document, subnets } = self.draft(routed, &top)?;
         let mut request = ModelRequest::with(Method::Put, routed.target.clone(), body);
         request.if_match = if_match(turn.request);
-        let is_new = !exists(self.cloud.state(), &routed.target);
         let before = self.view().before(&routed.target);
         self.cloud.set_unseen_change(before.is_some_and(|before| *before != document));
         let location = document.location.as_str();
@@ -36,9 +35,6 @@ impl Surface {
         let told = self.put(turn, routed, &request, subnets.as_deref());
         self.cloud.set_unseen_change(false);
         let answer = self.accepted(turn, routed, told?)?;
-        if is_new {
-            self.documents.forget(&routed.target);
-        }
         if routed.kind != Kind::Subnet {
             self.keep(turn, &routed.target, document.clone());
         }
@@ -210,9 +206,8 @@ impl Surface {
         request.if_match = if_match(turn.request);
         self.cloud.set_region(&self.region(gateway));
         self.cloud.set_synchronous_posts(routed.is_synchronous());
-        let told = self.ask(turn, &request);
-        self.cloud.set_synchronous_posts(false);
-        let answer = self.accepted(turn, routed, told?)?;
+        let told = self.ask(turn, &request)?;
+        let answer = self.accepted(turn, routed, told)?;
         let body = (answer.status == 200).then(|| json!({ "status": "Succeeded" }));
         let out = self.paid(routed, &answer, answer.status, body);
         Ok(match &answer.operation {

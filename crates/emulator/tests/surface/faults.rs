@@ -42,6 +42,11 @@ fn what_is_answered_and_not_done_leaves_no_trace() {
     stage.done(put_ip(&stage, 4));
     stage.send_faulty(put_ip(&stage, 17), &fault).unwrap();
     assert_eq!(minutes(&mut stage), 4);
+    // Nor does a later PUT find it among what it may leave out.
+    stage.done(stage.put("publicIPAddresses/web-pip", public_ip("IPv4")));
+    assert_eq!(minutes(&mut stage), 4);
+    stage.send_faulty(stage.put("", json!({ "location": "eastus", "tags": { "a": "1" } })), &fault).unwrap();
+    assert_eq!(stage.get("").body.get("tags"), None);
     let network = stage.send_faulty(stage.put("virtualNetworks/new", network()), &fault).unwrap();
     assert_eq!((network.status, network.state()), (201, "Updating"));
     assert_eq!(stage.get("virtualNetworks/new").status, 404);

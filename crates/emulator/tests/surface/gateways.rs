@@ -82,6 +82,14 @@ fn a_full_update_of_services_leaves_exactly_those_that_it_names() {
     let answer = stage.post(SERVICES, json!({ "action": "FullUpdate", "serviceRequests": [] }));
     assert_eq!(answer.refusal(), (400, "ServiceWithOverlayMappingsCannotBeDeleted"));
     assert_eq!(registered(&mut stage), ["b", "c"]);
+    // What a full update leaves out of a service is gone as well.
+    stage.services(json!([service("b", json!({ "isDefault": true }))]));
+    let bare = service("b", json!({ "serviceType": "Inbound" }));
+    let answer = stage
+        .post(SERVICES, json!({ "action": "FullUpdate", "serviceRequests": [bare, stage.inbound("c")] }));
+    stage.finish(&answer);
+    let read = stage.get("serviceGateways/gw/services").body["value"][0]["properties"].clone();
+    assert_eq!((&read["isDefault"], &read["loadBalancerBackendPools"]), (&json!(false), &json!([])));
     // A list that was forgotten is not an empty one.
     let answer = stage.post(SERVICES, json!({ "action": "FullUpdate" }));
     assert_eq!(answer.refusal(), (400, "InvalidRequestFormat"));

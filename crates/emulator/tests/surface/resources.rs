@@ -330,7 +330,17 @@ fn what_somebody_else_made_is_shown_from_the_model_alone() {
     let nat_gateway = stage.get("natGateways/theirs").body;
     assert_eq!(nat_gateway["properties"]["publicIpAddressesV6"][0]["id"], stage.id("publicIPAddresses/y"));
 
-    // What they take away has no document any more, and what they change is seen.
+    // What was ours, is deleted, and comes again from them has nothing of ours.
+    let mut body = public_ip("IPv4");
+    body["properties"]["idleTimeoutInMinutes"] = json!(30);
+    stage.done(stage.put("publicIPAddresses/z", body));
+    let deletion = stage.delete("publicIPAddresses/z");
+    stage.finish(&deletion);
+    let (now, theirs) = (stage.now, id(&stage, "publicIPAddresses/z"));
+    stage.surface.cloud_mut().tamper(now, Tamper::Put { id: theirs, body: ip(Family::V4) });
+    assert_eq!(stage.get("publicIPAddresses/z").body["properties"]["idleTimeoutInMinutes"], 4);
+
+    // What they take away is gone from whatever referred to it.
     let (now, ip) = (stage.now, id(&stage, "publicIPAddresses/x"));
     stage.surface.cloud_mut().tamper(now, Tamper::DeletePublicIp(ip));
     let balancer = stage.get("loadBalancers/theirs").body;
