@@ -74,10 +74,6 @@ impl Door {
         let mut guests = JoinSet::new();
         let mut stop = house.stop.clone();
         loop {
-            let place = tokio::select! {
-                place = Arc::clone(&house.places).acquire_owned() => place.expect("nobody closes the semaphore"),
-                () = told(&mut stop) => break,
-            };
             let stream = tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
@@ -91,6 +87,10 @@ impl Door {
                 () = told(&mut stop) => break,
             };
             while guests.try_join_next().is_some() {}
+            let place = tokio::select! {
+                place = Arc::clone(&house.places).acquire_owned() => place.expect("nobody closes the semaphore"),
+                () = told(&mut stop) => break,
+            };
             let (tls, house) = (self.tls.clone(), house.clone());
             guests.spawn(async move {
                 welcome(stream, tls, house).await;

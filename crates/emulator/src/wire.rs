@@ -2,16 +2,17 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-
-use std::sync::Arc;
+use tokio::time::{Sleep, sleep};
 
 /// A request for the end of a connection, from one who handles a request on it.
 #[derive(Debug, Default)]
@@ -95,24 +96,30 @@ impl AsyncWrite for Wire {
     }
 }
 
+/// How long the beginning of a broken answer has to get out: hyper throws away what is still in its
+/// buffers when the rest fails, and nobody tells when they are empty.
+const HEAD_START: Duration = Duration::from_millis(100);
+
 /// The body of an answer: all of it, or only its beginning.
 #[derive(Debug)]
 pub(crate) struct Content {
     bytes: Option<Bytes>,
-    /// How many bytes were promised; more than there are means that the answer breaks off.
+    /// How many bytes are still promised; those that there are not make the answer break off.
     promised: usize,
+    breaking: Option<Pin<Box<Sleep>>>,
 }
 
 impl Content {
     pub(crate) fn whole(bytes: Bytes) -> Content {
         let promised = bytes.len();
-        Content { bytes: Some(bytes), promised }
+        Content { bytes: Some(bytes).filter(|it| !it.is_empty()), promised, breaking: None }
     }
 
     /// The first half, and then the connection breaks.
     pub(crate) fn broken_off(bytes: Bytes) -> Content {
         let promised = bytes.len().max(2);
-        Content { bytes: Some(bytes.slice(..bytes.len() / 2)), promised }
+        let half = bytes.slice(..bytes.len() / 2);
+        Content { bytes: Some(half).filter(|it| !it.is_empty()), promised, breaking: None }
     }
 }
 
@@ -120,22 +127,24 @@ impl Body for Content {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let broken = || io::Error::new(io::ErrorKind::ConnectionAborted, "the fault ends the answer here");
-        match self.bytes.take() {
-            Some(bytes) => {
-                self.promised = self.promised.saturating_sub(bytes.len());
-                if bytes.is_empty() && self.promised > 0 {
-                    return Poll::Ready(Some(Err(broken())));
-                }
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-            }
-            None if self.promised > 0 => {
-                self.promised = 0;
-                Poll::Ready(Some(Err(broken())))
-            }
-            None => Poll::Ready(None),
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Some(bytes) = self.bytes.take() {
+            self.promised = self.promised.saturating_sub(bytes.len());
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
+        if self.promised == 0 {
+            return Poll::Ready(None);
+        }
+        let breaking = self.breaking.get_or_insert_with(|| Box::pin(sleep(HEAD_START)));
+        ready!(breaking.as_mut().poll(context));
+        self.promised = 0;
+        Poll::Ready(Some(Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            "the fault ends the answer here",
+        ))))
     }
 
     fn is_end_stream(&self) -> bool {
