@@ -16,7 +16,7 @@ ADDRESS = "providers/Microsoft.Network/publicIPAddresses/address"
         ("", "InvalidRequestContent"),
         ('{"location": "eastus2", ', "InvalidRequestContent"),
         ("[]", "InvalidRequestContent"),
-        (json.dumps({"location": "eastus2", "tags": "blue"}), "InvalidTags"),
+        (json.dumps({"location": "eastus2", "tags": "blue"}), "InvalidRequestContent"),
         (json.dumps({"location": "eastus2", "properties": {"publicIPAddressVersion": 4}}), "InvalidRequestFormat"),
         (json.dumps({"properties": {}}), "LocationRequired"),
     ],

@@ -14,7 +14,7 @@ const BODIES = [
   ["no body", "", "InvalidRequestContent"],
   ["half a body", '{"location": "eastus2", ', "InvalidRequestContent"],
   ["a list", "[]", "InvalidRequestContent"],
-  ["tags that are text", { location: "eastus2", tags: "blue" }, "InvalidTags"],
+  ["tags that are text", { location: "eastus2", tags: "blue" }, "InvalidRequestContent"],
   [
     "a version that is a number",
     { location: "eastus2", properties: { publicIPAddressVersion: 4 } },
