@@ -84,11 +84,12 @@ def gateway_with_services(gateway):
 
 
 def pytest_runtest_logreport(report):
-    """Writes what the comparison of all clients reads: per test an outcome, a name, perhaps a reason."""
+    """Writes what the comparison of all clients reads: outcome, subject, name, and perhaps a reason."""
     path = os.environ.get("CONFORMANCE_RESULTS")
     if path is None or (report.when != "call" and report.outcome == "passed"):
         return
     reason = report.longrepr[2].removeprefix("Skipped: ") if report.skipped else ""
-    name = report.nodeid.split("::", 1)[1]
+    file, name = report.nodeid.split("::", 1)
+    subject = file.removeprefix("test_").removesuffix(".py")
     with open(path, "a", encoding="utf-8") as results:
-        results.write(f"{report.outcome}\t{name}\t{reason}\n")
+        results.write(f"{report.outcome}\t{subject}\t{name}\t{reason}\n")

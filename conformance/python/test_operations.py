@@ -65,10 +65,10 @@ def test_a_write_whose_answer_is_lost_is_repeated_and_made_once(network, group, 
     assert [it.name for it in network.public_ip_addresses.list(group)] == ["address"]
 
 
-@pytest.mark.parametrize(
-    "api_version, status",
-    [("2025-05-01", 202), ("2025-07-01", 202), ("2025-09-01", 200), ("2026-01-01", 200), ("2026-03-01", 200)],
-)
+VERSIONS = {"2025-05-01": 202, "2025-07-01": 202, "2025-09-01": 200, "2026-01-01": 200, "2026-03-01": 200}
+
+
+@pytest.mark.parametrize("api_version, status", VERSIONS.items(), ids=VERSIONS)
 def test_the_gateways_posts_are_long_running_in_old_api_versions_only(raw, gateway, api_version, status):
     path = f"/resourceGroups/{gateway.group}/providers/Microsoft.Network/serviceGateways/{gateway.name}"
     service = {"name": "blue", "properties": {"serviceType": "Outbound", "loadBalancerBackendPools": []}}
