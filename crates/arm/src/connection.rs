@@ -29,11 +29,12 @@ pub(crate) struct Connections {
 pub(crate) fn open(settings: &Settings, endpoint: &Url) -> Result<Connections, SetupError> {
     let tls = tls::config(settings.extra_ca.as_ref())?;
     let proxy = proxy(&settings.proxy)?;
+    let user_agent = settings.user_agent()?;
     let build = |https_only: bool| {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls.clone())
             .https_only(https_only)
-            .user_agent(settings.user_agent())
+            .user_agent(user_agent.clone())
             .redirect(redirect::Policy::none())
             .referer(false)
             .gzip(true)
@@ -63,7 +64,7 @@ pub(crate) fn open(settings: &Settings, endpoint: &Url) -> Result<Connections, S
 fn proxy(proxy: &Proxy) -> Result<Option<(reqwest::Proxy, String)>, SetupError> {
     let Proxy::Through { url, except } = proxy else { return Ok(None) };
     // The value is not repeated: there may be a password in it.
-    let bad = |why: &str| SetupError::Address {
+    let bad = |why: &str| SetupError::Setting {
         setting: "HTTPS_PROXY",
         value: "…".to_owned(),
         why: format!("{why}; write it like http://proxy.example:3128"),

@@ -54,7 +54,7 @@ impl Issuer {
                 if url.scheme() != "https" && !settings::is_near(&url) {
                     let why = "a token comes from there, so it must be https:// (http:// only on loopback)";
                     let value = text.clone();
-                    return Err(SetupError::Address { setting, value, why: why.to_owned() });
+                    return Err(SetupError::Setting { setting, value, why: why.to_owned() });
                 }
                 Some(url)
             }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// Why a client cannot be made from these settings. The text says how to mend it.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// An address must be written differently.
+    /// An address, or another setting that is one line of text, must be written differently.
     #[error("{setting} is `{value}`: {why}")]
-    Address {
+    Setting {
         /// Which setting.
         setting: &'static str,
         /// What it says.
@@ -62,7 +62,7 @@ impl SetupError {
     /// A fixed word for metrics and tests.
     pub const fn word(&self) -> &'static str {
         match self {
-            SetupError::Address { .. } => "address",
+            SetupError::Setting { .. } => "setting",
             SetupError::NoRoots => "no-roots",
             SetupError::File { .. } => "file",
             SetupError::Content { .. } => "content",

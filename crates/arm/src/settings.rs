@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use sluice_model::azure::ArmId;
 use url::{Host, Url};
 
@@ -100,13 +101,17 @@ impl Settings {
         Ok(Places { endpoint, authority, scope })
     }
 
-    /// What we call ourselves.
-    pub(crate) fn user_agent(&self) -> String {
+    /// What we call ourselves, or why nobody can be called that.
+    pub(crate) fn user_agent(&self) -> Result<HeaderValue, SetupError> {
         let name = concat!("sluice/", env!("CARGO_PKG_VERSION"));
-        match self.user_agent_suffix.as_deref().map(str::trim) {
-            None | Some("") => name.to_owned(),
-            Some(suffix) => format!("{name} {suffix}"),
-        }
+        let suffix = self.user_agent_suffix.as_deref().unwrap_or_default().trim();
+        let whole = format!("{name} {suffix}");
+        let header = HeaderValue::from_str(whole.trim_end()).ok().filter(|_| whole.is_ascii());
+        header.ok_or_else(|| SetupError::Setting {
+            setting: "userAgentSuffix",
+            value: suffix.escape_debug().to_string(),
+            why: "a header is one line of plain ASCII; write it like cluster/7".to_owned(),
+        })
     }
 }
 
@@ -329,7 +334,7 @@ fn parsed(setting: &'static str, text: &str) -> Result<Url, SetupError> {
 }
 
 fn address(setting: &'static str, value: &str, why: &str) -> SetupError {
-    SetupError::Address { setting, value: value.to_owned(), why: why.to_owned() }
+    SetupError::Setting { setting, value: value.to_owned(), why: why.to_owned() }
 }
 
 #[cfg(test)]
@@ -418,9 +423,27 @@ mod tests {
 
     #[test]
     fn the_user_agent_says_who_and_which_version() {
-        assert_eq!(settings().user_agent(), concat!("sluice/", env!("CARGO_PKG_VERSION")));
-        let more = Settings { user_agent_suffix: Some(" cluster/7 ".into()), ..settings() };
-        assert!(more.user_agent().ends_with(" cluster/7"));
+        let called = |suffix: Option<&str>| {
+            let settings = Settings { user_agent_suffix: suffix.map(str::to_owned), ..settings() };
+            settings.user_agent().map(|it| it.to_str().unwrap().to_owned())
+        };
+        let name = concat!("sluice/", env!("CARGO_PKG_VERSION"));
+        for nothing in [None, Some(""), Some(" \n")] {
+            assert_eq!(called(nothing).unwrap(), name);
+        }
+        assert_eq!(called(Some(" cluster/7 (test)\n")).unwrap(), format!("{name} cluster/7 (test)"));
+    }
+
+    #[test]
+    fn a_user_agent_that_no_header_can_hold_is_a_setting_to_mend() {
+        for bad in ["cluster/7\r\nx-evil: 1", "cluster/\u{7}", "Schleuse/größer"] {
+            let odd = Settings { user_agent_suffix: Some(bad.into()), ..settings() };
+            let error = odd.user_agent().unwrap_err();
+            assert_eq!(error.word(), "setting", "{error}");
+            let text = error.to_string();
+            assert!(text.contains("userAgentSuffix") && text.contains("plain ASCII"), "{text}");
+            assert!(!text.contains(char::is_control), "{text:?}");
+        }
     }
 
     #[test]
