@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH};
 use sluice_arm_wire::{Dialect, HttpAnswer, HttpRequest};
+use sluice_model::Failure;
 use sluice_model::call::{Reply, Request};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -183,21 +184,19 @@ impl Inner {
         let header = |name: &str| received.headers.get(name).and_then(|value| value.to_str().ok());
         record.request_id = header("x-ms-request-id").map(str::to_owned);
         record.correlation_id = header("x-ms-correlation-request-id").map(str::to_owned);
-        match received.status {
-            401 if self.tokens.refused(bearer.number) == Refusal::OldToken => {
-                let text = format!(
-                    "{} did not accept the token, and did not look at the request; a new token is fetched with \
-                     the next try",
-                    self.host
-                );
-                return Err(Trouble { fate: Fate::NotSent, word: "token-refused", text });
-            }
-            401 => {}
-            _ => self.tokens.accepted(bearer.number),
+        if received.status == 401 && self.tokens.refused(bearer.number) == Refusal::OldToken {
+            let text = format!(
+                "{} did not accept the token, and did not look at the request; a new token is fetched with \
+                 the next try",
+                self.host
+            );
+            return Err(Trouble { fate: Fate::NotSent, word: "token-refused", text });
         }
         let reply = self.read(request, &received);
         if matches!(reply, Reply::Lost(_)) {
             record.outcome = Outcome::Unreadable(received.status);
+        } else if has_looked_at_the_token(&reply, received.status) {
+            self.tokens.accepted(bearer.number);
         }
         Ok(reply)
     }
@@ -292,6 +291,12 @@ impl Inner {
         };
         sluice_arm_wire::read(&self.dialect, request, answer)
     }
+}
+
+/// Whether an answer proves that Azure took the token. A page of somebody on the way does not, and
+/// neither does a front door that is in trouble: it may not have come to the token yet.
+fn has_looked_at_the_token(reply: &Reply, status: u16) -> bool {
+    status != 401 && status < 500 && Failure::in_reply(reply).is_none_or(|failure| failure.is_azures())
 }
 
 /// The path of an id or of an absolute URL, without the query.

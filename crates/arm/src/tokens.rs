@@ -156,7 +156,7 @@ impl Tokens {
         }
     }
 
-    /// Azure answered something else than 401 to the token of this number.
+    /// Azure itself has looked at the token of this number and had nothing against it.
     pub(crate) fn accepted(&self, number: u64) {
         let mut state = self.shared.state();
         if state.first_refused.is_some_and(|first| number > first) {

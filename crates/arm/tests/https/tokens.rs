@@ -76,6 +76,43 @@ async fn a_new_token_that_is_refused_too_is_a_matter_for_people() {
 }
 
 #[tokio::test]
+async fn somebody_on_the_way_does_not_accept_a_token() {
+    // An identity that is refused for good, behind a gateway that flaps.
+    let page = "<html><body>Bad Gateway</body></html>";
+    for (status, body) in [(502, page), (503, ""), (404, page), (403, page), (200, page)] {
+        let world = world(move |seen| match seen.number {
+            1 | 3 => grant(seen.number),
+            4 | 6 => json(status, body),
+            _ => refused(),
+        })
+        .await;
+        not_sent(&world.write().await, &["did not accept the token"]);
+        for _ in 0..2 {
+            world.write().await;
+            failure(&world.write().await, FailureClass::Forbidden, &["expiry"]);
+        }
+        assert_eq!(fetches(&world), 2, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_azures_own_words_accepts_the_token_all_the_same() {
+    let words = r#"{"error":{"code":"ResourceNotFound","message":"gone"}}"#;
+    let world = world(move |seen| match seen.number {
+        1 | 3 | 6 => grant(seen.number),
+        4 => json(404, words),
+        7 => json(201, &public_ip_json()),
+        _ => refused(),
+    })
+    .await;
+    not_sent(&world.write().await, &["did not accept the token"]);
+    failure(&world.write().await, FailureClass::NotFound, &["gone"]);
+    // So the next refusal begins a streak of its own.
+    not_sent(&world.write().await, &["did not accept the token"]);
+    answered(&world.write().await);
+}
+
+#[tokio::test]
 async fn a_403_is_no_matter_of_the_token() {
     let world = world(|seen| match is_for_token(seen) {
         true => grant(seen.number),
