@@ -4,7 +4,11 @@
 //! nearly all are, later ones at growing intervals. Both times are learned from the last few.
 //! An operation that is found finished at its first poll may have been so for a while: it
 //! counts as a little shorter than was expected of it, so that the first poll moves forward
-//! until half of the operations are not yet over.
+//! until half of the operations are not yet over; when many in a row were, as much shorter.
+//!
+//! What keeps polls away (an outage, a pause, the lease) says nothing about operations, so nothing
+//! is learned from it: polls that told nothing do not count, and neither does a gap that was
+//! longer than planned.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -60,6 +64,8 @@ struct Learned {
     guess_ms: u64,
     /// The last few durations, newest last.
     took_ms: VecDeque<u64>,
+    /// How many in a row were over at their first poll.
+    first_in_a_row: u32,
 }
 
 /// How many durations are remembered, and how many it takes to believe them.
@@ -77,6 +83,23 @@ impl Learned {
         let at = |permille: usize| sorted.get(sorted.len() * permille / 1_000).copied();
         let median = at(500).unwrap_or(self.guess_ms);
         (median, at(900).unwrap_or(median))
+    }
+
+    /// What an operation that was over at its first poll counts as. While the first poll is where
+    /// it should be, every second one is, so a long row says that it is far too late.
+    fn shorter_ms(&self, expected_ms: u64) -> u64 {
+        match self.first_in_a_row {
+            0..=4 => expected_ms / 16 * 15,
+            5..=9 => expected_ms / 4 * 3,
+            _ => expected_ms / 2,
+        }
+    }
+
+    fn remember(&mut self, took_ms: u64) {
+        self.took_ms.push_back(took_ms.clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS));
+        if self.took_ms.len() > REMEMBERED_MAX {
+            self.took_ms.pop_front();
+        }
     }
 }
 
@@ -132,38 +155,52 @@ impl Habits {
             next_poll: earliest.max(began + median),
             second_after,
             interval: (median / 16).max(self.schedule.interval_min),
-            ran_at: None,
+            ran: None,
             trouble: None,
             expected: median,
             kind,
         }
     }
 
-    /// The operation was polled and still runs, or nobody could tell.
+    /// The operation was polled and still runs.
     pub(crate) fn rest(&self, operation: &mut Operation, now: Time, retry_after: Option<Duration>) {
-        let first = operation.ran_at.is_none();
-        operation.ran_at = Some(now);
-        let (min, max) = (self.schedule.interval_min, self.schedule.interval_max);
-        let wait = operation.interval.clamp(min, max.max(min));
-        if first && operation.second_after > wait {
-            operation.next_poll = now + operation.second_after.max(retry_after.unwrap_or(Duration::ZERO));
-            return;
-        }
-        operation.next_poll = now + wait.max(retry_after.unwrap_or(Duration::ZERO));
-        operation.interval = wait.saturating_mul(self.schedule.growth_permille.max(1_000)) / 1_000;
+        let gap = self.ask_again(operation, now, retry_after);
+        operation.ran = Some((now, gap));
     }
 
-    /// The operation is over, and a poll has just shown it.
-    pub(crate) fn learn(&mut self, operation: &Operation, now: Time) {
-        let took_ms = match operation.ran_at {
-            None => millis(operation.expected) / 16 * 15,
-            // Some time since it was last seen running; half of it is the best guess.
-            Some(ran_at) => millis(ran_at.since(operation.began) + now.since(ran_at) / 2),
+    /// The operation was polled and nobody could tell: asks again, and is none the wiser.
+    pub(crate) fn look_again(&self, operation: &mut Operation, now: Time, retry_after: Option<Duration>) {
+        self.ask_again(operation, now, retry_after);
+    }
+
+    /// Sets the time of the next poll; returns how long it would wait by itself.
+    fn ask_again(&self, operation: &mut Operation, now: Time, retry_after: Option<Duration>) -> Duration {
+        let (min, max) = (self.schedule.interval_min, self.schedule.interval_max);
+        let interval = operation.interval.clamp(min, max.max(min));
+        let second = core::mem::take(&mut operation.second_after);
+        let wait = if second > interval {
+            second
+        } else {
+            operation.interval = interval.saturating_mul(self.schedule.growth_permille.max(1_000)) / 1_000;
+            interval
         };
-        let known = &mut self.kinds[operation.kind as usize].took_ms;
-        known.push_back(took_ms.clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS));
-        if known.len() > REMEMBERED_MAX {
-            known.pop_front();
+        operation.next_poll = now + wait.max(retry_after.unwrap_or(Duration::ZERO));
+        wait
+    }
+
+    /// The operation is over, as a poll that was sent at `asked_at` has just shown.
+    pub(crate) fn learn(&mut self, operation: &Operation, asked_at: Time) {
+        let known = &mut self.kinds[operation.kind as usize];
+        if let Some((ran_at, gap)) = operation.ran {
+            known.first_in_a_row = 0;
+            // Some time since it was last seen running; half of it is the best guess.
+            let since = asked_at.since(ran_at).min(gap);
+            return known.remember(millis(ran_at.since(operation.began) + since / 2));
+        }
+        let late = asked_at.since(operation.began).saturating_sub(operation.expected);
+        if late <= (operation.expected / 4).max(self.schedule.interval_min) {
+            known.first_in_a_row = known.first_in_a_row.saturating_add(1);
+            known.remember(known.shorter_ms(millis(operation.expected)));
         }
     }
 }
@@ -178,11 +215,11 @@ pub(crate) struct Operation {
     /// When it has become slow; `None` when that has been said.
     pub(crate) slow_at: Option<Time>,
     pub(crate) next_poll: Time,
-    /// How long after the first poll nearly all of its kind are over.
+    /// How long after the first poll nearly all of its kind are over; nothing once it was polled.
     second_after: Duration,
     interval: Duration,
-    /// When a poll last did not show its end.
-    ran_at: Option<Time>,
+    /// When a poll last showed it running, and how long after that the next was planned.
+    ran: Option<(Time, Duration)>,
     /// Why the last poll showed nothing, if it did not.
     pub(crate) trouble: Option<Failure>,
     /// What its kind's median was when it began.
@@ -284,5 +321,31 @@ mod tests {
         }
         let (_, late) = follow(&mut habits, 2_200);
         assert!(late <= 600, "{late}");
+    }
+
+    #[test]
+    fn a_first_poll_that_came_late_does_not_say_that_the_operation_was_short() {
+        // Azure asks for ten seconds before each first poll; what takes three is over by then.
+        let mut habits = Habits::new(&Config::default());
+        let began = Time::from_millis(1_000);
+        for _ in 0..100 {
+            let watch = Watch::Operation(ArmId::new("/operations/1"));
+            let wait = Some(Duration::from_secs(10));
+            let operation = habits.operation(&put(), watch, began, began, wait);
+            habits.learn(&operation, operation.next_poll);
+        }
+        let watch = Watch::Operation(ArmId::new("/operations/1"));
+        let operation = habits.operation(&put(), watch, began, began, None);
+        assert_eq!(millis(operation.next_poll.since(began)), 2_500, "the first guess is as good as before");
+    }
+
+    #[test]
+    fn when_operations_have_become_much_shorter_the_first_poll_follows_soon() {
+        let mut habits = Habits::new(&Config::default());
+        for _ in 0..15 {
+            follow(&mut habits, 240_000);
+        }
+        let needed = (1..).find(|_| follow(&mut habits, 6_000).1 <= 6_000);
+        assert!(needed.is_some_and(|operations| operations <= 60), "{needed:?}");
     }
 }

@@ -259,7 +259,7 @@ impl Wire {
             Some(operation) if polled => {
                 match answer::to_poll(&errand.request, &operation.watch, reply, self.seeded) {
                     Progress::Finished(payload) => {
-                        self.habits.learn(operation, self.now);
+                        self.habits.learn(operation, sent_at);
                         Went::Over(Ok(payload))
                     }
                     Progress::AskAgain(retry_after) => {
@@ -268,7 +268,7 @@ impl Wire {
                         Went::On
                     }
                     Progress::Unclear(failure) => {
-                        self.habits.rest(operation, self.now, failure.retry_after);
+                        self.habits.look_again(operation, self.now, failure.retry_after);
                         operation.trouble = Some(failure);
                         Went::On
                     }

@@ -4,6 +4,7 @@ mod bugs;
 mod bulk;
 mod busy;
 mod commits;
+mod habits;
 mod lanes;
 mod listings;
 mod plans;
