@@ -33,12 +33,10 @@ pub(crate) fn read(view: View<'_>, routed: &Routed, top: &Top<'_>) -> Result<Dra
     view.check_location(routed, &top.location)?;
     let (_, sku) = top.sku(&["Standard"], "Standard", before, id.as_str())?;
     let given = &top.properties;
-    let virtual_network = match given.reference("virtualNetwork")? {
-        Given::Value(network) => network,
-        Given::Absent if old.is_some() => {
-            old.map(|old| old.virtual_network.clone()).expect("it was there a line ago")
-        }
-        Given::Absent | Given::Null => return Err(Refused::no_reference_id(&given.at("virtualNetwork"))),
+    let virtual_network = match (given.reference("virtualNetwork")?, old) {
+        (Given::Value(network), _) => network,
+        (Given::Absent, Some(old)) => old.virtual_network.clone(),
+        _ => return Err(Refused::no_reference_id(&given.at("virtualNetwork"))),
     };
     view.check_region(&virtual_network, id, &top.location)?;
     let former = old.map(|old| (old.route_target_subnet.clone(), old.route_target_address));
