@@ -102,6 +102,12 @@ pub fn write(dialect: &Dialect, request: &Request) -> Result<HttpRequest, Unwrit
     request::write(dialect, request)
 }
 
+/// How long an answer asks us to wait: the `Retry-After` among these headers, in seconds or as a
+/// date, capped at a day. For answers that are not the resource manager's; [`read()`] has it already.
+pub fn retry_after(headers: &[(&str, &str)], unix_time: Duration) -> Option<Duration> {
+    headers::Headers(headers).retry_after(unix_time)
+}
+
 /// Reads the answer to a request.
 pub fn read(dialect: &Dialect, request: &Request, answer: HttpAnswer<'_>) -> Reply {
     answer::read(dialect, request, answer)

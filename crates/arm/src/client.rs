@@ -8,7 +8,9 @@
 //!
 //! Everything together ends within one limit. A 401 is the one answer that is read here and not
 //! by the updaters, because only here is known how old the token was: the first of a streak is
-//! `NotSent`, since Azure did not look at the request and the next call has another token.
+//! `NotSent`, since Azure did not look at the request and the next call has another token. And an
+//! issuer that refuses our credential is answered for here, with the 401 that Azure would give:
+//! nothing was sent, but only people can help.
 //!
 //! Missing on purpose: retries, polls, pages, waits. The updaters decide those, without I/O.
 
@@ -19,11 +21,11 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH};
 use sluice_arm_wire::{Dialect, HttpAnswer, HttpRequest};
 use sluice_model::Failure;
-use sluice_model::call::{Reply, Request};
+use sluice_model::call::{Answer, ArmError, Payload, Reply, Request};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::connection::{self, origin_name};
+use crate::connection::{self, origin_name, readable};
 use crate::credential::Issuer;
 use crate::error::SetupError;
 use crate::record::{self, CallRecord, Observer, Outcome};
@@ -110,7 +112,7 @@ impl Client {
 
     /// Fetches a token if there is none: tells at start whether the credential works.
     pub async fn warm_up(&self) -> Result<(), Arc<str>> {
-        self.inner.tokens.bearer().await.map(|_| ())
+        self.inner.tokens.bearer().await.map(|_| ()).map_err(|why| why.text.as_str().into())
     }
 
     /// Sends one request once and gives what came back. Never takes longer than its limit.
@@ -135,6 +137,7 @@ impl Client {
             Err(trouble) => {
                 let (outcome, reply) = match trouble.fate {
                     Fate::NotSent => (Outcome::NotSent(trouble.word), Reply::not_sent(&trouble.text)),
+                    Fate::Denied => (Outcome::NotSent(trouble.word), denied(&trouble.text)),
                     Fate::Lost => (Outcome::Lost(trouble.word), Reply::lost(&trouble.text)),
                 };
                 record.outcome = outcome;
@@ -223,14 +226,17 @@ impl Inner {
     }
 
     async fn bearer(&self, deadline: Instant) -> Result<Bearer, Trouble> {
-        let none = |why: &str| Trouble {
-            fate: Fate::NotSent,
-            word: "token",
+        let none = |fate: Fate, word: &'static str, why: &str| Trouble {
+            fate,
+            word,
             text: format!("no token for {}: {why}", self.host),
         };
         match timeout_at(deadline, self.tokens.bearer()).await {
-            Ok(bearer) => bearer.map_err(|why| none(&why)),
-            Err(_) => Err(none("none came in time; check the way to its issuer")),
+            Ok(bearer) => bearer.map_err(|why| match why.for_people {
+                true => none(Fate::Denied, "token-denied", &why.text),
+                false => none(Fate::NotSent, "token", &why.text),
+            }),
+            Err(_) => Err(none(Fate::NotSent, "token", "none came in time; check the way to its issuer")),
         }
     }
 
@@ -278,11 +284,7 @@ impl Inner {
     }
 
     fn read(&self, request: &Request, received: &Received) -> Reply {
-        let headers: Vec<(&str, &str)> = received
-            .headers
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-            .collect();
+        let headers = readable(&received.headers);
         let answer = HttpAnswer {
             status: received.status,
             headers: &headers,
@@ -291,6 +293,12 @@ impl Inner {
         };
         sluice_arm_wire::read(&self.dialect, request, answer)
     }
+}
+
+/// What Azure itself would say to a credential that its issuer refuses.
+fn denied(why: &str) -> Reply {
+    let error = ArmError { code: "AuthenticationFailed".into(), message: why.into() };
+    Reply::Answered(Answer::new(401, Payload::Error(error)))
 }
 
 /// Whether an answer proves that Azure took the token. A page of somebody on the way does not, and

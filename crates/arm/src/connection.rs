@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use reqwest::{NoProxy, redirect};
 use url::Url;
 
@@ -81,6 +82,11 @@ fn proxy(proxy: &Proxy) -> Result<Option<(reqwest::Proxy, String)>, SetupError> 
     let straight = NoProxy::from_string(&format!("{except},{ALWAYS_STRAIGHT}"));
     let proxy = reqwest::Proxy::https(parsed).map_err(|_| bad("it cannot be used"))?.no_proxy(straight);
     Ok(Some((proxy, name)))
+}
+
+/// Headers whose values are texts.
+pub(crate) fn readable(headers: &HeaderMap) -> Vec<(&str, &str)> {
+    headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect()
 }
 
 /// Host and port as people know them: the port only where it is not the usual one.

@@ -4,8 +4,6 @@
 //! be told to forget, and [`crate::tokens`] wants a new token when it asks for one. That also
 //! reads certificates and federated tokens anew each time, as their rotation needs.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +23,7 @@ use crate::error::SetupError;
 use crate::issuer_transport::IssuerTransport;
 use crate::secret::{self, Secret};
 use crate::settings::{self, Credential, Limits, Places, Settings, UserAssigned};
-use crate::tokens::{Fetched, Source};
+use crate::tokens::{Fetched, Fetching, NoToken, Source};
 
 /// How long a token that somebody else fetched is taken for good; Azure will say.
 const GIVEN_TOKEN_LIFE: Duration = Duration::from_secs(24 * 3600);
@@ -179,18 +177,21 @@ impl Issuer {
         signed.map(|text| Assertion(Secret::new(text))).map_err(|_| "the key does not sign".to_owned())
     }
 
-    async fn token(&self) -> Result<Fetched, String> {
+    async fn token(&self) -> Result<Fetched, NoToken> {
         if let Credential::Token(token) = &self.credential {
             return Ok(Fetched { token: token.clone(), good_for: Some(GIVEN_TOKEN_LIFE) });
         }
         let transport = Arc::new(self.transport());
         let source = self.source(transport.clone())?.expect("every other credential has a source");
         let token = source.get_token(&[&self.places.scope], None).await.map_err(|error| {
-            let Some(said) = transport.said() else { return secret::scrub(&error.to_string(), None) };
-            match advice(&self.credential, said.refusal.as_deref()) {
+            let Some(said) = transport.said() else { return secret::scrub(&error.to_string(), None).into() };
+            let text = match advice(&self.credential, said.refusal.as_deref()) {
                 "" => said.text,
                 advice => format!("{}; {advice}", said.text),
-            }
+            };
+            // A machine may be given its identity after it has started, so that refusal passes.
+            let is_machines = matches!(self.credential, Credential::ManagedIdentity { .. });
+            NoToken { text, wait: said.wait, for_people: said.is_denial && !is_machines }
         })?;
         let good_for = SystemTime::from(token.expires_on).duration_since(SystemTime::now()).ok();
         Ok(Fetched {
@@ -201,7 +202,7 @@ impl Issuer {
 }
 
 impl Source for Issuer {
-    fn fetch(&self) -> Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send + '_>> {
+    fn fetch(&self) -> Fetching<'_> {
         Box::pin(self.token())
     }
 }

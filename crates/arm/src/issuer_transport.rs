@@ -14,7 +14,7 @@ use azure_core::http::{AsyncRawResponse, Body, HttpClient, Method, Request};
 use serde::Deserialize;
 use url::Url;
 
-use crate::connection::origin_name;
+use crate::connection::{origin_name, readable};
 use crate::secret::{self, Secret};
 use crate::settings::{Limits, is_near};
 use crate::trouble::{Peer, Trouble};
@@ -45,6 +45,10 @@ pub(crate) struct Said {
     pub(crate) text: String,
     /// For a refusal, Entra's number for it, or nothing if it has none.
     pub(crate) refusal: Option<String>,
+    /// Entra has looked at our credential and refuses it.
+    pub(crate) is_denial: bool,
+    /// How long the issuer wants to be left alone.
+    pub(crate) wait: Option<Duration>,
 }
 
 impl IssuerTransport {
@@ -55,7 +59,7 @@ impl IssuerTransport {
 
     /// Keeps the sentence and makes an error of it that no policy of the pipeline waits and retries for.
     fn fail(&self, text: String) -> azure_core::Error {
-        self.end(Said { text, refusal: None })
+        self.end(Said { text, refusal: None, is_denial: false, wait: None })
     }
 
     fn end(&self, said: Said) -> azure_core::Error {
@@ -138,8 +142,7 @@ impl IssuerTransport {
             );
             self.fail(text)
         })?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let now = i64::try_from(unix_time().as_secs()).unwrap_or(i64::MAX);
         let read = |seconds: &Option<Seconds>| seconds.as_ref().and_then(Seconds::value);
         let lasts = read(&answer.expires_in)
             .or_else(|| read(&answer.expires_on).map(|at| at.saturating_sub(now)))
@@ -170,7 +173,18 @@ fn refusal(host: &str, status: u16, headers: &reqwest::header::HeaderMap, body: 
         (_, "") => format!("{host} answered {status} and not a token"),
         (_, said) => format!("{host} answered {status}: {said}"),
     };
-    Said { text, refusal: Some(number.to_owned()) }
+    // What Entra numbers is Entra's own; its words for trouble that passes are OAuth's.
+    let passes = matches!(answer.error.as_deref(), None | Some("temporarily_unavailable" | "server_error"));
+    Said {
+        text,
+        is_denial: matches!(status, 400 | 401 | 403) && !number.is_empty() && !passes,
+        wait: sluice_arm_wire::retry_after(&readable(headers), unix_time()),
+        refusal: Some(number.to_owned()),
+    }
+}
+
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO)
 }
 
 /// A lost request for a token does no harm, so the text need not say that Azure is asked first.

@@ -30,15 +30,37 @@ use crate::trouble::seconds;
 const RENEWAL_LEAD: Duration = Duration::from_secs(5 * 60);
 /// Not used in its last moments, lest it expire on the way.
 const LAST_MOMENTS: Duration = Duration::from_secs(30);
-/// How long a renewal that failed, or a refusal of a fresh token, waits for the next fetch.
+/// How long a renewal that failed, a refusal of a fresh token, or a refusal of our credential waits
+/// for the next fetch; longer if the issuer asks for it.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 /// What a token that seems to be over when it comes is used for: our clock is wrong, not the token.
 const DOUBTFUL_LIFE: Duration = Duration::from_secs(60);
 
 /// Where tokens come from.
 pub(crate) trait Source: Send + Sync + 'static {
-    /// Fetches one, past every cache. The error is for people.
-    fn fetch(&self) -> Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send + '_>>;
+    /// Fetches one, past every cache.
+    fn fetch(&self) -> Fetching<'_>;
+}
+
+/// A fetch on its way.
+pub(crate) type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, NoToken>> + Send + 'a>>;
+
+/// Why no token came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NoToken {
+    /// For people: who, what, and what to do.
+    pub(crate) text: String,
+    /// How long the issuer wants to be left alone.
+    pub(crate) wait: Option<Duration>,
+    /// The issuer has looked at our credential and refuses it.
+    pub(crate) for_people: bool,
+}
+
+/// Trouble that may pass by itself.
+impl From<String> for NoToken {
+    fn from(text: String) -> NoToken {
+        NoToken { text, wait: None, for_people: false }
+    }
 }
 
 /// A token, fresh from its source.
@@ -81,7 +103,7 @@ struct State {
     held: Option<Held>,
     flight: Option<watch::Receiver<Option<Landing>>>,
     /// The last failure, and until when it speaks for all.
-    failed: Option<(Instant, Arc<str>)>,
+    failed: Option<(Instant, Arc<NoToken>)>,
     /// No renewal in the background before this.
     no_renewal_before: Option<Instant>,
     /// How many tokens have come so far; numbers them.
@@ -97,7 +119,7 @@ struct Held {
     unused_from: Instant,
 }
 
-type Landing = Result<Bearer, Arc<str>>;
+type Landing = Result<Bearer, Arc<NoToken>>;
 
 impl Tokens {
     pub(crate) fn new(source: impl Source, limits: &Limits) -> Tokens {
@@ -106,8 +128,8 @@ impl Tokens {
         Tokens { shared: Arc::new(Shared { source: Box::new(source), limit, pause, state }) }
     }
 
-    /// A token that is good now; fetches one if need be. The error is for people.
-    pub(crate) async fn bearer(&self) -> Result<Bearer, Arc<str>> {
+    /// A token that is good now; fetches one if need be.
+    pub(crate) async fn bearer(&self) -> Result<Bearer, Arc<NoToken>> {
         let mut flight = {
             let mut state = self.shared.state();
             let now = Instant::now();
@@ -129,7 +151,10 @@ impl Tokens {
         };
         match flight.wait_for(Option::is_some).await {
             Ok(landing) => landing.clone().expect("waited until it is there"),
-            Err(_) => Err("the fetch of a token ended without a word; this is a bug of Sluice".into()),
+            Err(_) => {
+                let why = "the fetch of a token ended without a word; this is a bug of Sluice".to_owned();
+                Err(Arc::new(why.into()))
+            }
         }
     }
 
@@ -180,7 +205,8 @@ impl Shared {
             let fetched = match timeout(end.0.limit, end.0.source.fetch()).await {
                 Ok(fetched) => fetched,
                 Err(_) => {
-                    Err(format!("no token within {}: check the way to its issuer", seconds(end.0.limit)))
+                    let limit = seconds(end.0.limit);
+                    Err(format!("no token within {limit}: check the way to its issuer").into())
                 }
             };
             let landing = end.0.land(fetched);
@@ -191,13 +217,14 @@ impl Shared {
         flight
     }
 
-    fn land(&self, fetched: Result<Fetched, String>) -> Landing {
+    fn land(&self, fetched: Result<Fetched, NoToken>) -> Landing {
         let mut state = self.state();
         let now = Instant::now();
         let header = fetched.and_then(|fetched| {
             let text = Zeroizing::new(format!("Bearer {}", fetched.token.reveal()));
             let mut header = HeaderValue::from_str(&text)
-                .map_err(|_| "the token has characters that no token has: check who issues it".to_owned())?;
+                .map_err(|_| "the token has characters that no token has: check who issues it".to_owned())
+                .map_err(NoToken::from)?;
             header.set_sensitive(true);
             Ok((header, fetched.good_for))
         });
@@ -222,17 +249,24 @@ impl Shared {
                 Ok(bearer)
             }
             Err(why) => {
+                // Who refuses our credential does not think better of it within a second.
+                let least = if why.for_people { RENEWAL_PAUSE } else { self.pause };
+                let pause = why.wait.unwrap_or_default().max(least);
                 let left = state.held.as_ref().map(|held| held.unused_from.saturating_duration_since(now));
                 match left.filter(|left| !left.is_zero()) {
                     Some(left) => {
                         let left_s = left.as_secs();
-                        tracing::warn!(left_s, "the token could not be renewed and stays in use: {why}");
-                        state.no_renewal_before = Some(now + RENEWAL_PAUSE);
+                        tracing::warn!(
+                            left_s,
+                            "the token could not be renewed and stays in use: {}",
+                            why.text
+                        );
+                        state.no_renewal_before = Some(now + pause.max(RENEWAL_PAUSE));
                     }
-                    None => tracing::warn!("there is no token: {why}"),
+                    None => tracing::warn!("there is no token: {}", why.text),
                 }
-                let why: Arc<str> = why.into();
-                state.failed = Some((now + self.pause, why.clone()));
+                let why = Arc::new(why);
+                state.failed = Some((now + pause, why.clone()));
                 Err(why)
             }
         }
@@ -249,225 +283,4 @@ impl Drop for FlightEnd {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::VecDeque;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::time::{advance, sleep};
-
-    #[derive(Clone)]
-    enum Step {
-        /// A token that is good for so many seconds; 0 is over when it comes.
-        Token(u64),
-        Fail,
-        Hang,
-        Panic,
-    }
-
-    /// Takes a second for every fetch. The last step repeats.
-    struct Script {
-        steps: Mutex<VecDeque<Step>>,
-        fetches: Arc<AtomicUsize>,
-    }
-
-    impl Source for Script {
-        fn fetch(&self) -> Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send + '_>> {
-            Box::pin(async {
-                let number = self.fetches.fetch_add(1, Ordering::SeqCst) + 1;
-                let step = {
-                    let mut steps = self.steps.lock().unwrap();
-                    if steps.len() > 1 { steps.pop_front().unwrap() } else { steps[0].clone() }
-                };
-                sleep(Duration::from_secs(1)).await;
-                match step {
-                    Step::Token(life) => Ok(Fetched {
-                        token: Secret::new(format!("t{number}")),
-                        good_for: Some(Duration::from_secs(life)).filter(|life| !life.is_zero()),
-                    }),
-                    Step::Fail => Err(format!("failure {number}")),
-                    Step::Hang => std::future::pending().await,
-                    Step::Panic => panic!("the source breaks"),
-                }
-            })
-        }
-    }
-
-    struct World {
-        tokens: Tokens,
-        fetches: Arc<AtomicUsize>,
-    }
-
-    fn world(steps: impl IntoIterator<Item = Step>) -> World {
-        let fetches = Arc::new(AtomicUsize::new(0));
-        let steps = Mutex::new(steps.into_iter().collect());
-        let tokens = Tokens::new(Script { steps, fetches: fetches.clone() }, &Limits::default());
-        World { tokens, fetches }
-    }
-
-    impl World {
-        /// The number of the token that one gets, or the text of the failure.
-        async fn ask(&self) -> Result<u64, String> {
-            self.tokens.bearer().await.map(|bearer| bearer.number).map_err(|why| why.to_string())
-        }
-
-        fn fetches(&self) -> usize {
-            self.fetches.load(Ordering::SeqCst)
-        }
-    }
-
-    /// Lets time pass, in steps that let tasks run.
-    async fn pass(seconds: u64) {
-        sleep(Duration::from_secs(seconds)).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn many_who_ask_at_once_share_one_fetch() {
-        let world = world([Step::Token(3600)]);
-        let (one, two, three) = tokio::join!(world.ask(), world.ask(), world.ask());
-        assert_eq!((one, two, three), (Ok(1), Ok(1), Ok(1)));
-        assert_eq!((world.ask().await, world.fetches()), (Ok(1), 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_header_does_not_print_the_token() {
-        let bearer = world([Step::Token(3600)]).tokens.bearer().await.unwrap();
-        assert_eq!(
-            (bearer.header.to_str().unwrap(), format!("{:?}", bearer.header)),
-            ("Bearer t1", "Sensitive".into())
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_caller_that_gives_up_does_not_stop_the_fetch_for_the_others() {
-        let world = world([Step::Token(3600)]);
-        let gave_up = timeout(Duration::from_millis(500), world.ask()).await;
-        assert!(gave_up.is_err());
-        assert_eq!((world.ask().await, world.fetches()), (Ok(1), 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_token_is_renewed_in_the_background_when_a_fifth_of_its_life_is_left() {
-        let world = world([Step::Token(3600)]);
-        assert_eq!(world.ask().await, Ok(1));
-        pass(3600 * 4 / 5 - 2).await;
-        assert_eq!((world.ask().await, world.fetches()), (Ok(1), 1));
-        pass(3).await;
-        // The old one is handed out at once; nobody waits for the new one.
-        let before = Instant::now();
-        assert_eq!((world.ask().await, before.elapsed()), (Ok(1), Duration::ZERO));
-        pass(2).await;
-        assert_eq!((world.ask().await, world.fetches()), (Ok(2), 2));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_short_token_is_renewed_five_minutes_before_its_end_or_at_half_time() {
-        for (life, renewal) in [(1000, 700), (60, 30)] {
-            let world = world([Step::Token(life)]);
-            assert_eq!(world.ask().await, Ok(1));
-            pass(renewal - 1).await;
-            assert_eq!((world.ask().await, world.fetches()), (Ok(1), 1), "{life}");
-            pass(2).await;
-            let _ = world.ask().await;
-            pass(2).await;
-            assert_eq!((world.ask().await, world.fetches()), (Ok(2), 2), "{life}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_renewal_that_fails_leaves_the_old_token_in_use_and_is_tried_again_later() {
-        let world = world([Step::Token(3600), Step::Fail, Step::Fail, Step::Token(3600)]);
-        assert_eq!(world.ask().await, Ok(1));
-        pass(3000).await;
-        for fetches in [2, 3] {
-            for _ in 0..5 {
-                assert_eq!(world.ask().await, Ok(1));
-                pass(2).await;
-            }
-            assert_eq!(world.fetches(), fetches);
-            advance(RENEWAL_PAUSE).await;
-        }
-        assert_eq!(world.ask().await, Ok(1));
-        pass(2).await;
-        assert_eq!(world.ask().await, Ok(2));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_expired_token_is_not_handed_out() {
-        let world = world([Step::Token(3600), Step::Fail]);
-        assert_eq!(world.ask().await, Ok(1));
-        pass(3600 - 29).await;
-        assert_eq!(world.ask().await, Err("failure 2".into()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_failure_speaks_for_all_who_ask_within_a_moment() {
-        let world = world([Step::Fail, Step::Token(3600)]);
-        let (one, two) = tokio::join!(world.ask(), world.ask());
-        assert_eq!((one, two), (Err("failure 1".into()), Err("failure 1".into())));
-        assert_eq!((world.ask().await, world.fetches()), (Err("failure 1".into()), 1));
-        pass(1).await;
-        assert_eq!(world.ask().await, Ok(1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_issuer_that_hangs_ends_at_the_limit_and_one_that_breaks_ends_at_once() {
-        let hangs = world([Step::Hang, Step::Token(3600)]);
-        let before = Instant::now();
-        let why = hangs.ask().await.unwrap_err();
-        assert!(why.contains("no token within 20 s"), "{why}");
-        assert_eq!(before.elapsed(), Limits::default().token);
-        pass(1).await;
-        assert_eq!(hangs.ask().await, Ok(1));
-
-        let breaks = world([Step::Panic, Step::Token(3600)]);
-        assert!(breaks.ask().await.unwrap_err().contains("bug"));
-        assert_eq!(breaks.ask().await, Ok(1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_token_that_seems_over_when_it_comes_is_used_all_the_same() {
-        let world = world([Step::Token(0)]);
-        assert_eq!((world.ask().await, world.ask().await, world.fetches()), (Ok(1), Ok(1), 1));
-        pass(60).await;
-        assert_eq!(world.ask().await, Ok(2));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_first_refusal_drops_the_token_and_the_next_is_for_good() {
-        let world = world([Step::Token(3600)]);
-        assert_eq!(world.ask().await, Ok(1));
-        assert_eq!(world.tokens.refused(1), Refusal::OldToken);
-        assert_eq!(world.ask().await, Ok(2));
-        // Calls that left with the old token do not count against the new one.
-        assert_eq!(world.tokens.refused(1), Refusal::OldToken);
-        assert_eq!(world.tokens.refused(2), Refusal::ForGood);
-        assert_eq!(world.tokens.refused(2), Refusal::ForGood);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_token_refused_for_good_is_replaced_only_after_a_while() {
-        let world = world([Step::Token(3600)]);
-        assert_eq!(world.ask().await, Ok(1));
-        world.tokens.refused(1);
-        assert_eq!(world.ask().await, Ok(2));
-        world.tokens.refused(2);
-        assert_eq!(world.ask().await, Ok(2));
-        advance(RENEWAL_PAUSE).await;
-        assert_eq!(world.tokens.refused(2), Refusal::ForGood);
-        assert_eq!(world.ask().await, Ok(3));
-        assert_eq!(world.tokens.refused(3), Refusal::ForGood);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_acceptance_of_a_newer_token_ends_the_streak() {
-        let world = world([Step::Token(3600)]);
-        assert_eq!(world.ask().await, Ok(1));
-        world.tokens.refused(1);
-        world.tokens.accepted(1);
-        assert_eq!(world.ask().await, Ok(2));
-        assert_eq!(world.tokens.refused(2), Refusal::ForGood, "an old acceptance does not count");
-        world.tokens.accepted(2);
-        assert_eq!(world.tokens.refused(2), Refusal::OldToken);
-        assert_eq!(world.ask().await, Ok(3));
-    }
-}
+mod tests;

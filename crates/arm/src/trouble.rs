@@ -15,6 +15,8 @@ use rustls::CertificateError;
 pub(crate) enum Fate {
     /// It cannot.
     NotSent,
+    /// It cannot, and nothing will be sent before somebody has mended our credential.
+    Denied,
     /// Nobody knows.
     Lost,
 }

@@ -168,11 +168,15 @@ async fn the_identity_of_the_machine_or_one_of_several_is_asked_for() {
 
 #[tokio::test]
 async fn a_metadata_service_that_refuses_ends_at_once_and_says_what_to_check() {
-    for (status, says) in
-        [(400, "Identity not found"), (404, "Identity not found"), (500, "Identity not found")]
-    {
+    // A machine may be given its identity later, so even Entra's own words are no last word.
+    for (status, says) in [
+        (400, "Identity not found"),
+        (404, "Identity not found"),
+        (500, "Identity not found"),
+        (400, "AADSTS700016: no such application"),
+    ] {
         let metadata = Server::start(Door::Plain, move |_| {
-            json(status, r#"{"error":"invalid_request","error_description":"Identity not found"}"#)
+            json(status, &format!(r#"{{"error":"invalid_request","error_description":"{says}"}}"#))
         })
         .await;
         let credential = Credential::ManagedIdentity {

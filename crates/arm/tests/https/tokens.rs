@@ -140,27 +140,75 @@ async fn without_token(answer: Act, says: &[&str]) {
     answered(&world.write().await);
 }
 
+/// What Entra says when it knows what is wrong with us.
+fn denial(description: &str) -> Act {
+    let text =
+        format!(r#"{{"error":"invalid_client","error_description":"{description}","error_codes":[1]}}"#);
+    json(401, &text)
+}
+
 #[tokio::test]
-async fn an_issuer_that_refuses_is_quoted_with_what_to_do() {
-    let entra = |description: &str| {
-        let text =
-            format!(r#"{{"error":"invalid_client","error_description":"{description}","error_codes":[1]}}"#);
-        json(401, &text)
-    };
-    // Line ends in the text are Entra's habit.
-    let expired = r"AADSTS7000215: Invalid client secret provided.\r\nTrace ID: 1\r\nTimestamp: 2";
-    without_token(
-        entra(expired),
-        &["AADSTS7000215: Invalid client secret provided. Trace", "aadClientSecret"],
-    )
-    .await;
-    without_token(entra("AADSTS90002: Tenant not found."), &["AADSTS90002", "check the tenant (tenantId)"])
-        .await;
-    without_token(entra("AADSTS700016: No application."), &["aadClientId"]).await;
-    without_token(entra("AADSTS65001: consent"), &["check the application in Entra"]).await;
+async fn an_issuer_that_refuses_us_is_quoted_with_what_to_do_and_is_a_matter_for_people() {
     // A text that repeats our secret is shown without it.
     let echo = format!("AADSTS1: you sent {CLIENT_SECRET} and {}", token(99));
-    without_token(entra(&echo), &["you sent [redacted] and [redacted]"]).await;
+    // Line ends in the text are Entra's habit.
+    let expired = r"AADSTS7000215: Invalid client secret provided.\r\nTrace ID: 1\r\nTimestamp: 2";
+    for (description, says) in [
+        (
+            expired.to_owned(),
+            ["AADSTS7000215: Invalid client secret provided. Trace", "set it (aadClientSecret)"],
+        ),
+        ("AADSTS90002: Tenant not found.".into(), ["AADSTS90002", "check the tenant (tenantId)"]),
+        ("AADSTS700016: No application.".into(), ["AADSTS700016", "aadClientId"]),
+        ("AADSTS65001: consent".into(), ["AADSTS65001", "check the application in Entra"]),
+        (echo, ["you sent [redacted] and [redacted]", "check the application"]),
+    ] {
+        let world = world(move |_| denial(&description)).await;
+        for _ in 0..3 {
+            let failed = failure(&world.write().await, FailureClass::Forbidden, &says);
+            assert_eq!((&*failed.code, failed.status), ("AuthenticationFailed", 401));
+            assert!(failed.message.contains("no token for 127.0.0.1"), "{failed}");
+        }
+        assert_eq!(world.server.seen().len(), 1, "whom it refused once it need not refuse again at once");
+        assert_eq!(world.records()[2].outcome, Outcome::NotSent("token-denied"));
+        let why = world.client.warm_up().await.unwrap_err();
+        assert!(why.contains(says[0]), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_has_no_time_for_us_does_not_mean_us() {
+    let busy = |error: &str, description: &str| {
+        json(400, &format!(r#"{{"error":"{error}","error_description":"{description}"}}"#))
+    };
+    for (answer, says) in [
+        (busy("temporarily_unavailable", "AADSTS90033: A transient error has occurred."), "AADSTS90033"),
+        (busy("server_error", "AADSTS90024: budget"), "AADSTS90024"),
+        // Whoever does not number its words is not Entra.
+        (busy("invalid_client", "computer says no"), "computer says no"),
+    ] {
+        without_token(answer, &[says]).await;
+    }
+    let (status, text) = (503, r#"{"error":"invalid_client","error_description":"AADSTS1: no"}"#);
+    without_token(json(status, text), &["AADSTS1"]).await;
+}
+
+#[tokio::test]
+async fn an_issuer_that_asks_for_a_pause_is_given_one() {
+    let date = "Fri, 01 Jan 2100 00:00:00 GMT";
+    for (wait, status) in [("60", 429), ("Fri, 01 Jan 2100 00:01:00 GMT", 503)] {
+        let world = world(move |seen| match seen.number {
+            1 => json(status, "").with("date", date).with("retry-after", wait),
+            number => grant(number),
+        })
+        .await;
+        for _ in 0..3 {
+            not_sent(&world.write().await, &["no token for 127.0.0.1", &format!("answered {status}")]);
+        }
+        assert_eq!(world.server.seen().len(), 1);
+    }
+    // A pause of nothing is none.
+    without_token(json(429, "").with("retry-after", "0"), &["answered 429"]).await;
 }
 
 #[tokio::test]
