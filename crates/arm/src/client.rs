@@ -1,9 +1,9 @@
 //! Sends one request once and gives what came back.
 //!
 //! ```text
-//! Request ─▶ arm_wire::write ─▶ token ─▶ connection ─▶ answer ─▶ body ─▶ arm_wire::read ─▶ Reply
-//!                  │               │          │           │        │
-//!                  └── NotSent ◀───┴──────────┘           └────────┴──▶ Lost
+//! Request ─▶ arm_wire::write ─▶ token ─▶ may begin? ─▶ connection ─▶ answer ─▶ body ─▶ arm_wire::read ─▶ Reply
+//!                  │               │          │             │           │        │
+//!                  └── NotSent ◀───┴──────────┴─────────────┘           └────────┴──▶ Lost
 //! ```
 //!
 //! Everything together ends within one limit. A 401 is the one answer that is read here and not
@@ -117,6 +117,13 @@ impl Client {
 
     /// Sends one request once and gives what came back. Never takes longer than its limit.
     pub async fn send(&self, request: &Request) -> Reply {
+        self.send_while(request, || true).await
+    }
+
+    /// The same, for a caller whose leave to send may end while a token is fetched. It is asked once,
+    /// when nothing but the connection is missing; what comes after takes no longer than the connect
+    /// limit to leave.
+    pub async fn send_while(&self, request: &Request, may_begin: impl FnOnce() -> bool + Send) -> Reply {
         let started = Instant::now();
         let mut record = CallRecord {
             method: record::method_word(request.method),
@@ -132,7 +139,7 @@ impl Client {
             request_id: None,
             correlation_id: None,
         };
-        let reply = match self.inner.call(request, &mut record, started).await {
+        let reply = match self.inner.call(request, may_begin, &mut record, started).await {
             Ok(reply) => reply,
             Err(trouble) => {
                 let (outcome, reply) = match trouble.fate {
@@ -168,6 +175,7 @@ impl Inner {
     async fn call(
         &self,
         request: &Request,
+        may_begin: impl FnOnce() -> bool + Send,
         record: &mut CallRecord,
         started: Instant,
     ) -> Result<Reply, Trouble> {
@@ -176,6 +184,10 @@ impl Inner {
         record.bytes_sent = written.body.as_ref().map_or(0, Vec::len);
         let deadline = started + self.limits.answer;
         let bearer = self.bearer(deadline).await?;
+        if !may_begin() {
+            let text = "the request was not sent: it was called off before it could leave".to_owned();
+            return Err(Trouble { fate: Fate::NotSent, word: "called-off", text });
+        }
 
         let exchange = self.exchange(&written, url, &bearer, record);
         let received = match timeout_at(deadline, exchange).await {

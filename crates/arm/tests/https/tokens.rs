@@ -1,5 +1,7 @@
 //! Tokens that are refused, late, missing or garbage.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sluice_arm::{Limits, Outcome, Settings};
@@ -274,6 +276,27 @@ async fn an_issuer_that_never_answers_ends_at_its_limit_and_the_next_call_works(
     .await;
     not_sent(&world.write().await, &["no token for 127.0.0.1", "within 1500 ms"]);
     answered(&world.write().await);
+}
+
+#[tokio::test]
+async fn who_may_no_longer_begin_when_the_token_has_come_does_not() {
+    // The lease runs out while the issuer thinks.
+    let leads = Arc::new(AtomicBool::new(true));
+    let lease = Arc::clone(&leads);
+    let world = world(move |seen| {
+        if is_for_token(seen) {
+            lease.store(false, Ordering::SeqCst);
+        }
+        entra(seen)
+    })
+    .await;
+    let write = crate::world::write();
+    let send = || world.client.send_while(&write, || leads.load(Ordering::SeqCst));
+    not_sent(&send().await, &["was not sent", "called off"]);
+    assert_eq!(world.records()[0].outcome, Outcome::NotSent("called-off"));
+    assert_eq!((world.server.seen().len(), fetches(&world)), (1, 1), "only the token was asked for");
+    leads.store(true, Ordering::SeqCst);
+    answered(&send().await);
 }
 
 #[tokio::test]
