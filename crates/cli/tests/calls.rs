@@ -67,6 +67,7 @@ impl Direct {
                 Body::Services(services) => services.iter().map(|it| it.service.name.to_string()).collect(),
                 _ => Vec::new(),
             },
+            fault: None,
             body: serde_json::Value::Null,
         }
     }

@@ -27,6 +27,8 @@ pub struct Cluster {
     shelves: Mutex<Shelves>,
     watch: mpsc::UnboundedSender<Event>,
     changes: watch::Sender<u64>,
+    /// Events that the watch has brought to the loop.
+    brought: watch::Receiver<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +39,8 @@ struct Shelves {
     slices: BTreeMap<ObjectName, Slice>,
     nodes: BTreeMap<Arc<str>, NodeObject>,
     pods: BTreeMap<ObjectName, PodObject>,
+    /// Events so far.
+    told: u64,
     notices: Vec<Notice>,
 }
 
@@ -57,8 +61,10 @@ impl Cluster {
     /// An empty cluster, and its watch: whoever holds that brings it to the inbox.
     pub fn new() -> (Arc<Cluster>, Watch) {
         let (watch, events) = mpsc::unbounded_channel();
-        let cluster = Cluster { shelves: Mutex::default(), watch, changes: watch::Sender::new(0) };
-        (Arc::new(cluster), Watch { events })
+        let (bring, brought) = watch::channel(0);
+        let changes = watch::Sender::new(0);
+        let cluster = Cluster { shelves: Mutex::default(), watch, changes, brought };
+        (Arc::new(cluster), Watch { events, brought: bring })
     }
 
     /// Lists all four kinds, as a process does that starts.
@@ -97,7 +103,7 @@ impl Cluster {
         service.version = version;
         service.spec = spec;
         let event = Event::ServiceApplied(service.clone());
-        self.tell(&shelves, event);
+        self.tell(&mut shelves, event);
         uid
     }
 
@@ -192,6 +198,14 @@ impl Cluster {
         }
     }
 
+    /// Comes back when everything that has happened so far has been brought to the loop, so that a
+    /// question that is asked afterwards is answered with it in mind.
+    pub async fn brought(&self) {
+        let told = self.shelves().told;
+        // Without a watch nothing will ever be brought.
+        let _ = self.brought.clone().wait_for(|brought| *brought >= told).await;
+    }
+
     fn shelves(&self) -> MutexGuard<'_, Shelves> {
         // Nothing panics between two halves of a change.
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
@@ -200,12 +214,13 @@ impl Cluster {
     fn change(&self, act: impl FnOnce(&mut Shelves) -> Option<Event>) {
         let mut shelves = self.shelves();
         if let Some(event) = act(&mut shelves) {
-            self.tell(&shelves, event);
+            self.tell(&mut shelves, event);
         }
     }
 
     /// Under the lock, so that events leave in the order of their versions.
-    fn tell(&self, shelves: &MutexGuard<'_, Shelves>, event: Event) {
+    fn tell(&self, shelves: &mut MutexGuard<'_, Shelves>, event: Event) {
+        shelves.told += 1;
         // Without a watch nobody wants to know.
         let _ = self.watch.send(event);
         self.changes.send_replace(shelves.version);
@@ -274,7 +289,7 @@ impl Kube for Cluster {
     }
 
     fn relist(&self, kind: Kind) {
-        let shelves = self.shelves();
+        let mut shelves = self.shelves();
         let objects = match kind {
             Kind::Service => Relist::Services(shelves.services.values().cloned().collect()),
             Kind::Slice => Relist::Slices(shelves.slices.values().cloned().collect()),
@@ -282,7 +297,7 @@ impl Kube for Cluster {
             Kind::Pod => Relist::Pods(shelves.pods.values().cloned().collect()),
         };
         let event = Event::Relisted { version: shelves.version, objects };
-        self.tell(&shelves, event);
+        self.tell(&mut shelves, event);
     }
 }
 
@@ -290,6 +305,7 @@ impl Kube for Cluster {
 #[derive(Debug)]
 pub struct Watch {
     events: mpsc::UnboundedReceiver<Event>,
+    brought: watch::Sender<u64>,
 }
 
 impl Watch {
@@ -299,6 +315,7 @@ impl Watch {
             if handle.post(event).await.is_err() {
                 return;
             }
+            self.brought.send_modify(|brought| *brought += 1);
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// Decides nothing but jitter.
     pub seed: u64,
+    /// Deliberate bugs, to see whether tests find them; none in a product.
+    pub seeded: Seeded,
 }
 
 /// The limits of the loop itself.
@@ -124,9 +126,9 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
     /// A controller that has heard nothing yet and may not begin anything.
     pub fn new(config: Config, inbox: Inbox, azure: A, kube: K, clock: C) -> Controller<A, K, C> {
         let scope = config.engine.scope.clone();
-        let updaters = Updaters::new(config.updaters, scope, config.seed, Seeded::NONE);
+        let updaters = Updaters::new(config.updaters, scope, config.seed, config.seeded);
         Controller {
-            engine: Engine::new(config.engine, config.seed, Seeded::NONE),
+            engine: Engine::new(config.engine, config.seed, config.seeded),
             shell: Shell::new(updaters, Arc::new(azure), config.limits.call),
             kube: Arc::new(kube),
             clock,

@@ -25,6 +25,8 @@ pub struct Entry {
     pub operation: Option<(String, Time)>,
     /// The services that ride in it.
     pub services: Vec<String>,
+    /// The word of the fault that struck it.
+    pub fault: Option<String>,
     /// What was sent, as JSON, where that is known.
     pub body: serde_json::Value,
 }

@@ -62,6 +62,9 @@ pub fn print(report: &Report, output: Output) -> std::io::Result<()> {
     std::io::stdout().write_all(text.as_bytes())
 }
 
+/// A way to Azure and back that is longer than this, in emulated time, shows in the makespan.
+const ROUND_TRIP_MAX: Duration = Duration::from_millis(150);
+
 /// Columns of the table: how wide the first is, and the others.
 const FIRST: usize = 34;
 const OTHER: usize = 17;
@@ -144,10 +147,19 @@ pub fn text(report: &Report) -> String {
             per_call.as_secs_f64() * 1_000.0 * report.time_factor,
         );
     }
+    if report.runs.iter().any(|run| run.usage.per_call().mul_f64(report.time_factor) > ROUND_TRIP_MAX) {
+        let _ = writeln!(
+            text,
+            "The machine is too slow or too busy for this factor: calls take longer than they would to a real\n\
+             Azure, and the makespan shows it. Try --time-factor {:.0}.",
+            (report.time_factor / 2.0).max(1.0)
+        );
+    }
     match report.missed() {
         0 => text.push_str("All limits are kept.\n"),
         missed => {
-            let _ = writeln!(text, "{missed} of the limits are missed (✗).");
+            let are = if missed == 1 { "limit is" } else { "limits are" };
+            let _ = writeln!(text, "{missed} {are} missed (✗).");
         }
     }
     text

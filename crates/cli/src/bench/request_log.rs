@@ -19,8 +19,6 @@ pub struct RequestLog {
     pub calls: Vec<Entry>,
     /// Calls that came before a `Retry-After` was over.
     pub early: u64,
-    /// How often a fault struck.
-    pub struck: u64,
 }
 
 /// One entry, as the control API shows it.
@@ -65,13 +63,8 @@ impl RequestLog {
         let ours = shown.into_iter().filter(|entry| {
             entry.area == "arm" && entry.principal.as_deref() == Some(&emulator.greeting.client_id)
         });
-        let mut struck = 0;
-        let mut calls = Vec::new();
-        for entry in ours {
-            struck += u64::from(entry.fault.is_some());
-            calls.push(entry.into_entry()?);
-        }
-        Ok(RequestLog { calls, early: early.context("the summary does not say who came too early")?, struck })
+        let calls = ours.map(Shown::into_entry).collect::<anyhow::Result<Vec<Entry>>>()?;
+        Ok(RequestLog { calls, early: early.context("the summary does not say who came too early")? })
     }
 }
 
@@ -101,6 +94,7 @@ impl Shown {
                 .zip(self.operation_ends_emulated_ms)
                 .map(|(operation, ends)| (operation, Time::from_millis(ends))),
             services: services(&self.body),
+            fault: self.fault,
             body: self.body,
         })
     }

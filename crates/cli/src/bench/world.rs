@@ -9,6 +9,7 @@ use sluice_controller::memory::Cluster;
 use sluice_controller::{Azure, Clock, Closed, Config, Controller, Ended, Handle, Inbox};
 use sluice_engine::{DefaultOutbound, Engine};
 use sluice_model::names::Scope;
+use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
 use sluice_updater::BucketSize;
 use tokio::task::JoinHandle;
@@ -49,6 +50,7 @@ impl World {
     /// Comes back when every service that is wanted has all its addresses in Azure, nothing else
     /// is there, and nothing is under way.
     pub async fn settled(&self) -> Result<(), Closed> {
+        self.cluster.brought().await;
         self.handle.wait_until(is_settled).await
     }
 
@@ -83,6 +85,7 @@ pub fn config(scope: Scope, concurrency: usize, seed: u64) -> Config {
         updaters: sluice_updater::Config::default(),
         limits: sluice_controller::Limits::default(),
         seed,
+        seeded: Seeded::NONE,
     }
 }
 

@@ -20,6 +20,7 @@ use sluice_engine::DefaultOutbound;
 use sluice_model::call::{Body, Method, Request};
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::names::Scope;
+use sluice_model::seeded::Seeded;
 use sluice_model::{Event, ObjectName, Time};
 use tokio::task::JoinHandle;
 
@@ -46,7 +47,13 @@ fn config() -> Config {
     };
     let mut engine = sluice_engine::Config::new(scope);
     engine.default_outbound = DefaultOutbound::Leave;
-    Config { engine, updaters: sluice_updater::Config::default(), limits: Limits::default(), seed: 1 }
+    Config {
+        engine,
+        updaters: sluice_updater::Config::default(),
+        limits: Limits::default(),
+        seed: 1,
+        seeded: Seeded::NONE,
+    }
 }
 
 impl World {
