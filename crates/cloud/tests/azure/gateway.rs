@@ -155,6 +155,11 @@ fn there_is_one_default_at_most() {
     assert_eq!(scene.refused(&second), code);
     // In one request the default may change hands.
     scene.done(&scene.services(vec![write(scene.outbound("blue")), write(default(&scene, "red"))]));
+    // One that is gone, or is none any more, is in nobody's way.
+    scene.done(&scene.services(vec![unregister(default(&scene, "red"))]));
+    scene.done(&scene.services(vec![write(default(&scene, "blue"))]));
+    scene.done(&scene.services(vec![write(scene.outbound("blue"))]));
+    scene.done(&scene.services(vec![write(default(&scene, "red"))]));
 }
 
 #[test]
