@@ -72,9 +72,8 @@ pub(crate) fn task(names: &[String]) -> ExitCode {
 
 fn run_clients(clients: &[Client]) -> Result<String, Vec<String>> {
     stage::cargo(&["build", "--quiet", "--release", "-p", "sluice"], &[], |_| Ok(()))?;
-    let target = target_folder();
-    let binary = target.join("release").join(format!("sluice{}", std::env::consts::EXE_SUFFIX));
-    let folder = target.join("conformance");
+    let binary = binary();
+    let folder = packages_folder();
     let mut columns = Vec::new();
     let mut problems = Vec::new();
     for client in clients {
@@ -141,6 +140,22 @@ fn in_own_group(command: &mut Command) -> std::io::Result<bool> {
     #[cfg(unix)]
     Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).stderr(Stdio::null()).status()?;
     Ok(ended)
+}
+
+/// The binary that the clients are run against.
+pub(crate) fn binary() -> PathBuf {
+    target_folder().join("release").join(format!("sluice{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// The interpreter that has the newest Python client.
+pub(crate) fn newest_python() -> Result<PathBuf, String> {
+    let newest = CLIENTS.into_iter().rfind(|client| client.language == Language::Python);
+    let newest = newest.ok_or("there is no Python client")?;
+    install::client(newest, &packages_folder()).map(|home| install::python_of(&home))
+}
+
+fn packages_folder() -> PathBuf {
+    target_folder().join("conformance")
 }
 
 /// Where cargo puts what it builds.

@@ -13,6 +13,7 @@ mod markdown;
 mod nearest;
 mod outputs;
 mod purity;
+mod session;
 mod stage;
 mod stages;
 mod tidy;

@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{conformance, coverage, outputs, purity, tidy};
+use crate::{conformance, coverage, outputs, purity, session, tidy};
 
 const fn cargo(
     name: &'static str,
@@ -111,6 +111,10 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         needs: Some(conformance::TOOLS),
         ..own("conformance: official clients against the emulator", Tier::Test, conformance::run)
+    },
+    Stage {
+        needs: Some(conformance::TOOLS),
+        ..own("the README's emulator and its Python session", Tier::Test, session::run)
     },
     cargo(
         "engine benchmark: ratios and bytes",

@@ -8,10 +8,15 @@ use crate::tree::Tree;
 const COMMANDS_MAX: usize = 8;
 
 /// Every command that the stages run, exactly as a reader would type it.
-const KNOWN: [&str; 2] = ["cargo run --release -p sluice-sim -- --seeds 200", "cargo xtask test"];
+const KNOWN: [&str; 4] = [
+    EMULATOR,
+    "cargo run --release -p sluice-sim -- --seeds 200",
+    "cargo run --release -- bench calls",
+    "cargo xtask test",
+];
 
-/// The command that the README promises to work first.
-const FIRST: &str = KNOWN[0];
+/// The command that the README promises to work first. It goes on until it is stopped.
+pub(crate) const EMULATOR: &str = "cargo run --release -- emulator --listen 127.0.0.1:0 --time-factor 100";
 
 /// The commands of all `sh` blocks.
 pub(crate) fn commands(tree: &Tree) -> Vec<String> {
@@ -26,8 +31,8 @@ pub(crate) fn commands(tree: &Tree) -> Vec<String> {
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     let commands = commands(tree);
-    if commands.first().map(String::as_str) != Some(FIRST) {
-        problems.push(format!("README.md: the first command must be `{FIRST}`"));
+    if commands.first().map(String::as_str) != Some(EMULATOR) {
+        problems.push(format!("README.md: the first command must be `{EMULATOR}`"));
     }
     if commands.len() > COMMANDS_MAX {
         problems.push(format!("README.md: {} commands are too many for a first page", commands.len()));
@@ -78,7 +83,7 @@ mod tests {
     #[test]
     fn a_command_that_nobody_runs_is_named() {
         assert_eq!(check(&page(&KNOWN.join("\n"), "1.95")), Vec::<String>::new());
-        let found = check(&page(&format!("{FIRST}\ncargo install sluice"), "1.95"));
+        let found = check(&page(&format!("{EMULATOR}\ncargo install sluice"), "1.95"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("cargo install sluice"));
         assert!(check(&page("cargo xtask test", "1.95"))[0].contains("first command"));
@@ -86,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_version_behind_the_manifest_is_named() {
-        let found = check(&page(FIRST, "1.80"));
+        let found = check(&page(EMULATOR, "1.80"));
         assert_eq!(found, ["README.md: says Rust 1.80, but Cargo.toml says 1.95"]);
     }
 }
