@@ -193,6 +193,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 fn failed(error: StartError) -> Failure {
     let code = match &error {
         StartError::Listen { .. } => 3,
+        StartError::State(_) => 4,
         StartError::NotLoopback { .. } | StartError::TimeFactor(_) => 2,
         _ => 1,
     };

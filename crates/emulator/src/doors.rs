@@ -18,7 +18,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -30,6 +30,9 @@ use crate::wire::{Scissors, Wire};
 
 /// Requests at once on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 250;
+
+/// How long a client without open requests has to say goodbye when the emulator stops.
+const FAREWELL: Duration = Duration::from_millis(200);
 
 /// One listening socket.
 pub(crate) struct Door {
@@ -66,6 +69,7 @@ pub(crate) struct Caller {
 struct Traffic {
     in_flight: AtomicUsize,
     quiet_since: Mutex<Instant>,
+    quieted: Notify,
 }
 
 impl Door {
@@ -123,6 +127,7 @@ async fn welcome(stream: TcpStream, tls: Option<TlsAcceptor>, house: House) {
         traffic: Arc::new(Traffic {
             in_flight: AtomicUsize::new(0),
             quiet_since: Mutex::new(Instant::now()),
+            quieted: Notify::new(),
         }),
     };
     let wire = Wire::new(stream, scissors);
@@ -185,7 +190,9 @@ impl Caller {
         impl Drop for Leaving<'_> {
             fn drop(&mut self) {
                 *self.0.quiet_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-                self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+                if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    self.0.quieted.notify_one();
+                }
             }
         }
         self.traffic.in_flight.fetch_add(1, Ordering::AcqRel);
@@ -195,12 +202,39 @@ impl Caller {
 }
 
 impl Traffic {
+    fn is_quiet(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until nothing is going on.
+    async fn quiet(&self) {
+        while !self.is_quiet() {
+            self.quieted.notified().await;
+        }
+    }
+
     /// How long nothing has been going on; zero while something is.
     fn quiet_for(&self) -> Duration {
-        if self.in_flight.load(Ordering::Acquire) > 0 {
+        if !self.is_quiet() {
             return Duration::ZERO;
         }
         self.quiet_since.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+}
+
+/// Lets a connection finish what it is answering. A client that says nothing to our farewell is not waited
+/// for once it has all its answers.
+async fn say_farewell<C: Future<Output = hyper::Result<()>>>(mut connection: Pin<&mut C>, caller: &Caller) {
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            () = caller.scissors.wanted() => return,
+            () = caller.traffic.quiet() => {}
+        }
+        let is_over = timeout(FAREWELL, &mut connection).await.is_ok();
+        if is_over || caller.traffic.is_quiet() {
+            return;
+        }
     }
 }
 
@@ -219,10 +253,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
             () = caller.scissors.wanted() => return,
             () = told(&mut stop) => {
                 shut_down(connection.as_mut());
-                tokio::select! {
-                    ended = &mut connection => break ended,
-                    () = caller.scissors.wanted() => return,
-                }
+                return say_farewell(connection, &caller).await;
             }
             () = sleep(house.limits.idle.saturating_sub(caller.traffic.quiet_for())) => {
                 if caller.traffic.quiet_for() >= house.limits.idle {

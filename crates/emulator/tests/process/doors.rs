@@ -119,6 +119,19 @@ async fn stopping_does_not_wait_for_a_request_that_hangs() {
 }
 
 #[tokio::test]
+async fn stopping_does_not_wait_for_a_client_that_says_no_goodbye() {
+    let limits = Limits { stop: Duration::from_secs(86_400), ..Limits::default() };
+    let azure = Azure::start(Options { limits, ..instant() }).await;
+    let mut mute = azure.secure_stream().await;
+    // The preface and empty settings; nothing is ever read or answered after that.
+    mute.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").await.unwrap();
+    mute.flush().await.unwrap();
+    let Azure { running, client, .. } = azure;
+    running.stop().await;
+    drop((mute, client));
+}
+
+#[tokio::test]
 async fn a_body_that_is_too_large_is_told_so_and_changes_nothing() {
     let cloud = Config { body_bytes_max: 10_000, ..Config::default() };
     let azure = Azure::start(Options { cloud, ..options() }).await;

@@ -1,20 +1,14 @@
 //! Whatever comes in: the emulator survives, answers with a refusal, and nothing changes.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use tokio_rustls::TlsConnector;
 
 use crate::support::{Azure, options, resource};
 
@@ -212,17 +206,6 @@ fn whoever_has_a_token_can_break_nothing_either() {
 #[test]
 fn random_frames_inside_tls_end_one_connection_and_no_more() {
     let target = Target::new();
-    let mut roots = RootCertStore::empty();
-    let pem = target.azure.running.ca_pem().as_bytes().to_vec();
-    roots.add(CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let connector = TlsConnector::from(Arc::new(config));
     // A frame: length, type, flags, stream, payload; the length may lie.
     let frame = (0u8..12, any::<u8>(), 0u32..8, vec(any::<u8>(), 0..60), 0usize..70).prop_map(
         |(kind, flags, stream, payload, length)| {
@@ -237,9 +220,7 @@ fn random_frames_inside_tls_end_one_connection_and_no_more() {
         let mut bytes = if with_preface { b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec() } else { Vec::new() };
         bytes.extend(frames.concat());
         target.runtime.block_on(async {
-            let tcp = TcpStream::connect(target.azure.running.address()).await.unwrap();
-            let name = ServerName::try_from("localhost").unwrap();
-            let mut stream = connector.connect(name, tcp).await.unwrap();
+            let mut stream = target.azure.secure_stream().await;
             let _ = stream.write_all(&bytes).await;
             let _ = stream.shutdown().await;
             let mut answer = Vec::new();

@@ -1,12 +1,19 @@
 //! An emulator and a client for it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, ClientBuilder, Method, Response};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
 use sluice_cloud::{Config, Latencies};
 use sluice_emulator::{Emulator, Options, Prepared, Running};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// The subscription of all tests.
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
@@ -81,6 +88,23 @@ impl Azure {
         let mut azure = Azure { running, client, token: String::new() };
         azure.token = azure.fresh_token().await;
         azure
+    }
+
+    /// A connection that has agreed on HTTP/2 and has said nothing yet.
+    pub(crate) async fn secure_stream(&self) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let ca = CertificateDer::from_pem_slice(self.running.ca_pem().as_bytes()).unwrap();
+        roots.add(ca).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let tcp = TcpStream::connect(self.running.address()).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap()
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
