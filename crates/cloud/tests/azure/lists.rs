@@ -29,6 +29,7 @@ fn list_with(
         assert_eq!(answer.status, 200, "{answer:?}");
         let (items, next) = names_on(answer.payload);
         pages.push(items);
+        assert!(pages.len() < 100, "the list has no end: {pages:?}");
         between(scene, pages.len());
         match next {
             Some(token) => request.page = Some(token),
