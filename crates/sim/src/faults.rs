@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use sluice_cloud::Fault;
 use sluice_model::Time;
-use sluice_model::call::{Body, Method, Request};
+use sluice_model::call::{Answer, Body, Method, OperationState, Payload, Reply, Request};
 
 use crate::cluster::{KubeFault, KubeFaults};
 use crate::names::FaultKind;
@@ -171,6 +171,19 @@ impl FaultPlan {
             }
         }
         None
+    }
+
+    /// A failed operation may say how long to wait, as Azure's own texts do.
+    pub fn reword(&self, reply: &mut Reply, rng: &mut Rng) {
+        if let Reply::Answered(Answer { payload: Payload::Operation(state), .. }) = reply
+            && let OperationState::Failed(error) = state
+            && error.code.starts_with("RetryableError")
+            && self.has(FaultKind::Z8)
+            && rng.chance(700)
+        {
+            let text = format!("Another operation is running; retry after {} seconds.", rng.between(1, 20));
+            error.message = text.into();
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_sim::bugs::hunt;
 use sluice_sim::cluster::stories::named;
 use sluice_sim::crash_points::enumerate;
+use sluice_sim::names::FaultKind;
 use sluice_sim::run::{Plan, run};
 
 #[test]
@@ -34,6 +35,15 @@ fn every_named_story_passes_without_faults() {
 fn the_first_seeds_pass() {
     for seed in 0..10 {
         let report = run(&Plan::of_seed(seed, Seeded::NONE, false));
+        assert_eq!(report.failure, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_wait_inside_a_failed_operation_is_kept() {
+    // In each of these somebody would have gone too early, had only the poll been barred.
+    for seed in [33, 35, 51, 62, 146] {
+        let report = run(&Plan::of_seed(seed, Seeded::NONE, false).with_only(&[FaultKind::Z8]));
         assert_eq!(report.failure, None, "seed {seed}");
     }
 }

@@ -296,8 +296,10 @@ impl Wire {
             Went::Over(result) => {
                 self.budget.answered(self.now, gate);
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
-                    // Whoever asks for the same thing next, for whatever reason, comes back after it.
-                    self.bar(gate, target, *wait);
+                    // Whoever asks for the same thing next, for whatever reason, comes back after it; what
+                    // failed is what was asked for, even if a poll has told so.
+                    let asked = (Gate::of(errand.request.method), errand.request.target.clone());
+                    self.bar(asked.0, asked.1, *wait);
                 }
                 self.end(id, result);
             }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use sluice_model::Time;
 use sluice_model::azure::ArmId;
-use sluice_model::call::{Bucket, Method, Reply, Request};
+use sluice_model::call::{Answer, Bucket, Method, OperationState, Payload, Reply, Request};
 use sluice_model::failure::{Failure, FailureClass};
 use sluice_updater::{BucketSize, Config};
 
@@ -25,8 +25,13 @@ pub struct CallCount {
     /// By bucket.
     paused_until: [Time; 3],
     /// By bucket and resource: another operation is in the way there.
-    busy_until: BTreeMap<(Bucket, ArmId), Time>,
+    busy_until: BTreeMap<About, Time>,
+    /// What was asked for, by the operation that Azure began for it.
+    operations: BTreeMap<ArmId, About>,
 }
+
+/// What a wait that is not about the budget holds: calls of one kind on one resource.
+type About = (Bucket, ArmId);
 
 /// A bucket in thousandths of a call.
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +75,15 @@ impl CallCount {
             writes: VecDeque::new(),
             paused_until: [Time::ZERO; 3],
             busy_until: BTreeMap::new(),
+            operations: BTreeMap::new(),
         }
     }
 
     /// **S12**: never more calls than our share of each bucket and window; none before `Retry-After` is over.
     ///
     /// A pause shuts the bucket of the call that was throttled, and of the network provider's both
-    /// writes and deletes; any other wait is about calls of that kind on that resource. Excused: what was already on the wire
+    /// writes and deletes; any other wait is about calls of that kind on that resource, and one inside a
+    /// failed operation about calls like the one that began it. Excused: what was already on the wire
     /// when the pause arrived, and the gateway's POST of the other kind.
     pub fn s12_begin(&mut self, now: Time, request: &Request) -> Result<(), Violation> {
         let bucket = request.method.bucket();
@@ -110,6 +117,9 @@ impl CallCount {
 
     /// An answer may ask for a pause.
     pub fn answered(&mut self, now: Time, request: &Request, reply: &Reply) {
+        if let Reply::Answered(Answer { operation: Some(operation), .. }) = reply {
+            self.operations.insert(operation.clone(), about(request));
+        }
         let Some(failure) = Failure::in_reply(reply) else { return };
         let Some(wait) = failure.retry_after else { return };
         let until = now + wait.min(Duration::from_secs(3_600));
@@ -117,7 +127,8 @@ impl CallCount {
         let busy =
             failure.code.starts_with("RetryableError") || &*failure.code == "AnotherOperationInProgress";
         if busy || failure.class != FailureClass::Throttled {
-            let known = self.busy_until.entry(about(request)).or_insert(Time::ZERO);
+            let about = self.operation_failed(request, reply).unwrap_or_else(|| about(request));
+            let known = self.busy_until.entry(about).or_insert(Time::ZERO);
             *known = (*known).max(until);
             return;
         }
@@ -129,14 +140,53 @@ impl CallCount {
             }
         }
     }
+
+    /// What was asked for, if this is the answer to a poll that says that it failed.
+    fn operation_failed(&self, poll: &Request, reply: &Reply) -> Option<About> {
+        let Reply::Answered(answer) = reply else { return None };
+        match answer.payload {
+            Payload::Operation(OperationState::Failed(_) | OperationState::Canceled(_)) => {
+                self.operations.get(&poll.target).cloned()
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What another operation can be in the way of. A gateway's two POSTs are not in each other's.
-fn about(request: &Request) -> (Bucket, ArmId) {
+fn about(request: &Request) -> About {
     let target = match request.method {
         Method::UpdateServices => request.target.child("updateServices", ""),
         Method::UpdateLocations => request.target.child("updateAddressLocations", ""),
         _ => request.target.clone(),
     };
     (request.method.bucket(), target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_model::call::{ArmError, Body};
+
+    fn commit() -> Request {
+        Request::with(Method::UpdateServices, ArmId::new("/serviceGateways/gw"), Body::Services(Vec::new()))
+    }
+
+    #[test]
+    fn a_wait_inside_a_failed_operation_is_about_what_was_asked_for() {
+        let mut calls = CallCount::new(&Config::default());
+        let operation = ArmId::new("/operations/1");
+        let accepted = Answer { operation: Some(operation.clone()), ..Answer::new(202, Payload::None) };
+        calls.answered(Time::ZERO, &commit(), &Reply::Answered(accepted));
+        let error = ArmError {
+            code: "RetryableErrorDueToAnotherOperation".into(),
+            message: "Another operation is running; retry after 20 seconds.".into(),
+        };
+        let failed = Answer::new(200, Payload::Operation(OperationState::Failed(error)));
+        let poll = Request::bare(Method::Poll, operation);
+        let told = Time::from_millis(2_000);
+        calls.answered(told, &poll, &Reply::Answered(failed));
+        assert!(calls.s12_begin(told + Duration::from_secs(19), &commit()).is_err());
+        assert!(calls.s12_begin(told + Duration::from_secs(20), &commit()).is_ok());
+    }
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use sluice_model::call::{Method, Request};
+use sluice_model::call::{Method, Reply, Request};
 use sluice_updater::CallId;
 
 use super::process::Process;
@@ -93,16 +93,17 @@ impl World {
             return Ok(());
         }
         let bent = self.plan.bend(self.now, &request, &mut self.chance);
-        let reply = match &bent {
-            None => sluice_model::call::Reply::Answered(self.cloud.handle(self.now, &request)),
+        let mut reply = match &bent {
+            None => Reply::Answered(self.cloud.handle(self.now, &request)),
             Some((kind, fault)) => {
                 self.coverage.injected(self.now, *kind);
                 self.trace.world(self.now, || format!("{kind} strikes c{}: {fault:?}", call.0));
                 self.cloud.handle_faulty(self.now, &request, fault)
             }
         };
+        self.plan.reword(&mut reply, &mut self.chance);
         let mut delay = self.network_delay();
-        if matches!(reply, sluice_model::call::Reply::Lost(_)) && self.chance.chance(300) {
+        if matches!(reply, Reply::Lost(_)) && self.chance.chance(300) {
             // Nobody tells: the process finds out by its own time limit.
             delay = Duration::from_secs(70);
         }

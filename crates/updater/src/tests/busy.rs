@@ -6,12 +6,12 @@ use std::vec::Vec;
 use expect_test::expect;
 use sluice_model::Step;
 use sluice_model::azure::{LocationUpdate, Provisioning};
-use sluice_model::call::{OperationState, Payload};
+use sluice_model::call::{ArmError, OperationState, Payload};
 use sluice_model::effect::Listable;
 
 use super::story::{
-    Story, accepted, busy, load_balancer_id, public_ip, put_load_balancer, put_public_ip, registration,
-    waiting,
+    Story, accepted, busy, error, load_balancer_id, public_ip, put_load_balancer, put_public_ip,
+    registration, waiting,
 };
 
 fn locations() -> Vec<LocationUpdate> {
@@ -202,6 +202,38 @@ fn retry_after_on_a_failed_read_back_is_obeyed() {
     story.until(35_000);
     expect![[r#"
         t=35.0 call 6 for #2: get publicIPAddresses/api-pip
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_wait_inside_a_failed_operation_holds_the_next_of_its_kind_on_that_resource() {
+    let failed = || {
+        let message = "Another operation is in progress; please retry after 20 seconds.".into();
+        OperationState::Failed(ArmError { message, ..error("RetryableErrorDueToAnotherOperation") })
+    };
+    let mut story = Story::new();
+    // The commit's operation fails; those who gathered meanwhile would be in the next.
+    story.plan(1, vec![Step::Register(registration("a"))]).accept(1);
+    story.plan(2, vec![Step::Register(registration("b"))]).quietly();
+    story.until(1_500).poll(2, failed()).sync(3, locations()).until(21_499);
+    expect![[r#"
+        t=1.5 call 2 for #1: poll operations/op1
+        t=1.5 #1 failed RetryableErrorDueToAnotherOperation (transient): []
+        t=1.5 call 3 for #3: sync 1 locations
+    "#]]
+    .assert_eq(&story.told());
+    story.until(21_500);
+    expect![[r#"
+        t=21.5 call 4 for #2: commit +b
+    "#]]
+    .assert_eq(&story.told());
+    // A write likewise, and no other write.
+    story.plan(4, vec![put_load_balancer("web")]).accept(5).until(28_000).poll(6, failed()).quietly();
+    story.plan(5, vec![put_load_balancer("web")]).plan(6, vec![put_load_balancer("api")]).until(47_999);
+    expect![[r#"
+        t=28.0 #5 gives its slot back: throttled until 48.0
+        t=28.0 call 7 for #6: put loadBalancers/api
     "#]]
     .assert_eq(&story.told());
 }
