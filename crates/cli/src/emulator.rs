@@ -36,6 +36,10 @@ pub(crate) struct Arguments {
     /// Allow --listen on an address that other machines reach. Whoever reaches it can do everything
     #[arg(long)]
     insecure_listen: bool,
+    /// A further name or address that clients call it by, for its certificate; may be repeated. The
+    /// first one is shown
+    #[arg(long = "name", value_name = "HOST")]
+    names: Vec<String>,
     /// How many emulated seconds pass in a real one, 0.1 to 10000. Latencies, token buckets and
     /// windows go by it; Retry-After and token lifetimes are real seconds
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
@@ -221,6 +225,7 @@ impl Arguments {
             listen: self.listen,
             listen_http: self.listen_http,
             insecure_listen: self.insecure_listen,
+            names: self.names.clone(),
             folder: self.dir.clone(),
             state_file: self.state.clone(),
             time_factor: self.time_factor,

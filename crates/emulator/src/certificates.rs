@@ -5,6 +5,7 @@
 //! made anew at every start, since it names the address of that start. Both are good from 2000 to
 //! 2099: whoever tests with a skewed clock tests their code and not our dates.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::net::IpAddr;
@@ -71,16 +72,18 @@ impl Authority {
         Ok(Authority { key, path, pem })
     }
 
-    /// What a server at one of these addresses needs: HTTP/2 first, HTTP/1.1 for those without it.
-    pub(crate) fn server(&self, addresses: &[IpAddr]) -> Result<ServerConfig, StartError> {
+    /// What a server at this address and with these names needs: HTTP/2 first, HTTP/1.1 for those without.
+    pub(crate) fn server(&self, address: IpAddr, names: &[String]) -> Result<ServerConfig, StartError> {
         let broken = |why: String| StartError::Certificate {
             path: self.path.clone(),
             why: format!("it cannot sign ({why})"),
         };
-        let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-        names.extend(addresses.iter().map(IpAddr::to_string));
-        names.dedup();
-        let mut leaf = CertificateParams::new(names).map_err(|problem| broken(problem.to_string()))?;
+        let mut all =
+            vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), address.to_string()];
+        all.extend_from_slice(names);
+        let mut seen = BTreeSet::new();
+        all.retain(|name| seen.insert(name.clone()));
+        let mut leaf = CertificateParams::new(all).map_err(|problem| broken(problem.to_string()))?;
         leaf.distinguished_name = rcgen::DistinguishedName::new();
         leaf.distinguished_name.push(DnType::CommonName, "Sluice emulator");
         (leaf.not_before, leaf.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2099, 12, 31));

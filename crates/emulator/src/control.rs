@@ -31,7 +31,7 @@ const INDEX: [(&str, &str, &str); 23] = [
     ("GET", "", "this list"),
     ("GET", "state", "everything there is, with what runs and what is set"),
     ("GET", "requests", "the request log; ?after=N&limit=N&bodies=true&format=ndjson"),
-    ("GET", "requests/summary", "calls by kind, 429s, calls before a Retry-After; ?graceMs=20"),
+    ("GET", "requests/summary", "calls by kind, 429s, calls before a Retry-After; ?after=N&graceMs=20"),
     ("DELETE", "requests", "forgets the request log"),
     ("GET", "faults", "the fault rules and how often each has struck"),
     (
@@ -103,9 +103,10 @@ fn route(world: &Shared, request: &Request<Bytes>) -> Result<Shown, Problem> {
         }
         (&Method::GET, "requests") => requests(world, request),
         (&Method::GET, "requests/summary") => {
+            let after = asked(request, "after")?.unwrap_or(0);
             let grace = asked(request, "graceMs")?.unwrap_or(GRACE_MS);
             let world = world.lock();
-            json(summary(world.log.after(0), world.log.counts(), grace))
+            json(summary(world.log.after(after), world.log.counts(), grace))
         }
         (&Method::DELETE, "requests") => {
             world.lock().log.clear();

@@ -107,6 +107,8 @@ pub struct Emulator;
 pub struct Running {
     address: SocketAddr,
     http_address: Option<SocketAddr>,
+    /// What clients call us, if the address is no name for it.
+    name: Option<String>,
     authority: Authority,
     tokens: Arc<Tokens>,
     world: Shared,
@@ -176,12 +178,25 @@ impl Emulator {
             limits: options.limits,
             stop: stopped,
         };
-        let tls = TlsAcceptor::from(Arc::new(authority.server(&[address.ip()])?));
+        let tls = TlsAcceptor::from(Arc::new(authority.server(address.ip(), &options.names)?));
         let mut doors = vec![tokio::spawn(Door { listener, tls: Some(tls) }.serve(house.clone()))];
         if let Some(listener) = plain {
             doors.push(tokio::spawn(Door { listener, tls: None }.serve(house)));
         }
-        Ok(Running { address, http_address, authority, tokens, world, stop, doors, _temporary: temporary })
+        // An address that stands for all of a machine's is none that one can connect to everywhere.
+        let name = options.names.first().cloned();
+        let name = name.or_else(|| address.ip().is_unspecified().then(|| "127.0.0.1".to_owned()));
+        Ok(Running {
+            address,
+            http_address,
+            name,
+            authority,
+            tokens,
+            world,
+            stop,
+            doors,
+            _temporary: temporary,
+        })
     }
 }
 
@@ -198,7 +213,10 @@ impl Running {
 
     /// The resource manager, the authority and the control API: all the same.
     pub fn url(&self) -> String {
-        format!("https://{}", self.address)
+        match &self.name {
+            Some(name) => format!("https://{name}:{}", self.address.port()),
+            None => format!("https://{}", self.address),
+        }
     }
 
     /// The same without TLS.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -123,6 +123,7 @@ impl Front {
             name: described.name.clone(),
             principal: principal.as_ref().ok().cloned().flatten(),
             client_request_id: text(&parts.headers, "x-ms-client-request-id").map(ToOwned::to_owned),
+            user_agent: text(&parts.headers, USER_AGENT.as_str()).map(ToOwned::to_owned),
             ..Entry::default()
         };
         // Who asks for a token sends a secret; nobody needs to read that again.

@@ -17,6 +17,8 @@ pub struct Options {
     pub listen_http: Option<SocketAddr>,
     /// Whether `listen` may be an address that other machines reach. Everybody who does can write.
     pub insecure_listen: bool,
+    /// Further names and addresses that clients call it by; they go into its certificate.
+    pub names: Vec<String>,
     /// Where the CA and the key of the tokens are kept; `None`: beside the state file, or else in a
     /// folder that goes with the emulator.
     pub folder: Option<PathBuf>,
@@ -42,6 +44,7 @@ impl Default for Options {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),
             listen_http: None,
             insecure_listen: false,
+            names: Vec::new(),
             folder: None,
             state_file: None,
             time_factor: 1.0,
@@ -132,7 +135,7 @@ impl Default for Limits {
             body: Duration::from_secs(30),
             head_bytes_max: 64 << 10,
             stop: Duration::from_secs(10),
-            log_entries_max: 500_000,
+            log_entries_max: 200_000,
         }
     }
 }

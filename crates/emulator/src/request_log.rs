@@ -43,6 +43,7 @@ pub(crate) struct Entry {
     pub(crate) name: Option<String>,
     pub(crate) principal: Option<String>,
     pub(crate) client_request_id: Option<String>,
+    pub(crate) user_agent: Option<String>,
     pub(crate) bytes_in: usize,
     pub(crate) body: Body,
     /// The rule that struck, and its word.
@@ -188,6 +189,7 @@ impl Entry {
             "bucket": self.bucket(),
             "principal": self.principal,
             "clientRequestId": self.client_request_id,
+            "userAgent": self.user_agent,
             "bytesIn": self.bytes_in,
             "bytesOut": outcome.map(|it| it.bytes_out),
             "retryAfter": outcome.and_then(|it| it.retry_after),

@@ -60,6 +60,15 @@ pub(super) fn instead(
 /// The answer after the fault has been at it, and whether all of it is sent.
 pub(super) fn changed(mut answer: Response<Bytes>, what: Option<&What>) -> (Response<Bytes>, bool) {
     match what {
+        Some(What::Refuse { code, message, .. }) => {
+            // Waits in texts are turned into real seconds on their way; who orders a text means it so.
+            if let Ok(mut body) = serde_json::from_slice::<Value>(answer.body())
+                && body["error"]["code"] == code.as_str()
+            {
+                body["error"]["message"] = message.as_str().into();
+                *answer.body_mut() = body.to_string().into();
+            }
+        }
         Some(What::UnknownField {}) => {
             if let Ok(mut body) = serde_json::from_slice::<Value>(answer.body()) {
                 add_field(&mut body);

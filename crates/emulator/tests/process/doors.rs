@@ -50,6 +50,9 @@ async fn nobody_else_is_let_near_unless_it_is_asked_for() {
     let refused = Emulator::start(open.clone()).await.unwrap_err();
     assert!(matches!(refused, StartError::NotLoopback { .. }), "{refused}");
     assert!(refused.hint().contains("--insecure-listen"));
+    let named = Options { insecure_listen: true, names: vec!["localhost".into()], ..open.clone() };
+    let running = Emulator::start(named).await.unwrap();
+    assert_eq!(running.url(), format!("https://localhost:{}", running.address().port()));
     let plain = Options { listen_http: Some(everywhere), insecure_listen: true, ..options() };
     assert!(matches!(Emulator::start(plain).await, Err(StartError::NotLoopback { .. })));
     Emulator::start(Options { insecure_listen: true, ..open }).await.unwrap();

@@ -23,7 +23,7 @@ async fn a_refusal_has_status_code_and_wait_in_real_seconds_whatever_the_clock_d
     let azure = Azure::start(sluice_emulator::Options { time_factor: 1_000.0, ..instant() }).await;
     azure.fault(json!({"fault": "throttled", "retryAfter": 7, "times": 1, "match": {"kind": "publicIPAddresses"}})).await;
     azure
-        .fault(json!({"fault": "refuse", "status": 418, "code": "Teapot", "message": "Short.", "times": 1,
+        .fault(json!({"fault": "refuse", "status": 418, "code": "Teapot", "message": "The call can be retried in 30 seconds.", "times": 1,
         "match": {"kind": "publicIPAddresses"}}))
         .await;
     assert_eq!(azure.get(GROUP).await.status, 200);
@@ -32,6 +32,7 @@ async fn a_refusal_has_status_code_and_wait_in_real_seconds_whatever_the_clock_d
     assert_eq!(first.header("retry-after"), Some("7"));
     let second = azure.put(&ip("a"), public_ip()).await;
     assert_eq!((second.status, second.code()), (418, "Teapot"));
+    assert_eq!(second.body["error"]["message"], "The call can be retried in 30 seconds.");
     assert_eq!(second.header("retry-after"), None);
     assert_eq!(azure.put(&ip("a"), public_ip()).await.status, 201);
 }

@@ -194,8 +194,12 @@ fn whoever_has_a_token_can_break_nothing_either() {
         let status = status.map_err(|problem| TestCaseError::fail(format!("{problem:?}")))?;
         // 501 is what Azure has and the emulator has not.
         prop_assert!((200..500).contains(&status) || status == 501, "{method} {url}: {status}");
-        let now = target.runtime.block_on(azure.timeless_state());
         let may_change = status < 300 && method != "GET" && method != "HEAD";
+        if may_change {
+            // What has begun is over before the next request, or it would look like that one's doing.
+            target.runtime.block_on(azure.pass(60));
+        }
+        let now = target.runtime.block_on(azure.timeless_state());
         prop_assert!(may_change || now == *known.borrow(), "{method} {url}: {status} and yet it changed");
         known.replace(now);
         Ok(())

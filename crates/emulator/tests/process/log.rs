@@ -13,7 +13,8 @@ async fn an_entry_says_who_asked_what_and_what_came_of_it() {
     azure.control(Method::DELETE, "requests", None).await;
     let path = resource("publicIPAddresses", "web-pip");
     let request = azure.request(Method::PUT, &path, Some(public_ip()));
-    let response = request.header("x-ms-client-request-id", "me-1").send().await.unwrap();
+    let request = request.header("x-ms-client-request-id", "me-1").header("user-agent", "test/1");
+    let response = request.send().await.unwrap();
     let operation = response.headers()["azure-asyncoperation"].to_str().unwrap().to_owned();
     let poll = operation.strip_prefix(&azure.running.url()).unwrap();
     assert_eq!(azure.get(poll).await.body["status"], "InProgress");
@@ -31,6 +32,7 @@ async fn an_entry_says_who_asked_what_and_what_came_of_it() {
         ("bucket", json!("writes")),
         ("principal", json!("app")),
         ("clientRequestId", json!("me-1")),
+        ("userAgent", json!("test/1")),
         ("bytesIn", json!(public_ip().to_string().len())),
         ("fault", Value::Null),
         ("body", public_ip()),
@@ -39,6 +41,8 @@ async fn an_entry_says_who_asked_what_and_what_came_of_it() {
     }
     assert!(put["answeredMs"].as_f64() >= put["arrivedMs"].as_f64());
     assert!(put["bytesOut"].as_u64() > Some(100));
+    let lasts = put["operationEndsEmulatedMs"].as_u64().unwrap() - put["arrivedEmulatedMs"].as_u64().unwrap();
+    assert!((2_000..=3_100).contains(&lasts), "{lasts}");
     assert_eq!((&poll["call"], &poll["kind"]), (&json!("Poll"), &json!("operations")));
     assert_eq!(poll["operation"], put["operation"]);
     assert!(operation.contains(put["operation"].as_str().unwrap()));
@@ -118,6 +122,8 @@ async fn throttling_is_told_in_headers_and_who_comes_back_too_early_is_in_the_su
     assert_eq!(summary["early"]["count"], 1, "{summary:#}");
     assert_eq!(summary["early"]["calls"][0]["covered"], "bucket");
     assert_eq!(summary["arm"]["buckets"]["writes"], json!({"calls": 4, "throttled": 2}));
+    let later = azure.control(Method::GET, "requests/summary?after=4", None).await.body;
+    assert_eq!((&later["remembered"], &later["early"]["count"]), (&json!(1), &json!(0)));
     let refused: Vec<&Value> =
         summary["byKind"].as_array().unwrap().iter().filter(|it| it["status"] == "429").collect();
     assert_eq!(refused[0]["kind"], "resourceGroups");
