@@ -17,7 +17,8 @@ pub struct Failure {
     pub code: Arc<str>,
     /// Azure's text.
     pub message: Arc<str>,
-    /// How long Azure asked us to wait, in a header or in the text of a pause.
+    /// How long Azure asked us to wait, in a header or in the text of a pause. Never nothing: "at
+    /// once", or a date that has passed, is as good as no word.
     pub retry_after: Option<Duration>,
 }
 
@@ -102,8 +103,9 @@ impl Failure {
     }
 
     fn in_answer(answer: &Answer) -> Option<Failure> {
+        let in_header = answer.retry_after.filter(|wait| !wait.is_zero());
         let failed = |error: &ArmError| {
-            let class = classify(answer.status, &error.code, &error.message, answer.retry_after);
+            let class = classify(answer.status, &error.code, &error.message, in_header);
             // Other texts have numbers of seconds in them too, and do not mean a wait.
             let says_wait = class == FailureClass::Throttled || is_another_operation(&error.code);
             let in_text = if says_wait { wait_in_text(&error.message) } else { None };
@@ -112,7 +114,7 @@ impl Failure {
                 status: answer.status,
                 code: error.code.clone(),
                 message: error.message.clone(),
-                retry_after: answer.retry_after.or(in_text),
+                retry_after: in_header.or(in_text),
             }
         };
         match &answer.payload {
@@ -262,6 +264,7 @@ pub fn wait_in_text(message: &str) -> Option<Duration> {
         let unit = words.peek().map(|next| next.trim_matches(|c: char| !c.is_ascii_alphabetic()));
         let Ok(number) = word.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>() else { continue };
         match unit {
+            _ if number == 0 => {}
             Some("second" | "seconds" | "sec" | "s") => return Some(Duration::from_secs(number.min(86_400))),
             Some("minute" | "minutes" | "min") => return Some(Duration::from_secs(number.min(1_440) * 60)),
             _ => {}
@@ -409,6 +412,24 @@ mod tests {
         assert_eq!(wait_of(409, "AnotherOperationInProgress", "Retry in 5 seconds."), seconds(5));
         assert_eq!(wait_of(400, "Anything", "The idle timeout must be 4 to 30 minutes."), None);
         assert_eq!(wait_of(500, "InternalServerError", "Timed out after 60 seconds."), None);
+    }
+
+    #[test]
+    fn a_wait_of_nothing_is_no_wait() {
+        let failure_of = |code: &str, message: &str| {
+            let error = ArmError { code: code.into(), message: message.into() };
+            let answer =
+                Answer { retry_after: Some(Duration::ZERO), ..Answer::new(429, Payload::Error(error)) };
+            let failure = Failure::in_reply(&Reply::Answered(answer)).unwrap();
+            (failure.class, failure.retry_after)
+        };
+        let busy = "RetryableErrorDueToAnotherOperation";
+        assert_eq!(failure_of("TooManyRequests", ""), (FailureClass::Throttled, None));
+        assert_eq!(failure_of(busy, ""), (FailureClass::Transient, None));
+        assert_eq!(failure_of(busy, "Retry after 0 seconds."), (FailureClass::Transient, None));
+        // The text may know better.
+        let text = "Please retry after 17 seconds.";
+        assert_eq!(failure_of(busy, text), (FailureClass::Throttled, Some(Duration::from_secs(17))));
     }
 
     #[test]

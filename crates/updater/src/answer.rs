@@ -208,7 +208,9 @@ fn to_operation_poll(request: &Request, reply: Reply) -> Progress {
                 ..failure
             }),
             FailureClass::Unknown | FailureClass::Forbidden => Progress::Unclear(failure),
-            FailureClass::Transient if !failure.is_azures() || matches!(failure.status, 408 | 500..=599) => {
+            FailureClass::Transient
+                if !failure.is_azures() || matches!(failure.status, 408 | 429 | 500..=599) =>
+            {
                 Progress::Unclear(failure)
             }
             // Behind a `Location` the operation's own failure comes as the status of the poll.

@@ -63,6 +63,22 @@ fn a_slot_that_comes_early_does_not_end_the_wait() {
 }
 
 #[test]
+fn another_operation_that_is_in_the_way_for_no_time_is_a_failure_to_try_again_after() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).reply(1, busy(0));
+    // About a running operation it says nothing.
+    story.plan(2, vec![put_load_balancer("api")]).accept(2).until(6_500).reply(3, busy(0)).until(7_000);
+    expect![[r#"
+        t=0.0 call 1 for #1: put loadBalancers/web
+        t=0.0 #1 failed RetryableErrorDueToAnotherOperation (transient): []
+        t=0.0 call 2 for #2: put loadBalancers/api
+        t=6.5 call 3 for #2: poll operations/op2
+        t=6.9 call 4 for #2: poll operations/op2
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
 fn what_stays_in_the_way_is_a_failure_in_the_end() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]);

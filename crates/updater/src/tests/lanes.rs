@@ -101,6 +101,19 @@ fn pauses_without_a_length_grow_and_a_success_ends_the_growth() {
 }
 
 #[test]
+fn a_pause_of_nothing_is_one_without_a_length() {
+    let mut story = Story::new();
+    story.list(1, Listable::LoadBalancers).throttle(1, Some(0)).quietly();
+    story.until(999);
+    assert_eq!(story.told(), "\n");
+    story.until(1_500).throttle(2, Some(0)).quietly();
+    story.until(3_400);
+    assert_eq!(story.told(), "\n", "the second is longer");
+    story.until(5_000);
+    assert!(story.told().contains("call 3 for #1: list"));
+}
+
+#[test]
 fn calls_that_are_throttled_together_are_one_pause() {
     let mut story = Story::new();
     for id in 1..=6 {
