@@ -38,8 +38,7 @@ test("an operation is resumed from its token", async () => {
 test("an operation that fails is the clients error", async () => {
   const group = await world.freshGroup();
   const lift = await world.fault(group, { fault: "fails", code: "InternalServerError" });
-  const poller = await begin(world, group);
-  await assert.rejects(poller.pollUntilDone(), /InternalServerError/);
+  await assert.rejects(async () => (await begin(world, group)).pollUntilDone(), /InternalServerError/);
   await lift();
   assert.equal((await read(world, group)).provisioningState, "Failed");
   // And writing it again mends it.
