@@ -19,10 +19,7 @@ use values::{buckets, client, duration, span};
 /// The group that is there from the start unless another is named.
 const DEFAULT_GROUP: &str = "00000000-0000-0000-0000-000000000000/sluice";
 
-/// Serves the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
-/// networks and service gateways) over HTTPS, with a CA, a token endpoint and a managed identity of its
-/// own, so that official clients work against it unchanged. What is written is kept in memory, or in a
-/// file with --state.
+/// What can be said about the emulator on the command line.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
@@ -60,8 +57,6 @@ pub(crate) struct Arguments {
     /// A resource group that is there from the start; may be repeated; `none` for an empty cloud
     #[arg(long, value_name = "SUBSCRIPTION/GROUP", default_value = DEFAULT_GROUP)]
     prepare: Vec<String>,
-    #[command(flatten)]
-    cloud: Cloud,
     /// Print the environment variables that clients need, as `export` lines, instead of a greeting
     #[arg(long)]
     print_env: bool,
@@ -71,6 +66,9 @@ pub(crate) struct Arguments {
     /// Write that line of JSON to this file once the emulator serves
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    // Last, since everything after it would be under its heading.
+    #[command(flatten)]
+    cloud: Cloud,
 }
 
 /// How the cloud behaves.

@@ -35,6 +35,11 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Serves an Azure on this machine that official clients believe in
+    ///
+    /// It is the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
+    /// networks and service gateways) over HTTPS, with a CA, a token endpoint and a managed identity of
+    /// its own, so that official clients work against it unchanged. What is written is kept in memory,
+    /// or in a file with --state.
     Emulator(Box<emulator::Arguments>),
     /// Measures Sluice against an emulated Azure
     Bench(sluice::bench::Arguments),
