@@ -12,9 +12,9 @@ pub struct Config {
     /// How much longer addresses gather after a call when the services have used up their share of
     /// the writes; in proportion while they have used a part of it.
     pub gather_locations_under_pressure: Duration,
-    /// How long a connection may take; only the shells that open connections read it.
-    pub connect_limit: Duration,
-    /// How long an answer may take; afterwards the request counts as lost.
+    /// How long an answer may take before the request counts as lost, should whoever sends it never
+    /// say so. A little more than the sender's own limit of 60 s: that one knows the host, and whether
+    /// the request ever left, so its words are better.
     pub answer_limit: Duration,
     /// How long the operation behind a PUT or DELETE may take; afterwards its outcome is unknown.
     pub resource_operation_limit: Duration,
@@ -64,8 +64,7 @@ impl Default for Config {
             commit_size_max: 100,
             gather_under_pressure: Duration::from_millis(250),
             gather_locations_under_pressure: Duration::from_secs(3),
-            connect_limit: Duration::from_secs(5),
-            answer_limit: Duration::from_secs(60),
+            answer_limit: Duration::from_secs(65),
             resource_operation_limit: Duration::from_secs(15 * 60),
             gateway_operation_limit: Duration::from_secs(3 * 60),
             share_permille: 800,

@@ -115,14 +115,14 @@ fn a_plan_that_failed_because_of_it_is_not_sent_again_before_the_wait_is_over() 
 #[test]
 fn an_answer_that_came_too_late_holds_the_next_write_of_that_resource_and_no_other() {
     let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).until(60_000).reply(1, busy(30)).quietly();
+    story.plan(1, vec![put_load_balancer("web")]).until(65_000).reply(1, busy(30)).quietly();
     story.plan(2, vec![put_load_balancer("web")]).plan(3, vec![put_load_balancer("api")]);
     expect![[r#"
-        t=60.0 #2 gives its slot back: throttled until 90.0
-        t=60.0 call 2 for #3: put loadBalancers/api
+        t=65.0 #2 gives its slot back: throttled until 95.0
+        t=65.0 call 2 for #3: put loadBalancers/api
     "#]]
     .assert_eq(&story.told());
-    story.until(90_000).resume(2);
+    story.until(95_000).resume(2);
     assert!(story.told().contains("call 3 for #2: put loadBalancers/web"));
 }
 

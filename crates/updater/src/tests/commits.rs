@@ -197,7 +197,7 @@ fn a_commit_that_stays_unknown_says_why_and_what_was_seen() {
     expect![[r#"
         [
             "NoAnswer (unknown): connection reset; looking at the registrations failed: AuthorizationFailed (forbidden): ",
-            "OperationTimeout (unknown): the operation has not ended within 180 s, so its outcome is unknown; when last asked: NoAnswer (unknown): no answer came within 60 s; the registration is not as wanted",
+            "OperationTimeout (unknown): the operation has not ended within 180 s, so its outcome is unknown; when last asked: NoAnswer (unknown): no answer came within 65 s; the registration is not as wanted",
         ]
     "#]]
     .assert_debug_eq(&told);

@@ -128,11 +128,11 @@ fn calls_that_are_throttled_together_are_one_pause() {
 #[test]
 fn the_pause_in_an_answer_that_came_too_late_is_obeyed() {
     let mut story = Story::new();
-    story.list(1, Listable::PublicIps).until(60_000);
+    story.list(1, Listable::PublicIps).until(65_000);
     story.throttle(1, Some(30)).quietly();
-    story.until(89_999);
+    story.until(94_999);
     assert_eq!(story.told(), "\n");
-    story.until(90_000);
+    story.until(95_000);
     assert!(story.told().contains("list"));
 }
 

@@ -419,15 +419,25 @@ fn a_forgotten_operation_and_one_over_its_time_are_unknown() {
 #[test]
 fn a_request_without_an_answer_is_lost_and_a_late_answer_is_ignored() {
     let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).until(60_000);
+    story.plan(1, vec![put_load_balancer("web")]).until(65_000);
     assert_eq!(story.updaters.on_the_wire(), 0);
     story.accept(1).accept(1).accept(99);
     expect![[r#"
         t=0.0 call 1 for #1: put loadBalancers/web
-        t=60.0 #1 failed NoAnswer (unknown): []
+        t=65.0 #1 failed NoAnswer (unknown): []
     "#]]
     .assert_eq(&story.told());
     assert_eq!((story.updaters.numbers().lost, story.updaters.numbers().late_replies), (1, 3));
+}
+
+#[test]
+fn whoever_sends_gives_up_first_and_its_words_are_told() {
+    let mut story = Story::new();
+    let words = "no answer from management.azure.com within 60 s";
+    story.plan(1, vec![put_load_balancer("web")]).until(60_500).reply(1, Reply::lost(words));
+    let [failure] = story.failures.as_slice() else { panic!("{:?}", story.failures) };
+    assert_eq!(&*failure.message, words);
+    assert_eq!(story.updaters.numbers().late_replies, 0);
 }
 
 #[test]
@@ -474,8 +484,8 @@ fn a_failure_says_why_nobody_knows() {
     story
         .plan(1, vec![put_load_balancer("a")])
         .reply(1, Reply::lost("the answer was cut off after 12 bytes"));
-    story.plan(2, vec![put_load_balancer("b")]).until(60_000);
-    story.plan(3, vec![put_load_balancer("c")]).accept(3).until(60_000 + 6_500);
+    story.plan(2, vec![put_load_balancer("b")]).until(65_000);
+    story.plan(3, vec![put_load_balancer("c")]).accept(3).until(65_000 + 6_500);
     while story.failures.len() < 3 {
         let polls: Vec<_> = story.sent.keys().copied().filter(|call| call.0 > 3).collect();
         for call in polls {
@@ -488,7 +498,7 @@ fn a_failure_says_why_nobody_knows() {
     expect![[r#"
         [
             "NoAnswer (unknown): the answer was cut off after 12 bytes",
-            "NoAnswer (unknown): no answer came within 60 s",
+            "NoAnswer (unknown): no answer came within 65 s",
             "OperationTimeout (unknown): the operation has not ended within 900 s, so its outcome is unknown; when last asked: NoAnswer (unknown): the answer is not JSON",
         ]
     "#]]

@@ -224,7 +224,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         4 => action().prop_map(Deed::Start),
         6 => (0usize..60, reply()).prop_map(|(call, reply)| Deed::Reply(call, reply)),
         3 => Just(Deed::Serve),
-        3 => prop::sample::select(vec![0u64, 1, 70, 900, 8_000, 61_000, 1_000_000]).prop_map(Deed::Pass),
+        3 => prop::sample::select(vec![0u64, 1, 70, 900, 8_000, 66_000, 1_000_000]).prop_map(Deed::Pass),
         1 => (0u64..5_000).prop_map(Deed::Backwards),
         1 => prop::option::of(0u64..100_000).prop_map(Deed::Fence),
     ]

@@ -39,7 +39,7 @@ use reading::{
 };
 
 /// An answer that takes longer is given up.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+const ANSWER_LIMIT: Duration = Duration::from_secs(65);
 /// The operation behind a PUT or DELETE that takes longer is given up.
 const OPERATION_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// The operation behind one of the gateway's POSTs that takes longer is given up.
