@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use sluice_model::azure::{ArmId, Provisioning};
+use sluice_model::azure::{ArmId, Meta, Provisioning, Tags};
 use sluice_model::call::{Answer, Body, Method, OperationState, Payload, Reply, Request};
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Failure, FailureClass};
@@ -141,20 +141,13 @@ pub(crate) fn to_request(request: &Request, reply: Reply, seeded: Seeded) -> Ver
 
 fn to_write(request: &Request, answer: Answer) -> Verdict {
     let state = match (&answer.payload, &request.body) {
-        (payload, Body::Tags(_)) => match payload {
-            Payload::None if answer.status == 202 => Provisioning::Updating,
-            Payload::None
-            | Payload::PublicIp(_)
-            | Payload::LoadBalancer(_)
-            | Payload::NatGateway(_)
-            | Payload::Gateway(_) => Provisioning::Succeeded,
-            _ => return Verdict::Failed(unexpected()),
-        },
         (Payload::None | Payload::Operation(OperationState::Running), _)
             if answer.status == 202 || answer.operation.is_some() =>
         {
             Provisioning::Updating
         }
+        // Tags need no more of an answer than this.
+        (Payload::None, Body::Tags(_)) => Provisioning::Succeeded,
         (payload, body) => match state_in(body, payload) {
             // A subnet does not say how it stands; an operation next to it is asked.
             Some(None) if answer.operation.is_some() => Provisioning::Updating,
@@ -260,6 +253,18 @@ fn state_in(body: &Body, payload: &Payload) -> Option<Option<Provisioning>> {
         (Body::NatGateway(_), Payload::NatGateway(it)) => Some(Some(it.meta.provisioning)),
         (Body::Gateway(_), Payload::Gateway(it)) => Some(Some(it.meta.provisioning)),
         (Body::Subnet(_), Payload::Subnet(_)) => Some(None),
+        (Body::Tags(tags), Payload::PublicIp(it)) => Some(Some(state_of_tags(tags, &it.meta))),
+        (Body::Tags(tags), Payload::LoadBalancer(it)) => Some(Some(state_of_tags(tags, &it.meta))),
+        (Body::Tags(tags), Payload::NatGateway(it)) => Some(Some(state_of_tags(tags, &it.meta))),
+        (Body::Tags(tags), Payload::Gateway(it)) => Some(Some(state_of_tags(tags, &it.meta))),
         _ => None,
+    }
+}
+
+/// How the writing of tags stands. A resource whose last write failed takes tags all the same.
+fn state_of_tags(tags: &Tags, meta: &Meta) -> Provisioning {
+    match meta.provisioning {
+        Provisioning::Failed if meta.tags == *tags => Provisioning::Succeeded,
+        state => state,
     }
 }

@@ -7,6 +7,7 @@ mod commits;
 mod habits;
 mod lanes;
 mod listings;
+mod operations;
 mod plans;
 mod random;
 mod story;

@@ -1,6 +1,5 @@
 //! Plans: steps in order, one report, and what each answer means for a step.
 
-use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
 
@@ -10,8 +9,8 @@ use sluice_model::call::{Answer, Body, OperationState, Payload, Reply};
 use sluice_model::{EffectId, Step};
 
 use super::story::{
-    Story, accepted, deprovision, error, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip,
-    public_ip_id, put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
+    Story, deprovision, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip, public_ip_id,
+    put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
 };
 
 #[test]
@@ -308,162 +307,6 @@ fn an_answer_that_does_not_fit_fails_for_the_moment_and_breaks_nothing() {
 }
 
 #[test]
-fn a_poll_that_says_failed_is_a_failure_whatever_its_status() {
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]);
-    story.accept(1).until(6_500).poll(2, OperationState::Failed(error("InternalServerError")));
-    story.plan(2, vec![put_load_balancer("web")]);
-    story.accept(3).until(13_000).poll(4, OperationState::Canceled(error("Canceled")));
-    expect![[r#"
-        t=0.0 call 1 for #1: put loadBalancers/web
-        t=6.5 call 2 for #1: poll operations/op1
-        t=6.5 #1 failed InternalServerError (transient): []
-        t=6.5 call 3 for #2: put loadBalancers/web
-        t=13.0 call 4 for #2: poll operations/op3
-        t=13.0 #2 failed Canceled (transient): []
-    "#]]
-    .assert_eq(&story.told());
-}
-
-#[test]
-fn polls_that_go_wrong_are_repeated_at_growing_intervals() {
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).accept(1);
-    story.until(6_500).reply(2, Reply::lost("no answer"));
-    story.until(7_400).refuse(3, 503, "ServerBusy");
-    story.until(9_000).reply(4, Reply::not_sent("no connection"));
-    story.until(11_000).poll(5, OperationState::Running);
-    story.until(14_000).poll(6, OperationState::Succeeded);
-    expect![[r#"
-        t=0.0 call 1 for #1: put loadBalancers/web
-        t=6.5 call 2 for #1: poll operations/op1
-        t=6.9 call 3 for #1: poll operations/op1
-        t=8.0 call 4 for #1: poll operations/op1
-        t=9.9 call 5 for #1: poll operations/op1
-        t=12.3 call 6 for #1: poll operations/op1
-        t=14.0 #1 done: [done]
-    "#]]
-    .assert_eq(&story.told());
-}
-
-#[test]
-fn what_somebody_on_the_way_answers_ends_no_operation_and_proves_no_deletion() {
-    let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]).answer(1, 404, Payload::None);
-    story.plan(2, vec![Step::ReadPublicIp(public_ip_id("web"))]).answer(2, 404, Payload::None);
-    story.plan(3, vec![put_load_balancer("web")]).accept(3);
-    for (call, status) in (4..).zip([302, 401, 404, 502]) {
-        story.until(story.updaters.next_deadline().expect("a poll").as_millis());
-        story.answer(call, status, Payload::None);
-    }
-    story.until(story.updaters.next_deadline().expect("a poll").as_millis());
-    story.poll(8, OperationState::Succeeded);
-    let told = story.told();
-    assert!(told.contains("#1 failed Http404 (transient): []"), "{told}");
-    assert!(told.contains("#2 failed Http404 (transient): []"), "{told}");
-    assert!(told.contains("#3 done: [done]"), "{told}");
-}
-
-#[test]
-fn retry_after_on_an_accepted_write_or_a_poll_is_obeyed() {
-    let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
-    story.reply(1, accepted(202, "op1", Some(5)));
-    story.until(5_000);
-    let running = Answer::new(200, Payload::Operation(OperationState::Running));
-    let retry_after = Some(core::time::Duration::from_secs(7));
-    story.reply(2, Reply::Answered(Answer { retry_after, ..running }));
-    story.until(12_000).poll(3, OperationState::Succeeded);
-    expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
-        t=5.0 call 2 for #1: poll operations/op1
-        t=6.0 #1 gives its slot back: slow operation
-        t=12.0 call 3 for #1: poll operations/op1
-        t=12.0 #1 done: [done]
-    "#]]
-    .assert_eq(&story.told());
-}
-
-#[test]
-fn a_forgotten_operation_and_one_over_its_time_are_unknown() {
-    let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
-    story.accept(1).until(2_000).refuse(2, 404, "NotFound");
-    expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
-        t=2.0 call 2 for #1: poll operations/op1
-        t=2.0 #1 failed OperationForgotten (unknown): []
-    "#]]
-    .assert_eq(&story.told());
-
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).accept(1);
-    let mut call = 2;
-    while story.now.as_millis() < 899_000 {
-        story.until(story.now.as_millis() + 500);
-        if story.sent.contains_key(&crate::CallId(call)) {
-            story.poll(call, OperationState::Running);
-            call += 1;
-        }
-    }
-    assert!((90..120).contains(&call), "15 minutes took {call} calls");
-    story.quietly();
-    story.until(901_000);
-    expect![[r#"
-        t=900.0 #1 failed OperationTimeout (unknown): []
-    "#]]
-    .assert_eq(&story.told());
-    assert_eq!(story.updaters.numbers().operations_overdue, 1);
-}
-
-#[test]
-fn a_request_without_an_answer_is_lost_and_a_late_answer_is_ignored() {
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).until(65_000);
-    assert_eq!(story.updaters.on_the_wire(), 0);
-    story.accept(1).accept(1).accept(99);
-    expect![[r#"
-        t=0.0 call 1 for #1: put loadBalancers/web
-        t=65.0 #1 failed NoAnswer (unknown): []
-    "#]]
-    .assert_eq(&story.told());
-    assert_eq!((story.updaters.numbers().lost, story.updaters.numbers().late_replies), (1, 3));
-}
-
-#[test]
-fn whoever_sends_gives_up_first_and_its_words_are_told() {
-    let mut story = Story::new();
-    let words = "no answer from management.azure.com within 60 s";
-    story.plan(1, vec![put_load_balancer("web")]).until(60_500).reply(1, Reply::lost(words));
-    let [failure] = story.failures.as_slice() else { panic!("{:?}", story.failures) };
-    assert_eq!(&*failure.message, words);
-    assert_eq!(story.updaters.numbers().late_replies, 0);
-}
-
-#[test]
-fn a_slow_operation_gives_the_slot_back_and_the_next_step_asks_for_one() {
-    let mut story = Story::new();
-    story.plan(1, vec![Step::DeleteLoadBalancer(load_balancer_id("web")), put_public_ip("web")]);
-    story.accept(1);
-    story.until(2_000).poll(2, OperationState::Running);
-    story.until(2_300).poll(3, OperationState::Running);
-    story.until(2_700).poll(4, OperationState::Running);
-    story.until(8_000).poll(5, OperationState::Succeeded);
-    story.until(9_000).resume(1).resume(1).resume(77);
-    expect![[r#"
-        t=0.0 call 1 for #1: delete loadBalancers/web
-        t=2.0 call 2 for #1: poll operations/op1
-        t=2.1 call 3 for #1: poll operations/op1
-        t=2.4 call 4 for #1: poll operations/op1
-        t=2.9 call 5 for #1: poll operations/op1
-        t=6.0 #1 gives its slot back: slow operation
-        t=8.0 #1 wants a slot
-        t=9.0 call 6 for #1: put publicIPAddresses/web-pip
-    "#]]
-    .assert_eq(&story.told());
-}
-
-#[test]
 fn a_number_that_runs_already_is_not_run_twice() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]).quietly();
@@ -475,42 +318,4 @@ fn a_number_that_runs_already_is_not_run_twice() {
         cause: sluice_model::effect::Cause::StartUp,
     };
     assert!(!story.updaters.start(story.now, &effect));
-}
-
-#[test]
-fn a_failure_says_why_nobody_knows() {
-    let mut story = Story::new();
-    // A write that is lost, one that nobody answers, one whose operation cannot be watched.
-    story
-        .plan(1, vec![put_load_balancer("a")])
-        .reply(1, Reply::lost("the answer was cut off after 12 bytes"));
-    story.plan(2, vec![put_load_balancer("b")]).until(65_000);
-    story.plan(3, vec![put_load_balancer("c")]).accept(3).until(65_000 + 6_500);
-    while story.failures.len() < 3 {
-        let polls: Vec<_> = story.sent.keys().copied().filter(|call| call.0 > 3).collect();
-        for call in polls {
-            story.reply(call.0, Reply::lost("the answer is not JSON"));
-        }
-        let next = story.updaters.next_deadline().expect("the operation has a limit");
-        story.until(next.as_millis());
-    }
-    let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
-    expect![[r#"
-        [
-            "NoAnswer (unknown): the answer was cut off after 12 bytes",
-            "NoAnswer (unknown): no answer came within 65 s",
-            "OperationTimeout (unknown): the operation has not ended within 900 s, so its outcome is unknown; when last asked: NoAnswer (unknown): the answer is not JSON",
-        ]
-    "#]]
-    .assert_debug_eq(&told);
-}
-
-#[test]
-fn a_write_that_was_not_sent_is_certainly_not_done() {
-    let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).reply(1, Reply::not_sent("no connection"));
-    story.plan(2, vec![Step::Register(registration("web"))]).reply(2, Reply::not_sent("no token"));
-    let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["NotSent (transient): no connection", "NotSent (transient): no token"]);
-    assert_eq!(story.updaters.numbers().lost, 0);
 }
