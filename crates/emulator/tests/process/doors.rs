@@ -110,7 +110,8 @@ async fn stopping_finishes_the_answers_in_flight_and_takes_no_new_connection() {
 
 #[tokio::test]
 async fn stopping_does_not_wait_for_a_request_that_hangs() {
-    let azure = Azure::start(instant()).await;
+    let limits = Limits { stop: Duration::from_secs(86_400), ..Limits::default() };
+    let azure = Azure::start(Options { limits, ..instant() }).await;
     azure.fault(json!({"fault": "hang"})).await;
     let request = azure.request(Method::GET, GROUP, None);
     let hanging = tokio::spawn(async move { request.send().await.map(|it| it.status()) });

@@ -1,9 +1,11 @@
 //! The state file: a restart loses nothing, however the process ended.
 
 use std::path::Path;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use sluice_cloud::{Buckets, Window};
 use sluice_emulator::{Emulator, JournalError, Options, StartError};
 
 use crate::support::{Azure, kept, load_balancer, public_ip, resource};
@@ -166,6 +168,29 @@ async fn what_the_control_api_changed_comes_back() {
     assert_eq!(azure.timeless_state().await, before);
     azure.token = token;
     assert_eq!(azure.get(&lb).await.code(), "ExpiredAuthenticationToken");
+}
+
+#[tokio::test]
+async fn what_was_allowed_then_is_not_throttled_when_it_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = kept(folder.path());
+    let window = Window { writes: 2, reads: 9, length: Duration::from_secs(100) };
+    options.cloud.buckets = Some(Buckets { network: Some(window), ..Buckets::default() });
+    let azure = Azure::start(options.clone()).await;
+    // A read opens the window, and it is not in the file: without it all writes would fall into one.
+    azure.get(&resource("publicIPAddresses", "none")).await;
+    for (pass, name) in [(90, "a"), (0, "b"), (20, "c"), (0, "d")] {
+        azure.pass(pass).await;
+        let answer = azure.put(&resource("publicIPAddresses", name), public_ip()).await;
+        assert_eq!(answer.status, 201, "{name}: {answer:?}");
+    }
+    let before = azure.timeless_state().await;
+    let azure = killed(azure, &options).await;
+    assert_eq!(azure.timeless_state().await, before);
+    // And from now on it counts again.
+    let statuses =
+        async |name: &str| azure.put(&resource("publicIPAddresses", name), public_ip()).await.status;
+    assert_eq!([statuses("e").await, statuses("f").await, statuses("g").await], [201, 201, 429]);
 }
 
 /// A small generator, so that the same seed asks the same.
