@@ -244,3 +244,40 @@ fn is_from_a_page(request: &Request<Bytes>) -> bool {
     let site = request.headers().get("sec-fetch-site");
     request.headers().contains_key(ORIGIN) || site.is_some_and(|it| it.as_bytes() != b"none")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../CONTROL.md");
+
+    fn table(name: &str) -> &str {
+        let begin = PAGE.find(&format!("<!-- {name} -->")).expect("the page has the table");
+        let end = PAGE.find(&format!("<!-- end of {name} -->")).expect("the table ends");
+        &PAGE[begin..end]
+    }
+
+    /// The words in backquotes of the first column.
+    fn first_column(name: &str) -> Vec<&str> {
+        let cells = table(name).lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        cells.flat_map(|cell| cell.trim_end_matches('`').split("`, `")).collect()
+    }
+
+    #[test]
+    fn the_page_has_every_call_and_no_other() {
+        let mut served: Vec<String> =
+            INDEX.iter().map(|(method, path, _)| format!("{method} {ROOT}/{path}")).collect();
+        let mut told = first_column("calls");
+        served.sort();
+        told.sort();
+        assert_eq!(served, told);
+    }
+
+    #[test]
+    fn the_page_has_every_fault_and_no_other() {
+        let (mut served, mut told) = (crate::faults::words(), first_column("faults"));
+        served.sort();
+        told.sort();
+        assert_eq!(served, told);
+    }
+}
