@@ -54,7 +54,7 @@ pub struct Config {
     pub reread_wait_first: Duration,
     /// What that wait grows to.
     pub reread_wait_max: Duration,
-    /// A listing with more pages than this runs in a circle.
+    /// A listing with more pages than this is not plausible.
     pub pages_max: u32,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A *walk* goes from page to page until there is no next one. It runs for an effect of the
 //! engine, or for all who want to know about registrations at the moment: those share one.
-//! A page that fails for the moment is repeated a few times; then the whole walk fails.
+//! A page that fails for the moment is repeated a few times; then the whole walk fails. One that
+//! runs in a circle is noticed by a mark that is set ever further apart and met again.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -75,14 +76,23 @@ struct Walk {
     gateway_read: bool,
     began: Option<Time>,
     page: Option<PageToken>,
+    /// A page on the way, the so-manieth for some power of two. Whoever comes by again runs in a circle.
+    mark: Option<PageToken>,
     pages: u32,
+    /// How often a page was empty and said to ask for it again.
+    stalls: u32,
     retries: u32,
 }
+
+/// A list that has nothing to show so often is not read on.
+const STALLS_MAX: u32 = 20;
 
 /// What comes after a page.
 enum After {
     More,
     Complete,
+    /// For ever the same.
+    Circle,
 }
 
 impl Lister {
@@ -144,7 +154,9 @@ impl Lister {
             gateway_read: false,
             began: None,
             page: None,
+            mark: None,
             pages: 0,
+            stalls: 0,
             retries: 0,
         };
         self.walks.insert(id, walk);
@@ -164,15 +176,12 @@ impl Lister {
         if walk.page.is_none() && !walk.gateway_read {
             walk.began = Some(sent_at);
         }
-        let after = match walk.take(result, self.seeded) {
-            Ok(After::More) if walk.pages >= self.pages_max => Err(Failure::of(
-                FailureClass::Transient,
-                "EndlessList",
-                "the list has more pages than is plausible",
-            )),
-            after => after,
-        };
-        let result = match after {
+        let endless = |text| Err(Failure::of(FailureClass::Transient, "EndlessList", text));
+        let result = match walk.take(result, self.seeded) {
+            Ok(After::Circle) => endless("the pages of the list lead back to each other"),
+            Ok(After::More) if walk.pages >= self.pages_max => {
+                endless("the list has more pages than is plausible")
+            }
             Ok(After::More) => {
                 walk.retries = 0;
                 walk.read_on(id, Duration::ZERO, scope, wire);
@@ -239,7 +248,7 @@ impl Walk {
             };
             return Ok(After::Complete);
         }
-        let next = match (&mut self.found, result?) {
+        let (next, is_empty) = match (&mut self.found, result?) {
             (Listing::Registrations(all), Payload::Registrations(page)) => append(all, page, seeded),
             (Listing::Locations(all), Payload::Locations(page)) => append(all, page, seeded),
             (Listing::LoadBalancers(all), Payload::LoadBalancers(page)) => append(all, page, seeded),
@@ -247,7 +256,18 @@ impl Walk {
             (Listing::PublicIps(all), Payload::PublicIps(page)) => append(all, page, seeded),
             _ => return Err(unexpected()),
         };
+        // Nothing yet, and the same place to go on: that repeats nothing, so it is no circle at first.
+        if is_empty && next.is_some() && next == self.page {
+            self.stalls += 1;
+            return Ok(if self.stalls > STALLS_MAX { After::Circle } else { After::More });
+        }
+        if next.is_some() && next == self.mark {
+            return Ok(After::Circle);
+        }
         self.pages = self.pages.saturating_add(1);
+        if self.pages.is_power_of_two() {
+            self.mark.clone_from(&next);
+        }
         self.page = next;
         Ok(if self.page.is_some() { After::More } else { After::Complete })
     }
@@ -275,11 +295,12 @@ fn gateway_in(payload: Payload) -> Result<Gateway, Failure> {
     }
 }
 
-/// A page may be empty and still have a successor.
-fn append<T>(all: &mut Vec<T>, page: Page<T>, seeded: Seeded) -> Option<PageToken> {
-    if page.items.is_empty() && seeded.has(Bug::EmptyPageEndsList) {
-        return None;
+/// Where the list goes on, and whether this page was empty: it may be so and still have a successor.
+fn append<T>(all: &mut Vec<T>, page: Page<T>, seeded: Seeded) -> (Option<PageToken>, bool) {
+    let is_empty = page.items.is_empty();
+    if is_empty && seeded.has(Bug::EmptyPageEndsList) {
+        return (None, is_empty);
     }
     all.extend(page.items);
-    page.next
+    (page.next, is_empty)
 }
