@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use sluice_engine::{Engine, Explanation, ServiceView};
 use sluice_model::call::Reply;
@@ -65,7 +66,7 @@ pub(crate) enum Errand {
     KubeWrite(EffectId),
     /// A question to Kubernetes.
     KubeLook(EffectId),
-    /// A notice.
+    /// A notice, or the wish for another list.
     Notice,
 }
 
@@ -142,7 +143,8 @@ impl Handle {
         self.wait_until(Engine::initial_sync_done).await
     }
 
-    /// Comes back as soon as something holds; looks after every turn of the loop.
+    /// Comes back as soon as something holds; looks after every turn of the loop, and inside it, so
+    /// it should look quickly. If it panics, so does this.
     pub async fn wait_until(
         &self,
         holds: impl Fn(&Engine) -> bool + Clone + Send + 'static,
@@ -164,11 +166,13 @@ impl Handle {
     ) -> Result<T, Closed> {
         let (back, answer) = oneshot::channel();
         let question: Question = Box::new(move |engine, updaters, tally| {
+            // It only looks, so it leaves nothing half done when it panics; and that is its asker's affair.
+            let answer = catch_unwind(AssertUnwindSafe(|| question(engine, updaters, tally)));
             // Whoever asked may have gone; then nobody wants to know.
-            let _ = back.send(question(engine, updaters, tally));
+            let _ = back.send(answer);
         });
         self.post.send(Mail::Asked(question)).await.map_err(|_| Closed)?;
-        answer.await.map_err(|_| Closed)
+        answer.await.map_err(|_| Closed)?.map_or_else(|panic| resume_unwind(panic), Ok)
     }
 }
 

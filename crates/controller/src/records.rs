@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use sluice_model::effect::{Cause, KubeOutcome};
+use sluice_model::effect::{Cause, KubeOutcome, Listable};
 use sluice_model::plan::Intent;
 use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
 
@@ -22,6 +22,17 @@ struct Begun {
     cause: Cause,
     /// A person would want to know.
     loud: bool,
+    /// It lists what a gateway has, and there may be no gateway yet.
+    in_gateway: bool,
+}
+
+/// How an effect ended, for people.
+#[derive(PartialEq, Eq, Debug)]
+enum End {
+    Done,
+    /// Not done, and nobody need worry.
+    Nothing(String),
+    Failed(String),
 }
 
 impl Records {
@@ -44,36 +55,65 @@ impl Records {
             Action::ResumePlan(_) | Action::Relist(_) | Action::Notify(_) => return,
         };
         tracing::debug!(effect = %effect.id, cause = effect.cause.words(), "{what}");
-        self.open.insert(effect.id, Begun { at: now, what, cause: effect.cause.clone(), loud });
+        let in_gateway = matches!(effect.action, Action::List(Listable::Registrations | Listable::Locations));
+        let begun = Begun { at: now, what, cause: effect.cause.clone(), loud, in_gateway };
+        self.open.insert(effect.id, begun);
     }
 
     /// An effect has ended.
     pub(crate) fn ended(&mut self, now: Time, id: EffectId, outcome: &Outcome) {
-        let Some(Begun { at, what, cause, loud }) = self.open.remove(&id) else { return };
+        let Some(Begun { at, what, cause, loud, in_gateway }) = self.open.remove(&id) else { return };
         let took_ms = u64::try_from(now.since(at).as_millis()).unwrap_or(u64::MAX);
         let cause = cause.words();
-        match failure(outcome) {
-            Some(why) => tracing::warn!(effect = %id, took_ms, cause, "{what}: {why}"),
-            None if loud => tracing::info!(effect = %id, took_ms, cause, "{what}: done"),
-            None => tracing::debug!(effect = %id, took_ms, cause, "{what}: done"),
+        match End::of(outcome, in_gateway) {
+            End::Failed(why) => tracing::warn!(effect = %id, took_ms, cause, "{what}: {why}"),
+            End::Nothing(why) => tracing::debug!(effect = %id, took_ms, cause, "{what}: {why}"),
+            End::Done if loud => tracing::info!(effect = %id, took_ms, cause, "{what}: done"),
+            End::Done => tracing::debug!(effect = %id, took_ms, cause, "{what}: done"),
         }
     }
 }
 
-fn failure(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Plan(report) => report
-            .failure
-            .as_ref()
-            .map(|failure| format!("failed after {} steps: {failure}", report.done.len())),
-        Outcome::Locations { failure, .. } => failure.as_ref().map(ToString::to_string),
-        // Before there is a gateway there is nothing to list in it.
-        Outcome::Listed { result: Err(failure), .. } if failure.class == FailureClass::NotFound => None,
-        Outcome::Listed { result, .. } => result.as_ref().err().map(ToString::to_string),
-        // An object that has gone needs nothing any more, and the watch will say so.
-        Outcome::Kube(KubeOutcome::Done | KubeOutcome::Gone) | Outcome::Existence(_) => None,
-        Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
-        Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
-        Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),
+impl End {
+    fn of(outcome: &Outcome, in_gateway: bool) -> End {
+        let why = match outcome {
+            Outcome::Plan(report) => report
+                .failure
+                .as_ref()
+                .map(|failure| format!("failed after {} steps: {failure}", report.done.len())),
+            Outcome::Locations { failure, .. } => failure.as_ref().map(ToString::to_string),
+            Outcome::Listed { result: Err(failure), .. }
+                if in_gateway && failure.class == FailureClass::NotFound =>
+            {
+                return End::Nothing(format!("nothing to list: {failure}"));
+            }
+            Outcome::Listed { result, .. } => result.as_ref().err().map(ToString::to_string),
+            // An object that has gone needs nothing any more, and the watch will say so.
+            Outcome::Kube(KubeOutcome::Done | KubeOutcome::Gone) | Outcome::Existence(_) => None,
+            Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
+            Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
+            Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),
+        };
+        why.map_or(End::Done, End::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_model::Failure;
+
+    #[test]
+    fn a_list_that_was_not_found_is_never_done_and_no_worry_only_where_there_is_no_gateway_yet() {
+        let missing = Failure::of(FailureClass::NotFound, "ResourceNotFound", "there is no such thing");
+        let outcome = Outcome::Listed { began: Time::ZERO, result: Err(missing.clone()) };
+        assert_eq!(End::of(&outcome, true), End::Nothing(format!("nothing to list: {missing}")));
+        assert_eq!(End::of(&outcome, false), End::Failed(missing.to_string()));
+
+        let broken = Failure::of(FailureClass::Transient, "ServerBusy", "later");
+        let outcome = Outcome::Listed { began: Time::ZERO, result: Err(broken.clone()) };
+        for in_gateway in [true, false] {
+            assert_eq!(End::of(&outcome, in_gateway), End::Failed(broken.to_string()));
+        }
     }
 }

@@ -52,8 +52,8 @@ pub struct Config {
 /// The limits of the loop itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How long one call to Azure may take, should whoever sends forget its own limits: a token,
-    /// a connection and an answer, each as slow as it may be, come to little more than two minutes.
+    /// How long one call to Azure may take, should whoever sends forget its own limit. The client ends
+    /// a call within a minute, with token, connection and answer, and the updaters soon after it.
     pub call: Duration,
     /// How long one call to Kubernetes may take.
     pub kube_call: Duration,
@@ -64,7 +64,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            call: Duration::from_secs(180),
+            call: Duration::from_secs(90),
             kube_call: Duration::from_secs(30),
             grace: Duration::from_secs(30),
         }
@@ -266,11 +266,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 let errand = Errand::KubeLook(effect.id);
                 self.ask_kube(effect.id, errand, look, Outcome::Existence(Existence::Unclear));
             }
-            Action::Notify(notice) => self.inbox.send_off(Errand::Notice, async move {
-                kube.notify(notice).await;
-                Mail::Told
-            }),
-            Action::Relist(kind) => kube.relist(kind),
+            Action::Notify(notice) => self.tell(async move { kube.notify(notice).await }),
+            Action::Relist(kind) => self.tell(async move { kube.relist(kind) }),
             Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
                 unreachable!("the updaters take all of these")
             }
@@ -306,6 +303,20 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 () = clock.sleep_until(now + limit) => otherwise,
             };
             Mail::KubeEnded(id, outcome)
+        });
+    }
+
+    /// Sends somebody off of whom nobody hears again, but no longer than any call to Kubernetes.
+    fn tell(&mut self, errand: impl Future<Output = ()> + Send + 'static) {
+        let clock = self.clock.clone();
+        let given_up = clock.now() + self.limits.kube_call;
+        self.inbox.send_off(Errand::Notice, async move {
+            tokio::select! {
+                biased;
+                () = errand => {}
+                () = clock.sleep_until(given_up) => tracing::warn!("Kubernetes did not take a notice in time"),
+            }
+            Mail::Told
         });
     }
 
