@@ -28,7 +28,7 @@ struct Direct {
 }
 
 impl Azure for Direct {
-    async fn send(&self, request: Request) -> Reply {
+    async fn send(&self, request: Request, _: impl FnOnce() -> bool + Send) -> Reply {
         self.clock.sleep_until(self.clock.now() + ONE_WAY).await;
         let now = self.clock.now();
         let answer = self.cloud.lock().unwrap().handle(now, &request);
@@ -67,6 +67,7 @@ impl Direct {
                 Body::Services(services) => services.iter().map(|it| it.service.name.to_string()).collect(),
                 _ => Vec::new(),
             },
+            code: None,
             fault: None,
             body: serde_json::Value::Null,
         }

@@ -6,8 +6,9 @@
 //! order, no batch and no budget here.
 //!
 //! Three things are added, because only a shell can: the lease and the wish to stop are looked at
-//! once more in the task itself, right before it sends; a call whose sender forgets its own time
-//! limit is given up; and a sender that panics has lost the reply, no more (see [`crate::Inbox`]).
+//! once more in the task itself, and again by whoever sends, when the token is there and the request
+//! is about to leave; a call whose sender forgets its own time limit is given up; and a sender that
+//! panics has lost the reply, no more (see [`crate::Inbox`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,9 @@ impl<A: Azure> Shell<A> {
                 Output::Report(event) => reports.push(event),
                 Output::Send { call, request, effect } => {
                     tally.calls_begun += 1;
-                    tracing::debug!(call = call.0, %effect, method = ?request.method, target = %request.target, "call");
+                    // Where an operation is polled, Azure gave the address, and its query is signed.
+                    let target = request.target.as_str().split(['?', '#']).next().unwrap_or_default();
+                    tracing::debug!(call = call.0, %effect, method = ?request.method, target, "call");
                     self.send(clock.clone(), inbox, call, request);
                 }
             }
@@ -97,15 +100,16 @@ impl<A: Azure> Shell<A> {
         let orders = inbox.orders();
         let call_limit = self.call_limit;
         inbox.send_off(Errand::Call(call), async move {
-            let now = clock.now();
-            if !orders.borrow().allow(now) {
+            let given_up = clock.now() + call_limit;
+            let may_begin = || orders.borrow().allow(clock.now());
+            if !may_begin() {
                 let why = "not sent: the lease ran out or the process was asked to end just before";
                 return Mail::Replied(call, Reply::not_sent(why));
             }
             let reply = tokio::select! {
                 biased;
-                reply = azure.send(request) => reply,
-                () = clock.sleep_until(now + call_limit) => {
+                reply = azure.send(request, may_begin) => reply,
+                () = clock.sleep_until(given_up) => {
                     Reply::lost(&format!("no answer within {} s, and the call was given up", call_limit.as_secs()))
                 }
             };

@@ -164,6 +164,7 @@ mod tests {
             status: 200,
             operation: None,
             services: Vec::new(),
+            code: None,
             fault: None,
             body: serde_json::Value::Null,
         }

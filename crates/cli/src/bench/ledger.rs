@@ -21,6 +21,8 @@ pub struct Entry {
     pub target: String,
     /// The status of the answer; 0 if there was none.
     pub status: u16,
+    /// The error code in the answer.
+    pub code: Option<String>,
     /// The operation that it began, and when that is over.
     pub operation: Option<(String, Time)>,
     /// The services that ride in it.

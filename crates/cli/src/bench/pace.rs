@@ -76,9 +76,9 @@ impl<A: Azure> Paced<A> {
 }
 
 impl<A: Azure> Azure for Paced<A> {
-    async fn send(&self, request: Request) -> Reply {
+    async fn send(&self, request: Request, may_begin: impl FnOnce() -> bool + Send) -> Reply {
         let began = Instant::now();
-        let mut reply = self.azure.send(request).await;
+        let mut reply = self.azure.send(request, may_begin).await;
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.waited.0.fetch_add(micros, Ordering::Relaxed);
         if let Reply::Answered(answer) = &mut reply {
@@ -107,12 +107,12 @@ mod tests {
     async fn a_retry_after_of_real_seconds_is_longer_on_the_fast_clock() {
         struct Busy;
         impl Azure for Busy {
-            async fn send(&self, _: Request) -> Reply {
+            async fn send(&self, _: Request, _: impl FnOnce() -> bool + Send) -> Reply {
                 let retry_after = Some(Duration::from_secs(3));
                 Reply::Answered(Answer { retry_after, ..Answer::new(429, Payload::None) })
             }
         }
-        let reply = Paced::new(Busy, 20.0).send(Request::bare(Method::Get, ArmId::new("/"))).await;
+        let reply = Paced::new(Busy, 20.0).send(Request::bare(Method::Get, ArmId::new("/")), || true).await;
         let Reply::Answered(answer) = reply else { panic!("{reply:?}") };
         assert_eq!(answer.retry_after, Some(Duration::from_secs(60)));
     }

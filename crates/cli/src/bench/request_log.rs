@@ -12,13 +12,19 @@ use super::process::Emulator;
 /// More calls than any measurement makes; that many are read at once.
 const READ_MAX: usize = 100_000;
 
+/// A call that arrives so many real milliseconds after an answer may have been on its way when that
+/// left, even on a busy machine. `Retry-After` is a second at least.
+const GRACE_MS: u64 = 200;
+
 /// What was written down since the log was last forgotten.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestLog {
     /// The calls to the resource manager by one client, in the order in which they arrived.
     pub calls: Vec<Entry>,
-    /// Calls that came before a `Retry-After` was over.
+    /// How many calls came before a `Retry-After` was over.
     pub early: u64,
+    /// What the emulator says of each of them.
+    pub early_calls: Vec<Value>,
 }
 
 /// One entry, as the control API shows it.
@@ -31,6 +37,7 @@ struct Shown {
     answered_emulated_ms: Option<u64>,
     path: String,
     status: Option<u16>,
+    code: Option<String>,
     call: Option<String>,
     kind: Option<String>,
     principal: Option<String>,
@@ -58,13 +65,18 @@ impl RequestLog {
         let shown: Vec<Shown> =
             serde_json::from_value(shown).context("the request log is of another form")?;
         ensure!(shown.len() < READ_MAX, "the request log is longer than can be read");
-        let summary = emulator.ask("requests/summary").await?;
+        let summary = emulator.ask(&format!("requests/summary?graceMs={GRACE_MS}")).await?;
         let early = summary.pointer("/early/count").and_then(Value::as_u64);
+        let early_calls = summary.pointer("/early/calls").and_then(Value::as_array).cloned();
         let ours = shown.into_iter().filter(|entry| {
             entry.area == "arm" && entry.principal.as_deref() == Some(&emulator.greeting.client_id)
         });
         let calls = ours.map(Shown::into_entry).collect::<anyhow::Result<Vec<Entry>>>()?;
-        Ok(RequestLog { calls, early: early.context("the summary does not say who came too early")? })
+        Ok(RequestLog {
+            calls,
+            early: early.context("the summary does not say how many came too early")?,
+            early_calls: early_calls.context("the summary does not say who came too early")?,
+        })
     }
 }
 
@@ -89,6 +101,7 @@ impl Shown {
             kind: self.kind.unwrap_or_default(),
             target: self.path,
             status: self.status.unwrap_or(0),
+            code: self.code,
             operation: self
                 .operation
                 .zip(self.operation_ends_emulated_ms)

@@ -230,7 +230,7 @@ pub(crate) fn differences(
 
 /// What must never be in the log.
 pub(crate) fn log(log: &RequestLog, scope: &Scope, others_meddle: bool) -> anyhow::Result<()> {
-    ensure!(log.early == 0, "{} calls came before a Retry-After was over", log.early);
+    ensure!(log.early == 0, "calls came before a Retry-After was over: {:#?}", log.early_calls);
     let theirs: BTreeSet<String> =
         strangers(scope).into_iter().map(|(id, _)| id.to_ascii_lowercase()).collect();
     for entry in log.calls.iter().filter(|entry| entry.is_write()) {
@@ -245,6 +245,16 @@ pub(crate) fn log(log: &RequestLog, scope: &Scope, others_meddle: bool) -> anyho
         drained_before_deleted(&log.calls)?;
     }
     Ok(())
+}
+
+/// How often each kind of write was sent, and what came of it.
+pub(crate) fn writes_by_kind(log: &RequestLog) -> String {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for entry in log.calls.iter().filter(|entry| entry.is_write()) {
+        let code = entry.code.as_deref().unwrap_or_default();
+        *counts.entry(format!("{} → {} {code}", entry.word(), entry.status)).or_default() += 1;
+    }
+    counts.iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join("\n")
 }
 
 /// What is known of one address at one node.

@@ -1,7 +1,7 @@
 //! One story told: an emulator process, a controller, and what happens to both.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -43,45 +43,20 @@ pub(crate) struct Scene {
     wanted: Wanted,
 }
 
-/// Tells a story and judges it.
+/// Tells a story and judges it. What a failed one has left is kept in a file.
 pub(crate) async fn tell(story: &Story, calm_writes: Option<u64>, seeded: Seeded) -> anyhow::Result<Told> {
     let mut scene = Scene::open(story, seeded).await?;
-    let foreign = judge::foreign(&scene.state().await?, &scene.scope);
-    RequestLog::take(&scene.emulator).await?;
-
-    scene.control(&(story.before)(&scene)).await?;
-    scene.first_edits();
-    scene.let_it_work().await?;
-    scene.control(&(story.amid)(&scene)).await?;
-    let foreign_now = judge::foreign(&scene.state().await?, &scene.scope);
-    scene.second_edits(story);
-    scene.let_it_work().await?;
-    let untouched = judge::foreign(&scene.state().await?, &scene.scope);
-    ensure!(untouched == foreign_now, "what is not ours was {foreign_now} and is {untouched}");
-
-    let strikes = scene.strikes(story).await?;
-    scene.emulator.tell("calm", &Value::Null).await?;
-    scene.emulator.withdraw("faults").await?;
-    scene.control(&(story.mend)(&scene)).await?;
-    let within = Duration::from_secs(story.minutes * 60);
-    scene.converge(within, &foreign).await.context("after the faults were over")?;
-
-    scene.delete_everything();
-    scene.converge(within, &foreign).await.context("after everything was deleted")?;
-
-    let log = RequestLog::read(&scene.emulator).await?;
-    judge::log(&log, &scene.scope, story.others_meddle).context("the request log")?;
-    let writes = log.calls.iter().filter(|entry| entry.is_write()).count() as u64;
-    if let Some(calm_writes) = calm_writes {
-        let most = 3 * calm_writes + 2 * strikes + story.repairs;
-        ensure!(writes <= most, "{writes} writes, where {most} are enough ({calm_writes} without faults)");
-    }
-    let reads = log.calls.len() as u64 - writes;
-    let emulated = scene.clock.now().since(Time::ZERO);
+    let told = match scene.play(story, calm_writes).await {
+        Ok(told) => told,
+        Err(error) => {
+            let kept = scene.keep(story).await?;
+            return Err(error.context(format!("log and state are in {}", kept.display())));
+        }
+    };
     let ended = scene.world.stop().await?;
     ensure!(ended.tally.panics == 0, "{} calls panicked", ended.tally.panics);
     scene.emulator.stop().await?;
-    Ok(Told { strikes, writes, reads, emulated })
+    Ok(told)
 }
 
 impl Scene {
@@ -95,6 +70,9 @@ impl Scene {
         for (id, body) in judge::strangers(&scope) {
             emulator.tell("tamper", &json!({"do": "put", "id": id, "body": body})).await?;
         }
+        for (path, body) in (story.before)(&scope) {
+            emulator.tell(path, &body).await?;
+        }
         let clock = FastClock::start(TIME_FACTOR);
         let mut config = world::config(scope.clone(), 10, 1);
         config.seeded = seeded;
@@ -106,6 +84,56 @@ impl Scene {
         })
         .await?;
         Ok(Scene { emulator, scope, world, clock, wanted: Wanted::default() })
+    }
+
+    async fn play(&mut self, story: &Story, calm_writes: Option<u64>) -> anyhow::Result<Told> {
+        let foreign = judge::foreign(&self.state().await?, &self.scope);
+        self.first_edits();
+        self.let_it_work(story).await?;
+        self.control(&(story.amid)(self)).await?;
+        let foreign_now = judge::foreign(&self.state().await?, &self.scope);
+        self.second_edits(story);
+        self.let_it_work(story).await?;
+        let untouched = judge::foreign(&self.state().await?, &self.scope);
+        ensure!(untouched == foreign_now, "what is not ours was {foreign_now} and is {untouched}");
+
+        let strikes = self.strikes(story).await?;
+        self.emulator.tell("calm", &Value::Null).await?;
+        self.emulator.withdraw("faults").await?;
+        self.control(&(story.mend)(self)).await?;
+        let within = Duration::from_secs(story.minutes * 60);
+        self.converge(within, &foreign).await.context("after the faults were over")?;
+
+        self.delete_everything();
+        self.converge(within, &foreign).await.context("after everything was deleted")?;
+
+        let log = RequestLog::read(&self.emulator).await?;
+        for code in story.must_see {
+            let seen = log.calls.iter().any(|entry| entry.code.as_deref() == Some(code));
+            ensure!(seen, "Azure never answered {code}, so the story tells nothing");
+        }
+        judge::log(&log, &self.scope, story.others_meddle).context("the request log")?;
+        let writes = log.calls.iter().filter(|entry| entry.is_write()).count() as u64;
+        if let Some(calm_writes) = calm_writes {
+            let most = 3 * calm_writes + 2 * strikes + story.repairs;
+            ensure!(
+                writes <= most,
+                "{writes} writes, where {most} are enough ({calm_writes} without faults):\n{}",
+                judge::writes_by_kind(&log)
+            );
+        }
+        let reads = log.calls.len() as u64 - writes;
+        let emulated = self.clock.now().since(Time::ZERO);
+        Ok(Told { strikes, writes, reads, emulated })
+    }
+
+    /// Keeps the emulator's log and state in a file.
+    async fn keep(&self, story: &Story) -> anyhow::Result<PathBuf> {
+        let log = self.emulator.ask("requests?limit=100000&bodies=true").await?;
+        let kept = json!({"state": self.state().await?, "log": log});
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}.json", story.id));
+        std::fs::write(&path, format!("{kept:#}"))?;
+        Ok(path)
     }
 
     /// The UID of a Service.
@@ -204,11 +232,13 @@ impl Scene {
     }
 
     /// Until everything is done, or as long as one waits under faults.
-    async fn let_it_work(&self) -> anyhow::Result<()> {
+    async fn let_it_work(&self, story: &Story) -> anyhow::Result<()> {
         tokio::select! {
             settled = self.world.settled() => settled?,
             () = self.clock.sleep_until(self.clock.now() + UNDER_FAULTS_MAX) => {}
         }
+        let linger = Duration::from_secs(story.linger_minutes * 60);
+        self.clock.sleep_until(self.clock.now() + linger).await;
         Ok(())
     }
 

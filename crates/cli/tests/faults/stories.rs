@@ -1,6 +1,7 @@
 //! The stories: one per fault of the list, and one without any.
 
 use serde_json::{Value, json};
+use sluice_model::names::Scope;
 
 use crate::judge;
 use crate::scene::{Scene, pod_ip};
@@ -15,8 +16,8 @@ pub(crate) struct Story {
     pub(crate) id: &'static str,
     /// What it claims.
     pub(crate) claim: &'static str,
-    /// What goes wrong from the beginning.
-    pub(crate) before: fn(&Scene) -> Calls,
+    /// What goes wrong from the beginning, before the controller starts.
+    pub(crate) before: fn(&Scope) -> Calls,
     /// What goes wrong once the first edits are done.
     pub(crate) amid: fn(&Scene) -> Calls,
     /// What is put right beside the end of all faults.
@@ -32,6 +33,10 @@ pub(crate) struct Story {
     /// How many emulated minutes Azure may take to be as it should once the faults are over. Ten
     /// are less than a drift sweep takes to find anything.
     pub(crate) minutes: u64,
+    /// How many emulated minutes longer the faults last when all that can be done is done.
+    pub(crate) linger_minutes: u64,
+    /// Codes that Azure must have answered with, where no rule counts its strikes.
+    pub(crate) must_see: &'static [&'static str],
 }
 
 /// For what only two drift sweeps find: each kind is looked at every 15 minutes.
@@ -45,7 +50,7 @@ impl Story {
     }
 }
 
-fn nothing(_: &Scene) -> Calls {
+fn nothing<T>(_: &T) -> Calls {
     Vec::new()
 }
 
@@ -53,7 +58,7 @@ fn rules(rules: Value) -> Calls {
     vec![("faults", rules)]
 }
 
-fn told(id: &'static str, claim: &'static str, before: fn(&Scene) -> Calls) -> Story {
+fn told(id: &'static str, claim: &'static str, before: fn(&Scope) -> Calls) -> Story {
     Story {
         id,
         claim,
@@ -65,6 +70,8 @@ fn told(id: &'static str, claim: &'static str, before: fn(&Scene) -> Calls) -> S
         others_meddle: false,
         repairs: 0,
         minutes: 10,
+        linger_minutes: 0,
+        must_see: &[],
     }
 }
 
@@ -118,13 +125,10 @@ fn refusals() -> Vec<Story> {
         Story {
             minutes: PARKS,
             mend: |_| vec![("quota", json!({"publicIps": 1000, "loadBalancers": 1000}))],
+            must_see: &["PublicIPCountLimitReached"],
             ..told("Z12", "a quota that is used up parks, and its end is noticed", |_| {
-                let mut calls = rules(json!([
-                    {"fault": "quotaExceeded", "times": 1, "match": {"kind": "natGateways", "call": "Put"}},
-                ]));
                 // Three are somebody else's already.
-                calls.push(("quota", json!({"publicIps": 5, "loadBalancers": 2})));
-                calls
+                vec![("quota", json!({"publicIps": 5, "loadBalancers": 2}))]
             })
         },
         Story {
@@ -133,6 +137,7 @@ fn refusals() -> Vec<Story> {
                 let forbid = json!({"do": "forbid", "scope": scene.id("loadBalancers", &scene.uid("api")), "what": "writes"});
                 vec![("tokens/expire", Value::Null), ("tamper", forbid)]
             },
+            must_see: &["AuthorizationFailed"],
             ..told("Z13", "lost permissions and expired tokens come back", |_| {
                 rules(json!([
                     {"fault": "forbidden", "times": 1, "match": {"kind": "publicIPAddresses", "call": "Put"}},
@@ -151,6 +156,7 @@ fn refusals() -> Vec<Story> {
                     ("tamper", lock("natGateways", "red", "CanNotDelete")),
                 ]
             },
+            must_see: &["ScopeLocked"],
             ..told("Z14", "what is locked waits and is done when the lock is gone", nothing)
         },
         Story {
@@ -162,6 +168,7 @@ fn refusals() -> Vec<Story> {
                 );
                 vec![("tamper", json!({"do": "deny", "scope": group}))]
             },
+            must_see: &["RequestDisallowedByPolicy"],
             ..told("Z15", "what a policy denies waits and is done when it is allowed", nothing)
         },
         told("Z16", "one poison address does not keep the others", |_| {
@@ -248,16 +255,18 @@ fn lost_and_late() -> Vec<Story> {
             ]))
         }),
         Story {
-            // The lists of the next sweeps, while nothing else is to do.
+            // Long enough for a sweep of every kind.
+            linger_minutes: 20,
             amid: |_| {
                 rules(json!([
                     {"fault": "shortPage", "items": 0, "times": 4, "match": {"call": "List"}},
-                    {"fault": "failPage", "times": 4, "match": {"call": "List"}},
+                    {"fault": "failPage", "times": 6, "match": {"call": "List"}},
                 ]))
             },
             ..told("Z11", "short and failing pages delete nothing", |_| {
                 rules(json!([
-                    {"fault": "shortPage", "items": 1, "times": 3, "match": {"call": "List"}},
+                    {"fault": "failPage", "nth": 2, "match": {"call": "List"}},
+                    {"fault": "shortPage", "items": 0, "times": 3, "match": {"call": "List"}},
                 ]))
             })
         },

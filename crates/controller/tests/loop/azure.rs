@@ -10,7 +10,7 @@ use sluice_model::Time;
 use sluice_model::azure::{
     ArmId, ETag, Gateway, LoadBalancer, Meta, Provisioning, PublicIp, Registration, Subnet,
 };
-use sluice_model::call::{Answer, ArmError, Body, Method, Page, Payload, Reply, Request};
+use sluice_model::call::{Answer, ArmError, Body, Method, OperationState, Page, Payload, Reply, Request};
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
@@ -19,6 +19,10 @@ pub(crate) enum Behaviour {
     Ordinary,
     /// It is carried out and answered after this time.
     Slow(Duration),
+    /// It is carried out and answered with the address of an operation, which has succeeded when it is polled.
+    Operation(&'static str),
+    /// The token that it needs takes so long; then it is ordinary.
+    SlowToken(Duration),
     /// It is carried out, and nothing ever comes back.
     Hang,
     /// Whoever sends it panics, after it was carried out.
@@ -40,8 +44,8 @@ struct Books {
     registrations: BTreeMap<Arc<str>, Registration>,
     addresses: BTreeSet<(IpAddr, Arc<str>)>,
     arrived: Vec<Arrived>,
-    open: usize,
-    open_max: usize,
+    open_puts: usize,
+    open_puts_max: usize,
     issued: u8,
 }
 
@@ -69,9 +73,9 @@ impl SmallAzure {
         all.into_iter().map(|it| it.what).filter(|what| !what.starts_with("read")).collect()
     }
 
-    /// How many requests were open at once at most.
-    pub(crate) fn open_max(&self) -> usize {
-        self.books.lock().unwrap().open_max
+    /// How many PUTs of a service's own resources were open at once at most.
+    pub(crate) fn open_puts_max(&self) -> usize {
+        self.books.lock().unwrap().open_puts_max
     }
 
     pub(crate) fn registered(&self) -> usize {
@@ -87,29 +91,42 @@ impl SmallAzure {
     }
 }
 
-/// Counts a request as open until it is answered, given up or dropped.
+/// Counts a PUT as open until it is answered, given up or dropped.
 struct Open<'a>(&'a SmallAzure);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.books.lock().unwrap().open -= 1;
+        self.0.books.lock().unwrap().open_puts -= 1;
     }
 }
 
 impl Azure for SmallAzure {
-    async fn send(&self, request: Request) -> Reply {
+    async fn send(&self, request: Request, may_begin: impl FnOnce() -> bool + Send) -> Reply {
         let behaviour = (self.script.lock().unwrap())(&request);
+        if let Behaviour::SlowToken(takes) = behaviour {
+            self.clock.sleep_until(self.clock.now() + takes).await;
+        }
+        if !may_begin() {
+            return Reply::not_sent("no leave to send");
+        }
         let arrived = self.clock.now();
+        let is_put = matches!(request.body, Body::PublicIp(_) | Body::LoadBalancer(_));
         let answer = {
             let mut books = self.books.lock().unwrap();
-            books.open += 1;
-            books.open_max = books.open_max.max(books.open);
+            books.open_puts += usize::from(is_put);
+            books.open_puts_max = books.open_puts_max.max(books.open_puts);
             books.arrived.push(Arrived { at: arrived, what: words(&request) });
-            books.handle(&request)
+            let mut answer = books.handle(&request);
+            if let Behaviour::Operation(address) = behaviour {
+                answer.operation = Some(ArmId::new(address));
+            }
+            answer
         };
-        let _open = Open(self);
+        let _open = is_put.then(|| Open(self));
         let takes = match behaviour {
-            Behaviour::Ordinary => Duration::from_millis(100),
+            Behaviour::Ordinary | Behaviour::Operation(_) | Behaviour::SlowToken(_) => {
+                Duration::from_millis(100)
+            }
             Behaviour::Slow(takes) => takes,
             Behaviour::Hang => return std::future::pending().await,
             Behaviour::Panic => panic!("a sender that was told to panic"),
@@ -154,6 +171,7 @@ impl Books {
                 None => not_found(),
             },
             (Method::List, _) => Answer::new(200, self.list(id)),
+            (Method::Poll, _) => Answer::new(200, Payload::Operation(OperationState::Succeeded)),
             (Method::Put, body) => {
                 let payload = match body {
                     Body::PublicIp(body) => {

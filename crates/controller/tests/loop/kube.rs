@@ -18,6 +18,8 @@ pub(crate) enum Whim {
     Panic,
 }
 
+const PANIC: &str = "a Kubernetes that was told to panic";
+
 type Whims = Box<dyn FnMut(&str) -> Whim + Send>;
 
 pub(crate) struct Whimsical {
@@ -30,12 +32,15 @@ impl Whimsical {
         Whimsical { cluster, whims: Mutex::new(Box::new(whims)) }
     }
 
+    fn whim(&self, what: &str) -> Whim {
+        (self.whims.lock().unwrap())(what)
+    }
+
     async fn consider(&self, what: &str) {
-        let whim = (self.whims.lock().unwrap())(what);
-        match whim {
+        match self.whim(what) {
             Whim::Obey => {}
             Whim::Hang => std::future::pending().await,
-            Whim::Panic => panic!("a Kubernetes that was told to panic"),
+            Whim::Panic => panic!("{PANIC}"),
         }
     }
 }
@@ -62,10 +67,15 @@ impl Kube for Whimsical {
     }
 
     async fn notify(&self, notice: Notice) {
+        self.consider("notify").await;
         self.cluster.notify(notice).await;
     }
 
     fn relist(&self, kind: Kind) {
-        self.cluster.relist(kind);
+        match self.whim("relist") {
+            Whim::Obey => self.cluster.relist(kind),
+            Whim::Hang => {}
+            Whim::Panic => panic!("{PANIC}"),
+        }
     }
 }
