@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use sluice_model::azure::ArmId;
-use sluice_model::call::{Payload, Request};
+use sluice_model::call::{Answer, Payload, Reply, Request};
 use sluice_model::event::Wait;
 use sluice_model::{EffectId, Failure, Time};
 
@@ -79,15 +79,42 @@ pub(crate) struct Queue {
     pub(crate) asleep: BTreeMap<Place, ErrandId>,
 }
 
+/// A request on the wire: through which gate it went, when, and what it is about.
+pub(crate) struct Passage {
+    pub(crate) gate: Gate,
+    pub(crate) sent_at: Time,
+    pub(crate) target: ArmId,
+    /// What its errand wants, which for a poll is something else than the poll.
+    pub(crate) wanted: (Gate, ArmId),
+}
+
+impl Passage {
+    /// What a wait in this failed reply holds. If a poll tells that the operation failed, that is not
+    /// the poll but what was wanted.
+    pub(crate) fn held_by(self, reply: &Reply) -> (Gate, ArmId) {
+        match reply {
+            Reply::Answered(Answer { payload: Payload::Operation(_), .. }) => self.wanted,
+            _ => (self.gate, self.target),
+        }
+    }
+}
+
 impl Errand {
-    /// The gate that the request on the wire went through, when, and what it is about.
-    pub(crate) fn went_through(&self) -> (Gate, Time, &ArmId) {
-        match (self.stage, &self.operation) {
-            (Stage::PollSent(_, at), Some(Operation { watch: Watch::Operation(id), .. })) => {
-                (Gate::Reads, at, id)
-            }
-            (Stage::PollSent(_, at), _) => (Gate::Reads, at, &self.request.target),
-            _ => (Gate::of(self.request.method), self.sent_at, &self.request.target),
+    /// The request that is on the wire.
+    pub(crate) fn passage(&self) -> Passage {
+        let wanted = (Gate::of(self.request.method), self.request.target.clone());
+        let (gate, sent_at, target) = match self.stage {
+            Stage::PollSent(_, at) => (Gate::Reads, at, self.poll_target()),
+            _ => (wanted.0, self.sent_at, &self.request.target),
+        };
+        Passage { gate, sent_at, target: target.clone(), wanted }
+    }
+
+    /// What is asked when the operation is polled.
+    pub(crate) fn poll_target(&self) -> &ArmId {
+        match &self.operation {
+            Some(Operation { watch: Watch::Operation(id), .. }) => id,
+            _ => &self.request.target,
         }
     }
 }

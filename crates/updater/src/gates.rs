@@ -59,7 +59,7 @@ impl Wire {
                 .min_by_key(|(_, place, _)| *place)?;
             self.queues[gate as usize].awake.remove(&place);
             if let Some(until) = self.busy_until(id, gate) {
-                self.stand_back(id, Stage::Queued, until);
+                self.stand_back(id, until);
                 continue;
             }
             if let Some(send) = self.send(id, gate) {
@@ -74,8 +74,12 @@ impl Wire {
         if self.busy.is_empty() {
             return None;
         }
-        let errand = self.errands.get(&id).filter(|errand| errand.stage == Stage::Queued)?;
-        let until = self.busy.get(&(gate, errand.request.target.clone()))?;
+        let errand = self.errands.get(&id)?;
+        let target = match errand.stage {
+            Stage::PollQueued => errand.poll_target(),
+            _ => &errand.request.target,
+        };
+        let until = self.busy.get(&(gate, target.clone()))?;
         (*until > self.now).then_some(*until)
     }
 

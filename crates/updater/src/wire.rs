@@ -36,7 +36,7 @@ use crate::CallId;
 use crate::answer::{self, Pause, Progress, Throttle, Verdict};
 use crate::budget::{Budget, Gate};
 use crate::config::Config;
-use crate::errand::{Errand, ErrandId, Happening, Owner, Queue, Stage};
+use crate::errand::{Errand, ErrandId, Happening, Owner, Passage, Queue, Stage};
 use crate::numbers::Numbers;
 use crate::poll::Habits;
 
@@ -49,9 +49,9 @@ pub(crate) struct Wire {
     pub(crate) habits: Habits,
     pub(crate) errands: HashMap<ErrandId, Errand, FixedState>,
     pub(crate) calls: HashMap<CallId, ErrandId, FixedState>,
-    /// Calls that nobody waits for any more. Should an answer come after all, a pause that it
-    /// asks for is obeyed.
-    pub(crate) overdue: BTreeMap<CallId, (Gate, Time, ArmId)>,
+    /// Calls that nobody waits for any more. Should an answer come after all, a wait that it asks
+    /// for is kept.
+    pub(crate) overdue: BTreeMap<CallId, Passage>,
     /// Until when Azure wants nothing more of a kind for a resource, by the last answers about it.
     pub(crate) busy: BTreeMap<(Gate, ArmId), Time>,
     pub(crate) queues: [Queue; 4],
@@ -209,13 +209,16 @@ impl Wire {
             return self.answered(id, reply);
         }
         self.numbers.late_replies += 1;
-        let Some((gate, sent_at, target)) = self.overdue.remove(&call) else { return };
-        let failure = Failure::in_reply(&reply);
-        if let Some(failure) = failure.filter(|failure| failure.class == FailureClass::Throttled) {
+        let Some(passage) = self.overdue.remove(&call) else { return };
+        let Some(failure) = Failure::in_reply(&reply) else { return };
+        if failure.class == FailureClass::Throttled {
             match Throttle::of(&failure).about {
-                Pause::Resource(wait) => self.note_busy(gate, target, wait),
-                about => self.pause(gate, about, failure.retry_after, sent_at),
+                Pause::Resource(wait) => self.note_busy(passage.gate, passage.target, wait),
+                about => self.pause(passage.gate, about, failure.retry_after, passage.sent_at),
             }
+        } else if let Some(wait) = failure.retry_after {
+            let (gate, target) = passage.held_by(&reply);
+            self.bar(gate, target, wait);
         }
     }
 
@@ -232,8 +235,7 @@ impl Wire {
             return;
         }
         if let Some(errand) = self.errands.get(&id) {
-            let (gate, sent_at, target) = errand.went_through();
-            self.overdue.insert(call, (gate, sent_at, target.clone()));
+            self.overdue.insert(call, errand.passage());
         }
         if self.overdue.len() > OVERDUE_MAX {
             self.overdue.pop_first();
@@ -243,8 +245,7 @@ impl Wire {
     fn answered(&mut self, id: ErrandId, reply: Reply) {
         let Some(errand) = self.errands.get_mut(&id) else { return };
         let polled = matches!(errand.stage, Stage::PollSent(..));
-        let (gate, sent_at, target) = errand.went_through();
-        let target = target.clone();
+        let Passage { gate, sent_at, target, wanted } = errand.passage();
         match &reply {
             Reply::Answered(answer) => {
                 if let Some(remaining) = answer.remaining {
@@ -298,8 +299,7 @@ impl Wire {
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
                     // Whoever asks for the same thing next, for whatever reason, comes back after it; what
                     // failed is what was asked for, even if a poll has told so.
-                    let asked = (Gate::of(errand.request.method), errand.request.target.clone());
-                    self.bar(asked.0, asked.1, *wait);
+                    self.bar(wanted.0, wanted.1, *wait);
                 }
                 self.end(id, result);
             }
@@ -309,7 +309,7 @@ impl Wire {
                 errand.stage = Stage::Resting;
                 self.arm(id);
             }
-            Went::Back(Throttle { failure, about: Pause::Resource(wait) }, stage) => {
+            Went::Back(Throttle { failure, about: Pause::Resource(wait) }, _) => {
                 let since = *errand.busy_since.get_or_insert(self.now);
                 self.budget.answered(self.now, gate);
                 self.note_busy(gate, target, wait);
@@ -317,7 +317,7 @@ impl Wire {
                     // Whatever is in the way may never end, so it is shown as a failure.
                     self.end(id, Err(Failure { class: FailureClass::Transient, ..failure }));
                 } else {
-                    self.stand_back(id, stage, self.now + wait);
+                    self.stand_back(id, self.now + wait);
                 }
             }
             Went::Back(Throttle { failure, about }, stage) => {
@@ -329,10 +329,10 @@ impl Wire {
 
     /// Another operation is in this errand's way, and in nobody else's: it waits by itself. A plan
     /// gives its slot back meanwhile.
-    pub(crate) fn stand_back(&mut self, id: ErrandId, stage: Stage, until: Time) {
+    pub(crate) fn stand_back(&mut self, id: ErrandId, until: Time) {
         let Some(errand) = self.errands.get_mut(&id) else { return };
-        match (stage, &mut errand.operation, errand.owner) {
-            (Stage::PollQueued, Some(operation), _) => {
+        match (errand.stage, &mut errand.operation, errand.owner) {
+            (Stage::PollQueued | Stage::PollSent(..), Some(operation), _) => {
                 operation.next_poll = until;
                 errand.stage = Stage::Resting;
                 return self.arm(id);

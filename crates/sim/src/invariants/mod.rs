@@ -49,6 +49,8 @@ pub(crate) struct Book {
     pub(crate) ledger: Ledger,
     pub(crate) seen: Seen,
     calls: CallCount,
+    /// Requests that were not answered yet, by call; the ledger forgets those that took too long.
+    unanswered: BTreeMap<u64, Request>,
     fence: Option<Time>,
     pub(crate) egress_namespaces: Option<Vec<Arc<str>>>,
     /// Services that have carried our finalizer, by their own word or by the answer to our patch.
@@ -82,6 +84,7 @@ impl Judge {
             ledger: Ledger::default(),
             seen: Seen::default(),
             calls: CallCount::new(updater),
+            unanswered: BTreeMap::new(),
             fence: None,
             egress_namespaces: namespaces,
             finalizers: BTreeSet::new(),
@@ -162,6 +165,7 @@ impl Judge {
             }
         }
         book.ledger.sent(now, call, request);
+        book.unanswered.insert(call, request.clone());
         Ok(())
     }
 
@@ -176,8 +180,12 @@ impl Judge {
     ) -> Result<(), Violation> {
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         book.ledger.give_up(now);
-        let Some(request) = book.ledger.open_call(call).cloned() else { return Ok(()) };
+        let Some(request) = book.unanswered.remove(&call) else { return Ok(()) };
+        // A wait counts however late it is told; everything else only if somebody still listens.
         book.calls.answered(now, &request, reply);
+        if book.ledger.open_call(call).is_none() {
+            return Ok(());
+        }
         book.ledger.answered(now, call, reply);
         if request.method == Method::UpdateLocations {
             tally.judged(Invariant::S11);

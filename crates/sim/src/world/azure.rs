@@ -9,10 +9,13 @@ use super::process::Process;
 use super::wire::{Incoming, OnTheWire};
 use super::{Fate, Happening, World, letter};
 use crate::invariants::Tally;
-use crate::names::Violation;
+use crate::names::{FaultKind, Violation};
 
 /// A request whose sender has died is carried out within this time or never.
 const LATE_MAX_MS: u64 = 60_000;
+
+/// How many of a thousand answers come when nobody waits for them any more, where answers get lost.
+const LATE_ANSWERS: u16 = 15;
 
 impl World {
     /// A process begins a request, or dies trying.
@@ -103,8 +106,10 @@ impl World {
         };
         self.plan.reword(&mut reply, &mut self.chance);
         let mut delay = self.network_delay();
-        if matches!(reply, Reply::Lost(_)) && self.chance.chance(300) {
-            // Nobody tells: the process finds out by its own time limit.
+        let untold = matches!(reply, Reply::Lost(_)) && self.chance.chance(300);
+        if untold || (self.plan.has(FaultKind::Z5) && self.chance.chance(LATE_ANSWERS)) {
+            // Nobody tells, or only when nobody listens any more: the process finds out by its own
+            // time limit.
             delay = Duration::from_secs(70);
         }
         let at = self.now + delay;

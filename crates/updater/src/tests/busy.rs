@@ -127,6 +127,52 @@ fn an_answer_that_came_too_late_holds_the_next_write_of_that_resource_and_no_oth
 }
 
 #[test]
+fn the_wait_of_a_failure_that_came_too_late_is_kept_too() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).until(65_000).quietly();
+    story.reply(1, waiting(503, "ServerBusy", Some(120)));
+    story.plan(2, vec![put_load_balancer("web")]).plan(3, vec![put_load_balancer("api")]);
+    expect![[r#"
+        t=65.0 #2 gives its slot back: throttled until 185.0
+        t=65.0 call 2 for #3: put loadBalancers/api
+    "#]]
+    .assert_eq(&story.told());
+    assert_eq!((story.updaters.numbers().throttled, story.updaters.numbers().busy), (0, 0));
+}
+
+#[test]
+fn the_wait_in_a_polls_answer_that_came_too_late_holds_the_next_poll() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).accept(1).until(71_500).quietly();
+    // The first poll was given up; its answer comes before the next is sent.
+    story.reply(2, waiting(503, "ServerBusy", Some(120))).until(191_499);
+    assert_eq!(story.told(), "\n");
+    story.until(191_500);
+    expect![[r#"
+        t=191.5 call 3 for #1: poll operations/op1
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn the_wait_inside_a_failed_operation_is_kept_however_late_it_is_told() {
+    let mut story = Story::new();
+    // The answer to the last poll comes when the operation has been given up.
+    story.plan(1, vec![Step::Register(registration("a"))]).accept(1).fence(Some(2_000)).until(180_000);
+    story.fence(Some(u64::MAX)).quietly();
+    let message = "Another operation is in progress; please retry after 20 seconds.".into();
+    let error = ArmError { message, ..error("RetryableErrorDueToAnotherOperation") };
+    story.poll(2, OperationState::Failed(error));
+    story.plan(2, vec![Step::Register(registration("b"))]);
+    story.until(200_000);
+    expect![[r#"
+        t=180.0 #2 gives its slot back: shared commit
+        t=200.0 call 4 for #2: commit +b
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
 fn a_commit_waits_by_itself_and_takes_newcomers_along() {
     let mut story = Story::new();
     story.plan(1, vec![Step::Register(registration("a"))]).reply(1, busy(5)).quietly();
