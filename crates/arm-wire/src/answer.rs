@@ -36,8 +36,13 @@ const SMALL_BODY_MAX: usize = 4 << 20;
 
 pub(crate) fn read(dialect: &Dialect, request: &Request, answer: HttpAnswer<'_>) -> Reply {
     let headers = Headers(answer.headers);
-    let incoming =
-        Incoming { status: answer.status, headers, body: trimmed(answer.body), bytes: answer.body.len() };
+    let incoming = Incoming {
+        status: answer.status,
+        headers,
+        body: trimmed(answer.body),
+        bytes: answer.body.len(),
+        operation: headers.operation(&dialect.endpoint, request.method, answer.status),
+    };
     let payload = match answer.status {
         200..=299 => incoming.accepted(request),
         status if status < 200 => Err(Misread::Malformed(String::from("no answer has such a status"))),
@@ -47,7 +52,7 @@ pub(crate) fn read(dialect: &Dialect, request: &Request, answer: HttpAnswer<'_>)
         Ok(payload) => Reply::Answered(Answer {
             status: answer.status,
             payload,
-            operation: headers.operation(request.method, answer.status),
+            operation: incoming.operation,
             retry_after: headers.retry_after(answer.unix_time),
             remaining: headers.remaining(request.method.bucket()),
         }),
@@ -85,6 +90,8 @@ struct Incoming<'a> {
     body: &'a [u8],
     /// How long it was.
     bytes: usize,
+    /// Where the operation behind it can be followed.
+    operation: Option<ArmId>,
 }
 
 impl Incoming<'_> {
@@ -93,13 +100,10 @@ impl Incoming<'_> {
         match request.method {
             Method::Get => self.resource(request),
             Method::List => self.or_error(self.page(request)),
-            Method::Put | Method::PatchTags if self.body.is_empty() => {
-                let followed = self.headers.operation(request.method, self.status).is_some();
-                match self.status {
-                    200 | 201 if !followed => Err(nothing("the resource")),
-                    _ => Ok(Payload::None),
-                }
-            }
+            Method::Put | Method::PatchTags if self.body.is_empty() => match self.status {
+                200 | 201 if self.operation.is_none() => Err(nothing("the resource")),
+                _ => Ok(Payload::None),
+            },
             Method::Put | Method::PatchTags => match self.resource(request) {
                 Err(Misread::Another(_)) if self.status == 202 => Ok(Payload::None),
                 payload => payload,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use sluice_model::azure::ArmId;
 use sluice_model::call::{Bucket, Method};
 
-use crate::date;
+use crate::{date, url};
 
 /// Nobody is made to wait longer than this by one header; it is the same bound as for a wait
 /// that stands in a message.
@@ -23,13 +23,16 @@ impl<'a> Headers<'a> {
     }
 
     /// Where the operation behind a write can be followed. `Azure-AsyncOperation` is preferred: it
-    /// says how the operation stands, while `Location` only shows its result.
-    pub(crate) fn operation(self, method: Method, status: u16) -> Option<ArmId> {
+    /// says how the operation stands, while `Location` only shows its result. An address that we
+    /// must not follow is none: whoever has none looks at the resource instead, and every poll of
+    /// this one would be refused.
+    pub(crate) fn operation(self, endpoint: &str, method: Method, status: u16) -> Option<ArmId> {
         let is_write = !matches!(method, Method::Get | Method::List | Method::Poll);
         if !is_write || !matches!(status, 200..=202) {
             return None;
         }
-        self.first("Azure-AsyncOperation").or_else(|| self.first("Location")).map(ArmId::new)
+        let addresses = ["Azure-AsyncOperation", "Location"].into_iter().filter_map(|name| self.first(name));
+        { addresses }.find(|address| url::given(endpoint, address).is_ok()).map(ArmId::new)
     }
 
     /// How long Azure asks us to wait: seconds, or a date, which counts from the answer's own
@@ -125,12 +128,14 @@ mod tests {
     fn the_status_of_an_operation_is_preferred_to_its_result() {
         let both = Headers(&[("location", "https://a/result"), ("azure-asyncoperation", "https://a/status")]);
         let result = Headers(&[("Azure-AsyncOperation", " "), ("Location", "https://a/result")]);
-        assert_eq!(both.operation(Method::Put, 201), Some(ArmId::new("https://a/status")));
-        assert_eq!(result.operation(Method::Delete, 202), Some(ArmId::new("https://a/result")));
-        assert_eq!(both.operation(Method::Delete, 204), None);
-        assert_eq!(both.operation(Method::Put, 409), None);
+        let at = "https://a";
+        assert_eq!(both.operation(at, Method::Put, 201), Some(ArmId::new("https://a/status")));
+        assert_eq!(result.operation(at, Method::Delete, 202), Some(ArmId::new("https://a/result")));
+        assert_eq!(both.operation("https://b", Method::Put, 201), None);
+        assert_eq!(both.operation(at, Method::Delete, 204), None);
+        assert_eq!(both.operation(at, Method::Put, 409), None);
         for read in [Method::Get, Method::List, Method::Poll] {
-            assert_eq!(both.operation(read, 200), None);
+            assert_eq!(both.operation(at, read, 200), None);
         }
     }
 

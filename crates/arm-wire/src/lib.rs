@@ -11,7 +11,8 @@
 //! How answers are read:
 //!
 //! - Unknown fields and unknown words never break anything; a missing field, `null` and an
-//!   empty text are the same and get the mildest meaning.
+//!   empty text are the same and get the mildest meaning. (A list that is missing or `null` where
+//!   one was asked for is not empty: that would be the strongest statement of all.)
 //! - The same cannot be said of a body that is not what was asked for: wrong types, half a
 //!   document, an HTML page, another resource. With a 2xx that is [`Reply::Lost`]: something
 //!   happened, and nobody can tell what. A list is understood as a whole or not at all, so that

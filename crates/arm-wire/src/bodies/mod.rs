@@ -79,23 +79,13 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Misread
 #[derive(Deserialize)]
 #[serde(bound = "T: Deserialize<'de>")]
 struct PageOutline<T> {
-    #[serde(default, deserialize_with = "there")]
+    /// Nothing where a list should be is not the empty one: that would say that there is nothing.
     value: Option<Vec<T>>,
     #[serde(rename = "nextLink")]
     next_link: Option<Text<Arc<str>>>,
 }
 
-/// A list that is there: `null` is the empty one, and only a missing one is none.
-fn there<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    let list = Option::<Vec<T>>::deserialize(deserializer)?;
-    Ok(Some(list.unwrap_or_default()))
-}
-
-/// A list that may be missing or `null`, which is the empty one.
+/// A list inside a resource, which may be missing or `null`, and then is the empty one.
 pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -75,7 +75,18 @@ fn nonsense() -> Vec<(Request, u16, String)> {
     ] {
         all.push((list(tail), 200, format!(r#"{{"value":[{item}]}}"#)));
     }
-    for body in ["", "{}", "[]", PAGE, r#"{"value":{}}"#, r#"{"value":[],"nextLink":7}"#, r#"{"value":[]"#] {
+    for body in [
+        "",
+        "{}",
+        "[]",
+        PAGE,
+        // Nothing where a list should be is not the statement that there is nothing.
+        r#"{"value":null}"#,
+        r#"{"value":null,"nextLink":"https://management.azure.com/next"}"#,
+        r#"{"value":{}}"#,
+        r#"{"value":[],"nextLink":7}"#,
+        r#"{"value":[]"#,
+    ] {
         all.push((list("loadBalancers"), 200, body.to_string()));
         all.push((list("serviceGateways/gw/addressLocations"), 200, body.to_string()));
     }
