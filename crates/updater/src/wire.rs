@@ -311,6 +311,8 @@ impl Wire {
             }
             Went::Back(Throttle { failure, about: Pause::Resource(wait) }, _) => {
                 let since = *errand.busy_since.get_or_insert(self.now);
+                // What has been in the way for long will be so for longer, and every question costs a call.
+                let wait = wait.max(self.now.since(since) / 4);
                 self.budget.answered(self.now, gate);
                 self.note_busy(gate, target, wait);
                 if self.now.since(since) > self.busy_limit {

@@ -79,6 +79,22 @@ fn another_operation_that_is_in_the_way_for_no_time_is_a_failure_to_try_again_af
 }
 
 #[test]
+fn what_stays_in_the_way_is_asked_about_less_and_less_often() {
+    let mut story = Story::new();
+    story.sync(1, locations());
+    for call in 1..=30 {
+        story.reply(call, busy(1));
+        let deadline = story.updaters.next_deadline().map_or(0, |at| at.as_millis());
+        story.until(deadline);
+    }
+    let told = story.told();
+    let calls: Vec<&str> = told.lines().filter(|line| line.contains("call")).collect();
+    // Every second would be 121 of them; a failure comes after two minutes.
+    assert!((8..=25).contains(&calls.len()), "{told}");
+    assert!(told.contains("failed"), "{told}");
+}
+
+#[test]
 fn what_stays_in_the_way_is_a_failure_in_the_end() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]);
