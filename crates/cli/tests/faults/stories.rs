@@ -207,6 +207,7 @@ fn lost_and_late() -> Vec<Story> {
                 {"fault": "noAnswer", "nth": 1, "match": {"call": "UpdateLocations"}},
                 {"fault": "reset", "nth": 3, "match": {"call": "UpdateLocations"}},
                 {"fault": "noAnswer", "nth": 1, "match": {"call": "Delete"}},
+                {"fault": "reset", "nth": 1, "match": {"kind": "publicIPAddresses", "call": "Delete"}},
                 {"fault": "truncatedBody", "nth": 3, "match": {"call": "Poll"}},
             ]))
         }),
