@@ -139,6 +139,7 @@ impl Cloud {
             public_ip: frontend.as_ref().map(|(_, public_ip)| (*public_ip).clone()),
             pools: body.pools.clone(),
             rules: body.rules.clone(),
+            edited: false,
         };
         let payload = Payload::LoadBalancer(new.clone());
         if self.store(id, new, twist) {

@@ -173,7 +173,10 @@ impl Material for Carrier {
                     rules.sort_unstable();
                     rules
                 };
-                a.public_ip == b.public_ip && sorted(a) == sorted(b) && same_names(&a.pools, &b.pools)
+                a.public_ip == b.public_ip
+                    && sorted(a) == sorted(b)
+                    && a.edited == b.edited
+                    && same_names(&a.pools, &b.pools)
             }
             (Carrier::NatGateway(a), Carrier::NatGateway(b)) => {
                 a.gateway == b.gateway && a.public_ips == b.public_ips && a.public_ips_v6 == b.public_ips_v6

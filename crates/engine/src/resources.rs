@@ -296,6 +296,7 @@ fn made_load_balancer(key: &ServiceKey, id: &ArmId, body: &LoadBalancerBody) -> 
         public_ip: Some(body.public_ip.clone()),
         pools: vec![key.identity()],
         rules: body.rules.clone(),
+        edited: false,
     }
 }
 
@@ -319,6 +320,7 @@ pub(crate) fn load_balancer_matches(lb: &LoadBalancer, key: &ServiceKey, body: &
     rules.sort_unstable();
     lb.public_ip.as_ref() == Some(&body.public_ip)
         && rules == body.rules
+        && !lb.edited
         && lb.pools.iter().any(|pool| pool.eq_ignore_ascii_case(&key.identity()))
         && came_through(&lb.meta)
 }

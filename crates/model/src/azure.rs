@@ -226,6 +226,9 @@ pub struct LoadBalancer {
     pub pools: Vec<Arc<str>>,
     /// Its rules.
     pub rules: Vec<Rule>,
+    /// Somebody has changed what a [`LoadBalancerBody`] means without saying: another frontend,
+    /// floating IP, no TCP reset, or a rule that leads elsewhere.
+    pub edited: bool,
 }
 
 /// What a NAT gateway should be.

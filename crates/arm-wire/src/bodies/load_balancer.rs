@@ -142,6 +142,12 @@ struct FoundRule {
     frontend_port: Option<i64>,
     backend_port: Option<i64>,
     idle_timeout_in_minutes: Option<i64>,
+    #[serde(rename = "enableFloatingIP")]
+    enable_floating_ip: Option<bool>,
+    enable_tcp_reset: Option<bool>,
+    #[serde(rename = "frontendIPConfiguration")]
+    frontend: Option<Reference>,
+    backend_address_pool: Option<Reference>,
 }
 
 impl Provisioned for Found {
@@ -155,6 +161,7 @@ impl Outline<'_> for LoadBalancerOutline {
 
     fn model(self) -> Result<LoadBalancer, Misread> {
         let (meta, found) = self.split()?;
+        let edited = found.is_edited(meta.id.name());
         let public_ips = found.frontends.into_iter().filter_map(|it| it.properties?.public_ip?.id());
         let public_ip = { public_ips }.next();
         let pools = found.backend_address_pools.into_iter().map(FoundPart::called);
@@ -164,8 +171,23 @@ impl Outline<'_> for LoadBalancerOutline {
             public_ip,
             pools: pools.collect::<Result<_, _>>()?,
             rules: rules.map(|rule| rule.properties.unwrap_or_default().model()).collect(),
+            edited,
         })
     }
+}
+
+impl Found {
+    /// Whether anything that we write, and the model does not keep, is said to be different. What is
+    /// missing says nothing: to take it for a change would be a write with every look.
+    fn is_edited(&self, name: &str) -> bool {
+        let mut rules = self.load_balancing_rules.iter().filter_map(|rule| rule.properties.as_ref());
+        let another = |part: &FoundPart<_>| part.name.as_ref().is_some_and(|it| is_not(&it.0, FRONTEND));
+        self.frontends.len() > 1 || self.frontends.iter().any(another) || rules.any(|it| it.is_edited(name))
+    }
+}
+
+fn is_not(name: &str, ours: &str) -> bool {
+    !name.eq_ignore_ascii_case(ours)
 }
 
 impl<P> FoundPart<P> {
@@ -177,6 +199,18 @@ impl<P> FoundPart<P> {
 }
 
 impl FoundRule {
+    fn is_edited(&self, load_balancer: &str) -> bool {
+        let leads_elsewhere = |to: &Option<Reference>, ours: &str| {
+            let id = to.as_ref().and_then(|it| it.id.as_ref());
+            id.is_some_and(|id| is_not(id.0.name(), ours))
+        };
+        let is_tcp = self.protocol.as_ref().is_some_and(|protocol| protocol.0 == Protocol::Tcp);
+        self.enable_floating_ip == Some(true)
+            || is_tcp && self.enable_tcp_reset == Some(false)
+            || leads_elsewhere(&self.frontend, FRONTEND)
+            || leads_elsewhere(&self.backend_address_pool, load_balancer)
+    }
+
     /// What is out of all bounds stays at the bound, where it differs from every rule of ours.
     fn model(self) -> Rule {
         let port = |port: Option<i64>| {

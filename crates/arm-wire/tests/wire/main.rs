@@ -1,6 +1,7 @@
 //! Claims about the wire, one test each.
 
 mod any;
+mod load_balancers;
 mod properties;
 mod reading;
 mod support;

@@ -39,6 +39,7 @@ fn expected(request: &Request, state: Provisioning, etag: &str) -> Payload {
             public_ip: Some(it.public_ip),
             pools: vec![request.target.name().into()],
             rules: it.rules,
+            edited: false,
         }),
         Body::NatGateway(it) => Payload::NatGateway(NatGateway {
             meta: meta(&it.tags),

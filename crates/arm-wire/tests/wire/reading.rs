@@ -4,28 +4,9 @@ use serde_json::json;
 use sluice_model::address::Family;
 use sluice_model::azure::*;
 use sluice_model::call::*;
-use sluice_model::kube::Protocol;
 use std::time::Duration;
 
 use crate::support::*;
-
-fn meta(tail: &str) -> Meta {
-    Meta {
-        id: id(tail),
-        tags: tags(&[("a", "b")]),
-        etag: ETag("W/\"1\"".into()),
-        provisioning: Provisioning::Succeeded,
-    }
-}
-
-/// A resource of Azure's, with these properties and much that we do not care about.
-fn resource(tail: &str, properties: serde_json::Value) -> serde_json::Value {
-    json!({
-        "name": "x", "id": format!("{NETWORK}/{tail}"), "etag": "W/\"1\"", "type": "Microsoft.Network/x",
-        "location": "eastus", "tags": {"a": "b"}, "properties": properties, "sku": {"name": "Brandnew", "tier": 7},
-        "novelty": {"deeply": [{"nested": null}]},
-    })
-}
 
 #[test]
 fn a_public_ip_is_read_with_its_user() {
@@ -52,52 +33,6 @@ fn a_public_ip_is_read_with_its_user() {
             })
         );
     }
-}
-
-#[test]
-fn a_load_balancer_is_read_however_it_was_made() {
-    let part = |id: &str| format!("{NETWORK}/loadBalancers/web/{id}");
-    let body = resource(
-        "loadBalancers/web",
-        json!({
-            "provisioningState": "Updating",
-            "frontendIPConfigurations": [
-                {"name": "internal", "properties": {"privateIPAddress": "10.0.0.9"}},
-                {"name": "public", "properties": {"publicIPAddress": {"id": format!("{NETWORK}/publicIPAddresses/p")}}},
-            ],
-            "backendAddressPools": [{"name": "web"}, {"id": part("backendAddressPools/other")}],
-            "loadBalancingRules": [
-                {"name": "rule-tcp-80", "properties": {
-                    "protocol": "Tcp", "frontendPort": 80, "backendPort": 8080, "idleTimeoutInMinutes": 15,
-                    "enableTcpReset": true, "probe": {"id": part("probes/p")}}},
-                {"name": "ha", "properties": {"protocol": "All", "frontendPort": 0, "backendPort": 0}},
-                {"name": "strange", "properties": {"protocol": "Udp", "frontendPort": 99_999, "backendPort": -1,
-                    "idleTimeoutInMinutes": 1_000}},
-                {"name": "bare"},
-            ],
-            "probes": [{"name": "p"}],
-        }),
-    );
-    let rule = |protocol, frontend_port, backend_port, idle_timeout_minutes| Rule {
-        protocol,
-        frontend_port,
-        backend_port,
-        idle_timeout_minutes,
-    };
-    assert_eq!(
-        payload(&get("loadBalancers/web"), 200, &body.to_string()),
-        Payload::LoadBalancer(LoadBalancer {
-            meta: Meta { provisioning: Provisioning::Updating, ..meta("loadBalancers/web") },
-            public_ip: Some(id("publicIPAddresses/p")),
-            pools: vec!["web".into(), "other".into()],
-            rules: vec![
-                rule(Protocol::Tcp, 80, 8080, 15),
-                rule(Protocol::Sctp, 0, 0, 4),
-                rule(Protocol::Udp, 65_535, 0, 255),
-                rule(Protocol::Sctp, 0, 0, 4),
-            ],
-        })
-    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sluice_arm_wire::{Dialect, HttpAnswer, HttpRequest, read, write};
 use sluice_model::azure::*;
 use sluice_model::call::*;
@@ -48,6 +48,25 @@ pub(crate) fn poll(url: &str) -> Request {
 
 pub(crate) fn tags(pairs: &[(&str, &str)]) -> Tags {
     pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+}
+
+/// What all resources have in common, of one that [`resource`] wrote.
+pub(crate) fn meta(tail: &str) -> Meta {
+    Meta {
+        id: id(tail),
+        tags: tags(&[("a", "b")]),
+        etag: ETag("W/\"1\"".into()),
+        provisioning: Provisioning::Succeeded,
+    }
+}
+
+/// A resource of Azure's, with these properties and much that we do not care about.
+pub(crate) fn resource(tail: &str, properties: serde_json::Value) -> serde_json::Value {
+    json!({
+        "name": "x", "id": format!("{NETWORK}/{tail}"), "etag": "W/\"1\"", "type": "Microsoft.Network/x",
+        "location": "eastus", "tags": {"a": "b"}, "properties": properties, "sku": {"name": "Brandnew", "tier": 7},
+        "novelty": {"deeply": [{"nested": null}]},
+    })
 }
 
 /// A PUT of a public IP: some write.

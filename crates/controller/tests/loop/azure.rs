@@ -188,6 +188,7 @@ impl Books {
                         public_ip: Some(body.public_ip.clone()),
                         pools: vec![id.name().into()],
                         rules: body.rules.clone(),
+                        edited: false,
                     }),
                     Body::Gateway(body) => Payload::Gateway(Gateway {
                         meta: Self::meta(id, &body.tags),

@@ -248,6 +248,25 @@ pub(super) fn a_changed_load_balancer_is_changed_back() {
 }
 
 #[test]
+fn a_load_balancer_that_was_edited_where_no_rule_shows_it_is_set_right_once() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure edits load-balancer web
+         tick 2000
+         #2 done
+         tick 2000
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_load_balancer_whose_last_write_failed_is_written_again() {
     check(
         "service web applied

@@ -154,6 +154,7 @@ fn provisioning_that_failed_is_a_failure_wherever_it_shows() {
         public_ip: None,
         pools: Vec::new(),
         rules: Vec::new(),
+        edited: false,
     };
     story.answer(1, 200, Payload::LoadBalancer(failed));
     story.plan(2, vec![put_public_ip("web")]);

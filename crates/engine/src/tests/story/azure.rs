@@ -65,7 +65,8 @@ impl Azure {
     /// ```text
     /// azure has web [public-ip] [load-balancer] [nat-gateway] [registration] [foreign] [backend=8080] [elsewhere] [cleared] [shouting]
     /// azure loses load-balancer web | … nat-gateway | … registration | … public-ip
-    /// azure changes load-balancer web | azure tags load-balancer web | azure fails load-balancer web
+    /// azure changes load-balancer web | azure edits load-balancer web | azure tags load-balancer web
+    /// azure fails load-balancer web
     /// azure uses public-ip web                                    for something of its own
     /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
     /// azure registers NAME [default]                              of somebody else
@@ -95,6 +96,9 @@ impl Azure {
             ["loses", kind, name] => self.loses(kind, &identity.unwrap_or_else(|| name.to_string())),
             ["changes", "load-balancer", _] => {
                 self.load_balancer(&identity).rules.clear();
+            }
+            ["edits", "load-balancer", _] => {
+                self.load_balancer(&identity).edited = true;
             }
             ["tags", "load-balancer", _] => {
                 self.load_balancer(&identity).meta.tags.insert("cost-centre".into(), "42".into());
@@ -181,6 +185,7 @@ impl Azure {
                 public_ip: Some(ip.clone()),
                 pools: vec![Arc::clone(&identity)],
                 rules: vec![rule],
+                edited: false,
             };
             self.load_balancers.insert(identity.to_string(), lb);
             self.use_ip(&ip, &carrier.child("frontendIPConfigurations", "frontend"));
@@ -270,6 +275,7 @@ impl Azure {
                     public_ip: Some(body.public_ip.clone()),
                     pools: vec![identity],
                     rules: body.rules.clone(),
+                    edited: false,
                 };
                 self.use_ip(&body.public_ip, &id.child("frontendIPConfigurations", "frontend"));
                 self.load_balancers.insert(id.name().into(), lb);
