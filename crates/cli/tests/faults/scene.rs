@@ -49,7 +49,7 @@ pub(crate) async fn tell(story: &Story, calm_writes: Option<u64>, seeded: Seeded
     let told = match scene.play(story, calm_writes).await {
         Ok(told) => told,
         Err(error) => {
-            let kept = scene.keep(story).await?;
+            let kept = scene.keep(story, seeded).await?;
             return Err(error.context(format!("log and state are in {}", kept.display())));
         }
     };
@@ -128,10 +128,12 @@ impl Scene {
     }
 
     /// Keeps the emulator's log and state in a file.
-    async fn keep(&self, story: &Story) -> anyhow::Result<PathBuf> {
+    async fn keep(&self, story: &Story, seeded: Seeded) -> anyhow::Result<PathBuf> {
         let log = self.emulator.ask("requests?limit=100000&bodies=true").await?;
         let kept = json!({"state": self.state().await?, "log": log});
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}.json", story.id));
+        let bug = if seeded == Seeded::NONE { "" } else { "-with-a-bug" };
+        let name = format!("faults-{}{bug}.json", story.id);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::write(&path, format!("{kept:#}"))?;
         Ok(path)
     }
