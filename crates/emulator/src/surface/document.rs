@@ -75,7 +75,7 @@ impl Documents {
     /// The document of a version of a resource; of a version that nobody wrote through us, the newest.
     pub(crate) fn of(&self, id: &ArmId, etag: Option<&ETag>) -> Option<&Document> {
         let versions = self.all.get(id)?;
-        let exact = versions.iter().find(|(of, _)| etag.is_some() && of.as_ref() == etag);
+        let exact = versions.iter().rfind(|(of, _)| etag.is_some() && of.as_ref() == etag);
         exact.or(versions.last()).map(|(_, document)| document)
     }
 
@@ -167,6 +167,10 @@ mod tests {
         assert_eq!(location("1"), Some("old"));
         assert_eq!(location("2"), Some("new"));
         assert_eq!(location("somebody else's"), Some("new"));
+        // What the model of the cloud does not know changes without another version.
+        documents.keep(&id, Some(tag("2")), document("newest"));
+        let location = |etag: &str| documents.of(&id, Some(&tag(etag))).map(|it| it.location.as_str());
+        assert_eq!((location("1"), location("2")), (Some("old"), Some("newest")));
         for number in 3..20 {
             documents.keep(&id, Some(tag(&number.to_string())), document("newer"));
         }
