@@ -339,3 +339,15 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         Some(Ended { why, abandoned, tally: self.tally })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_knows_more_about_a_call_ends_it_first() {
+        let client = sluice_arm::Limits::default().answer;
+        let updaters = sluice_updater::Config::default().answer_limit;
+        assert!(client < updaters && updaters < Limits::default().call, "{client:?} {updaters:?}");
+    }
+}
