@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, Provisioning};
@@ -81,6 +82,16 @@ impl Cloud {
     /// When the next operation ends, if any does.
     pub fn next_deadline(&self) -> Option<Time> {
         self.operations.next_end()
+    }
+
+    /// When next something becomes visible by itself: an operation ends, or reads catch up with a write.
+    pub fn next_change(&self) -> Option<Time> {
+        self.operations.next_end().into_iter().chain(self.lags.next_end()).min()
+    }
+
+    /// From now on one can ask for an operation that is over for so long, and for an hour at the least.
+    pub fn keep_operations_for(&mut self, time: Duration) {
+        self.operations.keep_for(time);
     }
 
     /// How many operations run, those that never end included.

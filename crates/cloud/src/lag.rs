@@ -88,6 +88,11 @@ impl Lags {
         self.0.retain(|(_, until, _)| now < *until);
     }
 
+    /// When the first shadow goes.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.0.iter().map(|(_, until, _)| *until).min()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

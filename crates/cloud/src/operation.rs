@@ -16,8 +16,10 @@ use sluice_model::call::{ArmError, OperationState};
 use crate::issue::guid;
 use crate::refusal::noun;
 
-/// How long one can ask for an operation that is over.
+/// How long one can ask for an operation that is over, unless somebody says otherwise.
 const KEPT: Duration = Duration::from_secs(3_600);
+/// How many of those are kept at most. Nobody ends so many between two polls of one client.
+const ENDED_MAX: usize = 200_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Lane {
@@ -102,6 +104,8 @@ pub(crate) struct Operations {
     due: BTreeSet<(Time, u64)>,
     busy: BTreeMap<(ArmId, Lane), u64>,
     ended: VecDeque<(Time, u64)>,
+    /// How long one can ask for those.
+    kept: Duration,
 }
 
 impl Operations {
@@ -113,7 +117,13 @@ impl Operations {
             due: BTreeSet::new(),
             busy: BTreeMap::new(),
             ended: VecDeque::new(),
+            kept: KEPT,
         }
+    }
+
+    /// Keeps what is over for so long, and never shorter than usual.
+    pub(crate) fn keep_for(&mut self, time: Duration) {
+        self.kept = time.max(KEPT);
     }
 
     /// The id that the next operation in this subscription will have.
@@ -190,7 +200,7 @@ impl Operations {
 
     pub(crate) fn forget_old(&mut self, now: Time) {
         while let Some(&(ended, number)) = self.ended.front() {
-            if now < ended + KEPT {
+            if now < ended + self.kept && self.ended.len() <= ENDED_MAX {
                 break;
             }
             self.ended.pop_front();
@@ -249,4 +259,58 @@ pub(crate) fn holder(target: &ArmId) -> ArmId {
 /// The number that ends an operation's id.
 fn number_of(id: &ArmId) -> Option<u64> {
     u64::from_str_radix(id.name().rsplit('-').next()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(operations: &Operations, at: Time) -> Operation {
+        let id = operations.next_id("s", "eastus");
+        let target = ArmId::new("/subscriptions/s/resourceGroups/rg");
+        Operation {
+            id,
+            holds: target.clone(),
+            target,
+            since: at,
+            lane: Lane::Resource,
+            work: Work::Nothing,
+            ending: Ending::Succeed,
+            ends: at,
+            usual: Duration::ZERO,
+            lag: None,
+            state: OperationState::Succeeded,
+        }
+    }
+
+    #[test]
+    fn what_is_over_is_kept_for_an_hour_or_longer_if_told() {
+        for (told, hours) in [(None, 1), (Some(5), 5), (Some(0), 1)] {
+            let mut operations = Operations::new(0);
+            if let Some(hours) = told {
+                operations.keep_for(Duration::from_secs(hours * 3_600));
+            }
+            let operation = over(&operations, Time::ZERO);
+            operations.begin(operation.clone());
+            operations.forget_old(Time::from_millis(hours * 3_600_000 - 1));
+            assert!(operations.get(&operation.id).is_some(), "{told:?}");
+            operations.forget_old(Time::from_millis(hours * 3_600_000));
+            assert!(operations.get(&operation.id).is_none(), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn of_very_many_that_are_over_the_newest_are_kept() {
+        let mut operations = Operations::new(0);
+        let mut ids = Vec::new();
+        for _ in 0..=ENDED_MAX {
+            let operation = over(&operations, Time::ZERO);
+            ids.push(operation.id.clone());
+            operations.begin(operation);
+        }
+        operations.forget_old(Time::ZERO);
+        assert_eq!(operations.all.len(), ENDED_MAX);
+        assert!(operations.get(&ids[0]).is_none());
+        assert!(operations.get(&ids[1]).is_some());
+    }
 }

@@ -150,16 +150,14 @@ impl Cloud {
                 return Ok(answer);
             }
             Tamper::EditTags { id, tags } => {
-                let etag = self.counter.etag();
                 let meta = self.state.meta_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
-                (meta.tags, meta.etag) = (tags, etag);
+                (meta.tags, meta.etag) = (tags, self.counter.etag());
             }
             Tamper::EditLoadBalancer { id, rules } => {
-                let etag = self.counter.etag();
                 let load_balancer = self.state.load_balancers.get_mut(&id);
                 let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
                 check_rules(&id, &rules, &load_balancer.pools)?;
-                (load_balancer.rules, load_balancer.meta.etag) = (rules, etag);
+                (load_balancer.rules, load_balancer.meta.etag) = (rules, self.counter.etag());
             }
             Tamper::DetachSubnet(id) => {
                 let found = self.state.subnets.get(&id).cloned();
