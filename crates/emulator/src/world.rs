@@ -5,6 +5,8 @@
 //! live ways take the time from the clock and write the line before anybody hears of the result.
 
 mod tamper;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +32,10 @@ use tamper::Deed;
 
 /// The longest jump of the clock: a year.
 const SKIP_MAX: Duration = Duration::from_secs(366 * 86_400);
+
+/// How long an operation that is over can be asked for in real time, where that is longer than an emulated
+/// hour: the slowest of the official clients looks every thirty seconds.
+const OPERATIONS_KEPT: Duration = Duration::from_secs(3_600);
 
 /// The world, shared by all connections.
 #[derive(Clone)]
@@ -94,7 +100,7 @@ impl World {
         let unlimited = Config { buckets: None, ..config.clone() };
         let (journal, history) = journal.map_or((None, Vec::new()), |(journal, it)| (Some(journal), it));
         let mut world = World {
-            surface: Surface::new(unlimited),
+            surface: fresh_surface(unlimited, time_factor),
             clock: Clock::starting_at(Time::ZERO, time_factor),
             faults: Faults::default(),
             log,
@@ -191,12 +197,13 @@ impl World {
     }
 
     fn something_ends(&self, now: Time) -> bool {
-        self.surface.cloud().next_deadline().is_some_and(|deadline| deadline <= now)
+        self.surface.cloud().next_change().is_some_and(|at| at <= now)
     }
 
     /// One change by the control API, now.
     pub(crate) fn change_now(&mut self, word: &str, with: &Value) -> Result<Value, Problem> {
-        let now = self.clock.now();
+        // What is over by now is over without the change, be it refused or not.
+        let now = self.settle()?;
         let shown = self.change(now, word, with)?;
         let (at, control) = (now.as_millis(), Some(word.to_owned()));
         self.write(|| Record { at, control, with: Some(with.clone()), ..Record::default() })?;
@@ -253,7 +260,7 @@ impl World {
     /// Begins again as after a first start; only the clock goes on.
     pub(crate) fn reset(&mut self) -> Result<(), Problem> {
         let now = self.clock.now();
-        self.surface = Surface::new(self.config.clone());
+        self.surface = fresh_surface(self.config.clone(), self.clock.factor());
         self.faults.clear();
         self.log.clear();
         if let Some(journal) = &mut self.journal {
@@ -297,6 +304,13 @@ impl World {
             }
         }
     }
+}
+
+/// An empty cloud. A client waits real time between two polls, so what is over must be kept by that.
+fn fresh_surface(config: Config, time_factor: f64) -> Surface {
+    let mut surface = Surface::new(config);
+    surface.cloud_mut().keep_operations_for(OPERATIONS_KEPT.mul_f64(time_factor));
+    surface
 }
 
 /// The state file could not be written.

@@ -212,11 +212,12 @@ impl Deed {
                 let handled = surface.handle(now, &request, "https://localhost", 1.0, None);
                 let cloud = surface.cloud_mut();
                 cloud.bring_back_limits(limits);
-                cloud.end_now(now, &id);
                 let Some(answer) = handled.answer else { return Err(Problem::bad("nothing came back")) };
                 let status = answer.status().as_u16();
                 let shown: Value = serde_json::from_slice(answer.body()).unwrap_or(Value::Null);
                 if status < 400 {
+                    // What is refused has begun nothing; what runs then is somebody else's.
+                    cloud.end_now(now, &id);
                     return Ok(json!({"status": status, "answer": shown}));
                 }
                 let word = |name: &str| shown["error"][name].as_str().unwrap_or("?").to_owned();
