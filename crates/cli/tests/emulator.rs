@@ -129,7 +129,8 @@ async fn scripts_read_one_line_and_stop_it_by_either_signal() {
 async fn a_killed_process_comes_back_with_everything_and_its_ca() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("azure.journal");
-    let arguments = ["--state", file.to_str().unwrap()];
+    // A clock so slow that nothing ends by itself before somebody has looked.
+    let arguments = ["--state", file.to_str().unwrap(), "--time-factor", "0.1"];
     let state = async |emulator: &Emulator| {
         let mut state = emulator.control(Method::GET, "state", Value::Null).await;
         state.as_object_mut().unwrap().remove("time");

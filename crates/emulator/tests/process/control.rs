@@ -2,8 +2,9 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use sluice_emulator::Options;
 
-use crate::support::{Azure, GROUP, instant, public_ip, resource};
+use crate::support::{Azure, GROUP, instant, options, public_ip, resource};
 
 #[tokio::test]
 async fn the_index_lists_calls_that_are_there() {
@@ -80,7 +81,7 @@ async fn rules_come_and_go() {
 
 #[tokio::test]
 async fn somebody_elses_work_is_free_done_at_once_and_seen_by_everybody() {
-    let azure = Azure::start(crate::support::options()).await;
+    let azure = Azure::start(options()).await;
     let theirs = resource("publicIPAddresses", "theirs");
     let before = azure.get(GROUP).await;
     azure.do_control("tamper", json!({"do": "put", "id": theirs, "body": public_ip()})).await;
@@ -99,8 +100,9 @@ async fn somebody_elses_work_is_free_done_at_once_and_seen_by_everybody() {
 
 #[tokio::test]
 async fn the_state_has_everything_and_asking_for_it_lets_operations_end() {
-    let azure =
-        Azure::start(crate::support::options()).await.with_gateway().await.with_load_balancer("web").await;
+    // A clock so slow that nothing ends by itself before somebody has looked.
+    let options = Options { time_factor: 0.1, ..options() };
+    let azure = Azure::start(options).await.with_gateway().await.with_load_balancer("web").await;
     let state = azure.state().await;
     assert_eq!(state["resourceGroups"], json!([GROUP]));
     assert_eq!(state["virtualNetworks"][0]["provisioningState"], "Succeeded");

@@ -34,7 +34,8 @@ fn file(options: &Options) -> &Path {
 #[tokio::test]
 async fn a_killed_emulator_comes_back_as_it_was_and_finishes_what_ran() {
     let folder = tempfile::tempdir().unwrap();
-    let options = kept(folder.path());
+    // A clock so slow that nothing ends by itself before somebody has looked.
+    let options = Options { time_factor: 0.1, ..kept(folder.path()) };
     let azure = Azure::start(options.clone()).await.with_gateway().await.with_load_balancer("web").await;
     azure.put(&resource("publicIPAddresses", "blue-pip"), public_ip()).await;
     azure.delete(&resource("loadBalancers", "web")).await;
@@ -212,23 +213,37 @@ async fn any_history_with_refusals_in_it_gives_the_same_state_again() {
         for word in words {
             azure.fault(json!({"fault": word, "probability": 0.1, "seed": seed})).await;
         }
+        let mut refused = 0;
         for step in 0..120u64 {
             let chance = mix(seed * 1_000 + step);
             let name = ["a", "b", "c"][(chance % 3) as usize];
             let (ip, lb) =
                 (resource("publicIPAddresses", &format!("{name}-pip")), resource("loadBalancers", name));
-            match chance >> 8 & 7 {
+            match (chance >> 8) % 10 {
                 0 | 1 => drop(azure.put(&ip, public_ip()).await),
                 2 | 3 => drop(azure.put(&lb, load_balancer(name)).await),
                 4 => drop(azure.delete(&ip).await),
                 5 => drop(azure.delete(&lb).await),
                 6 => drop(azure.get(&lb).await),
+                7 => {
+                    let deed = match chance >> 16 & 3 {
+                        0 => json!({"do": "put", "id": lb, "body": load_balancer(name)}),
+                        1 => json!({"do": "delete", "id": ip}),
+                        2 => json!({"do": "editRules", "id": lb, "rules": [{"protocol": "Tcp",
+                            "frontendPort": 80, "backendPort": 1}, {"protocol": "Tcp",
+                            "frontendPort": chance >> 20 & 127, "backendPort": 1 + (chance >> 30 & 1)}]}),
+                        _ => json!({"do": "editTags", "id": lb, "tags": {"step": step.to_string()}}),
+                    };
+                    let answer = azure.control(Method::POST, "tamper", Some(deed)).await;
+                    refused += u32::from(answer.status >= 400);
+                }
                 _ => azure.pass(chance >> 16 & 7).await,
             }
         }
         let before = azure.timeless_state().await;
         let azure = killed(azure, &options).await;
         assert_eq!(azure.timeless_state().await, before, "seed {seed}");
+        assert!(refused > 0, "seed {seed}");
     }
 }
 
