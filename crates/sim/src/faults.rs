@@ -250,7 +250,10 @@ fn refuse(status: u16, code: &str, message: &str, retry_after: Option<u64>) -> F
 
 fn unavailable(rng: &mut Rng) -> Fault {
     match rng.below(4) {
-        0 => refuse(503, "ServerBusy", "The server is busy.", None),
+        0 => {
+            let wait = if rng.chance(500) { Some(rng.between(1, 20)) } else { None };
+            refuse(503, "ServerBusy", "The server is busy.", wait)
+        }
         1 => refuse(502, "BadGateway", "", None),
         2 => refuse(408, "RequestTimeout", "", None),
         _ => refuse(500, "InternalServerError", "An error occurred.", None),
