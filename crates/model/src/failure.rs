@@ -199,12 +199,10 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
     match status {
         429 => FailureClass::Throttled,
         401 | 403 => FailureClass::Forbidden,
-        // Azure words every 404; one without words is from somebody on the way and says nothing
-        // about the resource. A deletion must not take it for success.
-        404 if begins(UNWORDED) => FailureClass::Transient,
-        404 => FailureClass::NotFound,
-        // A redirect is about the way to Azure, not about what was asked.
-        300..=399 | 408 | 409 | 412 | 500..=599 => FailureClass::Transient,
+        404 if ends("NotFound") => FailureClass::NotFound,
+        // Any other 404, and one without words even more, may be about something on the way and says
+        // nothing about the resource. A deletion must not take it for success. A redirect likewise.
+        300..=399 | 404 | 408 | 409 | 412 | 500..=599 => FailureClass::Transient,
         _ => FailureClass::Refused,
     }
 }
@@ -234,6 +232,7 @@ const FORBIDDEN_CODES: &[&str] = &[
     "InvalidSubscriptionId",
     "LinkedAuthorizationFailed",
     "MissingApiVersionParameter",
+    "MissingSubscription",
     "MissingSubscriptionRegistration",
     "NoRegisteredProviderFound",
     "ReadOnlyDisabledSubscription",
@@ -325,6 +324,11 @@ mod tests {
             (200, "InternalServerError", Transient),
             // What they do not name.
             (404, "publicipaddressnotfound", NotFound),
+            (404, "OperationNotFound", NotFound),
+            (404, "MissingSubscription", Forbidden),
+            (404, "InvalidResourceType", Forbidden),
+            (404, "Anything", Transient),
+            (404, "", Transient),
             (409, "subscriptionquotaexceeded", Quota),
             (429, "SubscriptionRequestsThrottled", Throttled),
             (503, "ResourceRequestsThrottled", Throttled),

@@ -189,17 +189,18 @@ fn to_operation_poll(request: &Request, reply: Reply) -> Progress {
     };
     if let Some(failure) = Failure::in_reply(&reply) {
         let gone = failure.class == FailureClass::NotFound;
+        let is_unclear_404 =
+            failure.class == FailureClass::Transient && failure.status == 404 && failure.is_azures();
         return match failure.class {
             FailureClass::Throttled => Progress::Throttled(Throttle::of(&failure)),
             _ if gone && is_about_operation && request.method == Method::Delete => {
                 Progress::Finished(Payload::None)
             }
             _ if is_about_operation => Progress::Failed(failure),
-            FailureClass::NotFound => Progress::Failed(Failure {
-                class: FailureClass::Unknown,
-                code: "OperationForgotten".into(),
-                ..failure
-            }),
+            _ if gone || is_unclear_404 => {
+                let code = "OperationForgotten".into();
+                Progress::Failed(Failure { class: FailureClass::Unknown, code, ..failure })
+            }
             FailureClass::Unknown | FailureClass::Forbidden => Progress::Unclear(failure),
             FailureClass::Transient
                 if !failure.is_azures() || matches!(failure.status, 408 | 429 | 500..=599) =>

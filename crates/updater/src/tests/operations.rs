@@ -92,6 +92,25 @@ fn retry_after_on_an_accepted_write_or_a_poll_is_obeyed() {
 }
 
 #[test]
+fn a_404_that_does_not_say_what_is_missing_proves_no_deletion_and_leaves_an_operation_unknown() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]).refuse(1, 404, "RouteUnavailable");
+    story.plan(2, vec![Step::ReadPublicIp(public_ip_id("web"))]).refuse(2, 404, "RouteUnavailable");
+    story.plan(3, vec![Step::DeletePublicIp(public_ip_id("web"))]).accept(3);
+    story.until(2_000).refuse(4, 404, "RouteUnavailable");
+    expect![[r#"
+        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
+        t=0.0 #1 failed RouteUnavailable (transient): []
+        t=0.0 call 2 for #2: get publicIPAddresses/web-pip
+        t=0.0 #2 failed RouteUnavailable (transient): []
+        t=0.0 call 3 for #3: delete publicIPAddresses/web-pip
+        t=2.0 call 4 for #3: poll operations/op3
+        t=2.0 #3 failed OperationForgotten (unknown): []
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
 fn a_forgotten_operation_and_one_over_its_time_are_unknown() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
