@@ -97,6 +97,11 @@ impl Failure {
         is_another_operation(&self.code)
     }
 
+    /// Whether it is the resource manager's bucket that is empty, and not a provider that has had enough.
+    pub fn is_bucket_empty(&self) -> bool {
+        is_bucket_empty(&self.code)
+    }
+
     /// Whether Azure itself said so. What others on the way answer says nothing about the resource.
     pub fn is_azures(&self) -> bool {
         self.status != 0 && !self.code.starts_with(UNWORDED)
@@ -159,11 +164,8 @@ impl fmt::Display for Failure {
 /// The class of a refusal: the code decides before the status.
 fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> FailureClass {
     let is = |words: &[&str]| words.iter().any(|word| code.eq_ignore_ascii_case(word));
-    let begins = |word: &str| code.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
-    let ends = |word: &str| {
-        let at = code.len().checked_sub(word.len());
-        at.and_then(|at| code.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(word))
-    };
+    let begins = |word: &str| begins(code, word);
+    let ends = |word: &str| ends(code, word);
     if is_another_operation(code) {
         // It may arrive as a 429 with a wait; then it is a wait like any other.
         let waits = retry_after.is_some() || wait_in_text(message).is_some();
@@ -178,7 +180,7 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
     if is_quota || ends("QuotaExceeded") || ends("LimitReached") {
         return FailureClass::Quota;
     }
-    if is(&["TooManyRequests"]) || ends("RequestsThrottled") {
+    if is(&["TooManyRequests"]) || is_bucket_empty(code) {
         return FailureClass::Throttled;
     }
     if is(FORBIDDEN_CODES) {
@@ -209,8 +211,22 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
 
 /// Whether Azure says that another operation on the same resource is in the way.
 fn is_another_operation(code: &str) -> bool {
-    let begins = |word: &str| code.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
-    begins("RetryableError") || code.eq_ignore_ascii_case("AnotherOperationInProgress")
+    begins(code, "RetryableError") || code.eq_ignore_ascii_case("AnotherOperationInProgress")
+}
+
+/// Whether the resource manager says that its bucket is empty: `SubscriptionRequestsThrottled` and the like.
+fn is_bucket_empty(code: &str) -> bool {
+    ends(code, "RequestsThrottled")
+}
+
+/// Whether a code begins so. Azure does not mind the case of its codes, so nobody does.
+fn begins(code: &str, word: &str) -> bool {
+    code.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word))
+}
+
+fn ends(code: &str, word: &str) -> bool {
+    let at = code.len().checked_sub(word.len());
+    at.and_then(|at| code.get(at..)).is_some_and(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Who we are, what we may do, and what the subscription is set up for: only people can help,
@@ -244,7 +260,7 @@ const FORBIDDEN_CODES: &[&str] = &[
 
 /// Codes after which a failed operation fails again unless somebody changes something.
 fn is_final_code(code: &str) -> bool {
-    code.starts_with("Invalid")
+    begins(code, "Invalid")
         || [
             "RulesUseSameBackendPortProtocolAndPool",
             "MultipleDefaultServicesNotAllowedInServiceGateway",

@@ -71,7 +71,7 @@ impl Throttle {
         let about = match failure.retry_after {
             // Without a length it would not be a pause but a failure to try again after.
             Some(wait) if failure.is_another_operation() => Pause::Resource(wait),
-            _ if failure.code.ends_with("RequestsThrottled") => Pause::Bucket,
+            _ if failure.is_bucket_empty() => Pause::Bucket,
             _ => Pause::Network,
         };
         Throttle { failure: failure.clone(), about }

@@ -24,7 +24,8 @@ pub struct Numbers {
     pub location_syncs: u64,
     /// Operations asked how they stand.
     pub polls: u64,
-    /// Answers that asked for a pause: every 429.
+    /// Answers that asked for a pause before the same is sent again. Not those about a quota, nor about
+    /// another operation without saying for how long: these are failures.
     pub throttled: u64,
     /// Those of them that were about another operation on the same resource and shut no gate.
     pub busy: u64,

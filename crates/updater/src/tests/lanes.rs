@@ -63,6 +63,15 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
 }
 
 #[test]
+fn the_case_of_a_code_does_not_decide_whom_a_429_shuts() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]);
+    story.reply(1, waiting(429, "subscriptionrequeststhrottled", Some(10))).quietly();
+    story.plan(2, vec![Step::DeletePublicIp(public_ip_id("old"))]);
+    assert!(story.told().contains("call 2 for #2: delete"));
+}
+
+#[test]
 fn a_429_of_the_network_provider_shuts_writes_and_deletes_and_no_reads() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeletePublicIp(public_ip_id("old"))]);
