@@ -17,7 +17,7 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
 
 use crate::judge::{self, Wanted};
-use crate::stories::Story;
+use crate::stories::{self, Story};
 
 /// How many emulated seconds pass in a real one: a drift sweep every 18 s, an answer's limit of 1.2 s.
 pub(crate) const TIME_FACTOR: f64 = 50.0;
@@ -76,6 +76,10 @@ impl Scene {
         let clock = FastClock::start(TIME_FACTOR);
         let mut config = world::config(scope.clone(), 10, 1);
         config.seeded = seeded;
+        if seeded != Seeded::NONE && story.minutes < stories::SWEEPS {
+            // A sweep that happens to come in time would heal what the bug has broken.
+            config.engine.drift_interval = Duration::from_secs(24 * 3_600);
+        }
         let azure = Paced::new(emulator.client()?, TIME_FACTOR);
         let world = World::start(config, azure, clock, |cluster| {
             for node in 1..=3 {

@@ -40,7 +40,7 @@ pub(crate) struct Story {
 }
 
 /// For what only two drift sweeps find: each kind is looked at every 15 minutes.
-const SWEEPS: u64 = 60;
+pub(crate) const SWEEPS: u64 = 60;
 /// For what was parked for so long that people can mend it meanwhile: at first 5 or 10 minutes.
 const PARKS: u64 = 45;
 
