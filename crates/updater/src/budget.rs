@@ -13,10 +13,7 @@
 //! Deletes ────────┴──▶ deletes                    (as service writes)       ┘
 //! ```
 //!
-//! A 429 shuts every gate of its bucket, because Azure counts both lanes as one; a 429 of the
-//! network provider, whose window has writes and deletes in it, shuts those too. One that is only
-//! about another operation on the same resource says nothing about the budget and does not come
-//! here.
+//! A 429 shuts gates whatever the buckets hold; that is the business of [`crate::pauses`].
 //!
 //! There is no ordering here: who goes first through a gate is decided by whoever asks.
 
@@ -27,6 +24,7 @@ use sluice_model::call::{Bucket, Method};
 use sluice_model::seeded::{Bug, Seeded};
 
 use crate::config::Config;
+use crate::pauses::Pauses;
 use crate::tokens::{Tokens, Window};
 
 /// What a call must pass.
@@ -61,18 +59,6 @@ impl Gate {
         }
     }
 
-    /// The gates that Azure counts together with this one, in the bucket or in the window.
-    const fn siblings(self, in_window: bool) -> &'static [Gate] {
-        match (self.bucket(), in_window) {
-            (Bucket::Reads, _) => &[Gate::Reads],
-            (Bucket::Writes | Bucket::Deletes, true) => {
-                &[Gate::ServiceWrites, Gate::LocationWrites, Gate::Deletes]
-            }
-            (Bucket::Writes, false) => &[Gate::ServiceWrites, Gate::LocationWrites],
-            (Bucket::Deletes, false) => &[Gate::Deletes],
-        }
-    }
-
     const fn lane(self) -> Option<usize> {
         match self {
             Gate::Reads => None,
@@ -95,11 +81,9 @@ pub(crate) struct Budget {
     reads_window: Window,
     writes_window: Window,
     lanes: [Lane; 2],
-    pauses: [Pause; 4],
+    pub(crate) pauses: Pauses,
     share_permille: u32,
     lane_permille: [u32; 2],
-    pause_first: Duration,
-    pause_max: Duration,
     gather_locations: Duration,
     seeded: Seeded,
 }
@@ -113,14 +97,6 @@ struct Lane {
     pace: Tokens,
     /// What the other has let overflow lately.
     borrowed: Tokens,
-}
-
-/// A gate that Azure shut.
-#[derive(Clone, Copy, Default)]
-struct Pause {
-    until: Time,
-    /// How many pauses without a length came in a row.
-    in_a_row: u32,
 }
 
 impl Budget {
@@ -147,11 +123,9 @@ impl Budget {
                     borrowed: Tokens::empty(burst),
                 }
             }),
-            pauses: [Pause::default(); 4],
+            pauses: Pauses::new(config, seeded),
             share_permille: share,
             lane_permille,
-            pause_first: config.pause_first,
-            pause_max: config.pause_max,
             gather_locations: config.gather_locations_under_pressure,
             seeded,
         }
@@ -190,7 +164,7 @@ impl Budget {
     /// When `calls` calls could be made at once; `now` if they could already. Exact for one
     /// call, an estimate for more.
     pub(crate) fn earliest(&self, now: Time, gate: Gate, calls: u32) -> Time {
-        let paused = self.pauses[gate as usize].until;
+        let paused = self.pauses.until(gate);
         if self.seeded.has(Bug::NoBudget) {
             return now.max(paused);
         }
@@ -240,52 +214,6 @@ impl Budget {
             Gate::Deletes => self.deletes.whole(now),
             Gate::ServiceWrites => self.writes[SERVICES].whole(now),
             Gate::LocationWrites => self.writes[LOCATIONS].whole(now),
-        }
-    }
-
-    /// Until when Azure wants nothing more through this gate.
-    pub(crate) fn paused_until(&self, gate: Gate) -> Time {
-        self.pauses[gate as usize].until
-    }
-
-    /// Azure answered 429 to a call sent at `sent_at`, because the bucket is empty or because the
-    /// window is full. Returns for how much longer than before the gates are shut.
-    pub(crate) fn pause(
-        &mut self,
-        now: Time,
-        gate: Gate,
-        in_window: bool,
-        wait: Option<Duration>,
-        sent_at: Time,
-        jitter_permille: u32,
-    ) -> Duration {
-        let before = self.pauses[gate as usize];
-        // Calls that were on the wire together come back together; that is one pause, not many.
-        let is_new = before.in_a_row == 0 || sent_at >= before.until;
-        let in_a_row = if is_new { before.in_a_row.saturating_add(1) } else { before.in_a_row };
-        let wait = if self.seeded.has(Bug::IgnoreRetryAfter) {
-            Duration::from_millis(100)
-        } else {
-            wait.unwrap_or_else(|| {
-                let doublings = in_a_row.saturating_sub(1).min(16);
-                let grown = self.pause_first.saturating_mul(1 << doublings).min(self.pause_max);
-                grown.saturating_add(grown / 4 * jitter_permille.min(1_000) / 1_000)
-            })
-        };
-        let until = now + wait;
-        for gate in gate.siblings(in_window) {
-            let pause = &mut self.pauses[*gate as usize];
-            pause.in_a_row = pause.in_a_row.max(in_a_row);
-            pause.until = pause.until.max(until);
-        }
-        until.since(before.until.max(now))
-    }
-
-    /// Azure took a call through this gate.
-    pub(crate) fn answered(&mut self, now: Time, gate: Gate) {
-        let pause = &mut self.pauses[gate as usize];
-        if pause.until <= now {
-            pause.in_a_row = 0;
         }
     }
 

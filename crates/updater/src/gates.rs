@@ -133,7 +133,7 @@ impl Wire {
     }
 
     fn fall_asleep(&mut self, gate: Gate) {
-        let paused_until = self.budget.paused_until(gate);
+        let paused_until = self.budget.pauses.until(gate);
         let mut sleepy = Vec::new();
         let waiting = &self.queues[gate as usize].awake;
         for (ahead, (&place, &id)) in (0u32..).zip(waiting) {
@@ -178,7 +178,7 @@ impl Wire {
     pub(crate) fn numbers_now(&self) -> Numbers {
         let gate = |gate: Gate| {
             let queue = &self.queues[gate as usize];
-            let paused_until = self.budget.paused_until(gate);
+            let paused_until = self.budget.pauses.until(gate);
             GateNumbers {
                 tokens: self.budget.tokens(self.now, gate),
                 queued: queue.awake.len(),

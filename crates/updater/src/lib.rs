@@ -33,6 +33,7 @@ mod gates;
 mod lister;
 mod locations;
 mod numbers;
+mod pauses;
 mod plan_run;
 mod poll;
 mod tokens;

@@ -38,6 +38,7 @@ use crate::budget::{Budget, Gate};
 use crate::config::Config;
 use crate::errand::{Errand, ErrandId, Happening, Owner, Passage, Queue, Stage};
 use crate::numbers::Numbers;
+use crate::pauses::Throttled;
 use crate::poll::Habits;
 
 /// Everything between the owners of errands and Azure.
@@ -295,7 +296,7 @@ impl Wire {
         };
         match went {
             Went::Over(result) => {
-                self.budget.answered(self.now, gate);
+                self.budget.pauses.taken(self.now, gate);
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
                     // Whoever asks for the same thing next, for whatever reason, comes back after it; what
                     // failed is what was asked for, even if a poll has told so.
@@ -304,7 +305,7 @@ impl Wire {
                 self.end(id, result);
             }
             Went::On => {
-                self.budget.answered(self.now, gate);
+                self.budget.pauses.taken(self.now, gate);
                 errand.busy_since = None;
                 errand.stage = Stage::Resting;
                 self.arm(id);
@@ -313,7 +314,7 @@ impl Wire {
                 let since = *errand.busy_since.get_or_insert(self.now);
                 // What has been in the way for long will be so for longer, and every question costs a call.
                 let wait = wait.max(self.now.since(since) / 4);
-                self.budget.answered(self.now, gate);
+                self.budget.pauses.taken(self.now, gate);
                 self.note_busy(gate, target, wait);
                 if self.now.since(since) > self.busy_limit {
                     // Whatever is in the way may never end, so it is shown as a failure.
@@ -364,8 +365,8 @@ impl Wire {
         self.jitter =
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let jitter_permille = u32::try_from((self.jitter >> 33) % 1_000).unwrap_or(0);
-        let in_window = about == Pause::Network;
-        let longer = self.budget.pause(self.now, gate, in_window, wait, sent_at, jitter_permille);
+        let asked = Throttled { gate, sent_at, in_window: about == Pause::Network, wait };
+        let longer = self.budget.pauses.begin(self.now, &asked, jitter_permille);
         self.numbers.throttled += 1;
         let longer_ms = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);
