@@ -91,7 +91,7 @@ pub(crate) const STAGES: &[Stage] = &[
         "all tests, optimised",
         Tier::Test,
         None,
-        &["test", "--quiet", "--release", "--workspace"],
+        &["test", "--quiet", "--release", "--workspace", "--no-fail-fast"],
         &[("PROPTEST_CASES", "1024")],
         outputs::anything,
     ),
