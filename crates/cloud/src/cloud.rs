@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{
@@ -37,6 +38,8 @@ pub struct Cloud {
     pub(crate) counter: Counter,
     pub(crate) addresses: Addresses,
     pub(crate) throttle: Option<Throttle>,
+    /// Who pays for the next request.
+    pub(crate) payer: Arc<str>,
     pub(crate) lags: Lags,
     pub(crate) locks: BTreeMap<ArmId, LockLevel>,
     pub(crate) denied: BTreeSet<ArmId>,
@@ -58,11 +61,28 @@ pub struct Outcome {
     /// The `details` of an error. The resource manager's own errors have none, not even an empty list; see
     /// [`is_managers_code`](crate::is_managers_code).
     pub details: Vec<ArmError>,
+    /// The wait that a refusal by the call limits asks for, to the millisecond; the answer has it in whole
+    /// seconds.
+    pub wait: Option<Duration>,
+}
+
+impl Outcome {
+    /// A refusal; `remaining` is what a provider's answer says.
+    pub(crate) fn refused(mut refusal: Refusal, remaining: Option<u32>) -> Outcome {
+        let (details, wait) = (core::mem::take(&mut refusal.details), refusal.wait);
+        Outcome { reply: Reply::Answered(refusal.answer(remaining)), details, wait }
+    }
+}
+
+impl From<Reply> for Outcome {
+    fn from(reply: Reply) -> Outcome {
+        Outcome { reply, details: Vec::new(), wait: None }
+    }
 }
 
 impl From<Answer> for Outcome {
     fn from(answer: Answer) -> Outcome {
-        Outcome { reply: Reply::Answered(answer), details: Vec::new() }
+        Outcome::from(Reply::Answered(answer))
     }
 }
 
@@ -85,6 +105,7 @@ impl Cloud {
             counter: Counter::new(config.seed),
             addresses: Addresses::default(),
             throttle: config.buckets.map(Throttle::new),
+            payer: "".into(),
             lags: Lags::default(),
             locks: BTreeMap::new(),
             denied: BTreeSet::new(),
@@ -99,7 +120,10 @@ impl Cloud {
 
     /// One request arrives now. Operations that are due by `now` are finished first.
     pub fn handle(&mut self, now: Time, request: &Request) -> Answer {
-        self.serve(now, request, &Twist::default()).0
+        match self.serve(now, request, &Twist::default()) {
+            Ok(answer) => answer,
+            Err((refusal, remaining)) => refusal.answer(remaining),
+        }
     }
 
     /// One request arrives now, and perhaps one thing goes wrong with it; tells all there is to tell.
@@ -154,19 +178,21 @@ impl Cloud {
         self.tamper(now, Tamper::Put { id: subnet, body: Body::Subnet(body) });
     }
 
-    /// Takes a request that somebody has to pay for; beside the answer, the details of an error.
-    pub(crate) fn serve(&mut self, now: Time, request: &Request, twist: &Twist) -> (Answer, Vec<ArmError>) {
+    /// Takes a request that somebody has to pay for; beside a refusal, what is left in the bucket that paid.
+    pub(crate) fn serve(
+        &mut self,
+        now: Time,
+        request: &Request,
+        twist: &Twist,
+    ) -> Result<Answer, (Refusal, Option<u32>)> {
         self.advance(now);
-        let told = |refusal: Refusal, remaining| (refusal.clone().answer(remaining), refusal.details);
-        let remaining = match self.spend(&request.target, request.method.bucket()) {
-            Ok(remaining) => remaining,
-            Err(refusal) => return told(refusal, None),
-        };
+        let spent = self.spend(&request.target, request.method.bucket());
+        let remaining = spent.map_err(|refusal| (refusal, None))?;
         let done =
             self.permitted(&request.target, request.method).and_then(|()| self.dispatch(request, twist));
         match done {
-            Ok(answer) => (Answer { remaining, ..answer }, Vec::new()),
-            Err(refusal) => told(refusal, remaining),
+            Ok(answer) => Ok(Answer { remaining, ..answer }),
+            Err(refusal) => Err((refusal, remaining)),
         }
     }
 

@@ -120,21 +120,21 @@ impl Cloud {
         subnets: Option<&[InlineSubnet]>,
     ) -> Outcome {
         let error = |code: &str, message: &str| ArmError { code: code.into(), message: message.into() };
-        let without_answer = |reply| Outcome { reply, details: Vec::new() };
         let lost = Reply::lost("no answer came back, so the change may or may not have been made");
         let mut twist = Twist { subnets: subnets.map(<[_]>::to_vec), ..Twist::default() };
         match fault {
             Some(Fault::NotSent) => {
                 self.advance(now);
-                return without_answer(Reply::not_sent("the request could not be sent"));
+                return Reply::not_sent("the request could not be sent").into();
             }
             Some(Fault::LostUnapplied) => {
                 self.advance(now);
-                return without_answer(lost);
+                return lost.into();
             }
             Some(Fault::AppliedButLost) => {
-                self.serve(now, request, &twist);
-                return without_answer(lost);
+                // Nobody hears whether it was refused.
+                let _ = self.serve(now, request, &twist);
+                return lost.into();
             }
             Some(Fault::Refuse { status, code, message, retry_after }) => {
                 let answer = self.refuse(now, request, Refusal::new(*status, code, message));
@@ -163,10 +163,11 @@ impl Cloud {
             Some(Fault::SlowBy(factor)) => twist.slowness = *factor,
             Some(Fault::AnsweredAtOnce) => twist.at_once = true,
         }
-        let (answer, details) = self.serve(now, request, &twist);
-        let is_newer = fault == Some(&Fault::UnknownEnum);
-        let answer = if is_newer { unknown_words(answer) } else { answer };
-        Outcome { reply: Reply::Answered(answer), details }
+        match self.serve(now, request, &twist) {
+            Ok(answer) if fault == Some(&Fault::UnknownEnum) => unknown_words(answer).into(),
+            Ok(answer) => answer.into(),
+            Err((refusal, remaining)) => Outcome::refused(refusal, remaining),
+        }
     }
 
     /// A refusal still costs the call, if there is anything left to pay with.

@@ -10,9 +10,9 @@ use core::time::Duration;
 
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, Provisioning};
-use sluice_model::call::{Answer, Bucket, Method, OperationState};
+use sluice_model::call::{Bucket, Method, OperationState};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Outcome};
 use crate::config::{Buckets, Quota};
 use crate::operation::{Lane, Work};
 use crate::place::Kind;
@@ -244,22 +244,29 @@ impl Cloud {
 
     /// A call that the model does not serve itself: pays for it and asks whether it is permitted. Says what
     /// is left in its bucket, or what the call is answered.
-    pub fn charge(&mut self, now: Time, target: &ArmId, method: Method) -> Result<Option<u32>, Box<Answer>> {
+    pub fn charge(&mut self, now: Time, target: &ArmId, method: Method) -> Result<Option<u32>, Box<Outcome>> {
         self.advance(now);
-        let remaining =
-            self.spend(target, method.bucket()).map_err(|refusal| Box::new(refusal.answer(None)))?;
+        let refused = |refusal, remaining| Box::new(Outcome::refused(refusal, remaining));
+        let remaining = self.spend(target, method.bucket()).map_err(|refusal| refused(refusal, None))?;
         match self.permitted(target, method) {
             Ok(()) => Ok(remaining),
-            Err(refusal) => Err(Box::new(refusal.answer(remaining))),
+            Err(refusal) => Err(refused(refusal, remaining)),
         }
     }
 
-    /// What is left in each bucket; `None` where nobody counts.
-    pub fn remaining(&mut self, now: Time) -> Option<Remaining> {
+    /// Who pays for the requests from now on; everybody has buckets of their own in every subscription.
+    pub fn set_payer(&mut self, payer: &str) {
+        if *self.payer != *payer {
+            self.payer = payer.into();
+        }
+    }
+
+    /// What is left to whoever pays in each bucket of a subscription; `None` where nobody counts.
+    pub fn remaining(&mut self, now: Time, subscription: &str) -> Option<Remaining> {
         self.advance(now);
         let now = self.now;
         let throttle = self.throttle.as_mut()?;
-        let mut left = |bucket| throttle.left(now, bucket);
+        let mut left = |bucket| throttle.left(now, &self.payer, bucket, subscription);
         Some(Remaining {
             reads: left(Bucket::Reads),
             writes: left(Bucket::Writes),
@@ -291,7 +298,7 @@ impl Cloud {
         let subscription = target.segment("subscriptions").unwrap_or("");
         let is_network =
             target.segment("providers").is_some_and(|it| it.eq_ignore_ascii_case("Microsoft.Network"));
-        throttle.pay(self.now, bucket, is_network, subscription).map(Some)
+        throttle.pay(self.now, &self.payer, bucket, is_network, subscription).map(Some)
     }
 }
 

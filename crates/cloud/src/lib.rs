@@ -35,8 +35,8 @@
 //! - A subnet or network need not be `Succeeded` to be referred to.
 //! - A group that others need is refused at once, where Azure would begin and get stuck.
 //!
-//! Missing on purpose: JSON, HTTP, tokens and principals (one caller pays for all); regions (a quota holds for
-//! a subscription, and the region in an operation's id is whatever was set last); and every property that the
+//! Missing on purpose: JSON, HTTP, tokens and roles (who pays is whoever was named last); regions (quotas and
+//! call limits hold for a subscription, and the region in an operation's id is whatever was set last); and every property that the
 //! rules here do not need: whoever serves whole documents keeps the rest beside this.
 #![no_std]
 

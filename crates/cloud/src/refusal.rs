@@ -29,6 +29,8 @@ use sluice_model::address::Family;
 use sluice_model::azure::{ArmId, Provisioning};
 use sluice_model::call::{Answer, ArmError, Bucket, Payload};
 
+use crate::throttle::whole_seconds;
+
 /// Whoever calls, to a model that knows of one caller.
 const CALLER: &str = "00000000-0000-0000-0000-000000000000";
 
@@ -67,7 +69,8 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) error: ArmError,
     pub(crate) details: Vec<ArmError>,
-    retry_after: Option<Duration>,
+    /// How long to wait, to the millisecond; an answer says it in whole seconds.
+    pub(crate) wait: Option<Duration>,
     /// What is left in the bucket, where that is the reason.
     remaining: Option<u32>,
 }
@@ -75,7 +78,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn new(status: u16, code: &str, message: impl AsRef<str>) -> Refusal {
         let error = ArmError { code: code.into(), message: message.as_ref().into() };
-        Refusal { status, error, details: Vec::new(), retry_after: None, remaining: None }
+        Refusal { status, error, details: Vec::new(), wait: None, remaining: None }
     }
 
     fn bad(code: &str, message: String) -> Refusal {
@@ -89,9 +92,10 @@ impl Refusal {
 
     /// The answer; `remaining` is what a provider's answer says.
     pub(crate) fn answer(self, remaining: Option<u32>) -> Answer {
-        let remaining = if is_managers_code(&self.error.code) { self.remaining } else { remaining };
+        let is_managers = is_managers_code(&self.error.code);
+        let remaining = self.remaining.or(remaining.filter(|_| !is_managers));
         let answer = Answer::new(self.status, Payload::Error(self.error));
-        Answer { retry_after: self.retry_after, remaining, ..answer }
+        Answer { retry_after: self.wait.map(whole_seconds), remaining, ..answer }
     }
 
     // What is not there.
@@ -171,16 +175,18 @@ impl Refusal {
         let message = format!(
             "Number of '{word}' requests for subscription '{subscription}' actor '{CALLER}' exceeded. Please \
              try again after '{}' seconds.",
-            wait.as_secs()
+            whole_seconds(wait).as_secs()
         );
         let refusal = Refusal::new(429, "SubscriptionRequestsThrottled", message);
-        Refusal { retry_after: Some(wait), remaining: Some(0), ..refusal }
+        Refusal { wait: Some(wait), remaining: Some(0), ..refusal }
     }
 
-    pub(crate) fn throttled_by_network(wait: Duration) -> Refusal {
-        let message =
-            format!("Too many requests for Microsoft.Network; retry in {} seconds.", wait.as_secs());
-        Refusal { retry_after: Some(wait), ..Refusal::new(429, "TooManyRequests", message) }
+    /// `left` is what the resource manager's bucket holds, which is not the one that is empty.
+    pub(crate) fn throttled_by_network(wait: Duration, left: u32) -> Refusal {
+        let seconds = whole_seconds(wait).as_secs();
+        let message = format!("Too many requests for Microsoft.Network; retry in {seconds} seconds.");
+        let refusal = Refusal::new(429, "TooManyRequests", message);
+        Refusal { wait: Some(wait), remaining: Some(left), ..refusal }
     }
 
     /// `running` is the operation in the way, in Azure's words: `PutLoadBalancerOperation (guid)`.

@@ -188,7 +188,7 @@ impl Front {
 
     /// Does what the request asks for.
     fn carry_out(&self, ticket: &Ticket<'_>, asked: &Asked<'_>, what: Option<&What>) -> Response<Bytes> {
-        let Asked { request, area, origin, .. } = *asked;
+        let Asked { request, area, origin, principal, .. } = *asked;
         let query = request.uri().query().unwrap_or("");
         match area {
             Area::Identity(host) => {
@@ -208,20 +208,22 @@ impl Front {
                 ticket.note(|entry| entry.principal = client);
                 answer
             }
-            Area::Arm => self.ask_the_cloud(ticket, request, origin, what),
+            Area::Arm => self.ask_the_cloud(ticket, principal.unwrap_or(""), request, origin, what),
         }
     }
 
     fn ask_the_cloud(
         &self,
         ticket: &Ticket<'_>,
+        principal: &str,
         request: &Request<Bytes>,
         origin: &str,
         what: Option<&What>,
     ) -> Response<Bytes> {
         let failed = |code: &str, message: &str| arm_error(StatusCode::INTERNAL_SERVER_ERROR, code, message);
         // A mistake of ours must not take the connection, let alone the process, with it.
-        let handled = catch_unwind(AssertUnwindSafe(|| self.world.lock().handle(request, origin, what)));
+        let handled =
+            catch_unwind(AssertUnwindSafe(|| self.world.lock().handle(principal, request, origin, what)));
         match handled {
             Ok(Ok(Handled { answer, call, .. })) => {
                 if let Some(call) = call {

@@ -15,8 +15,8 @@
 //! whole world, and the journal has the writes in the order in which they happened. Nothing below the
 //! front reads a clock or draws chance; that is what makes the journal replay exactly.
 //!
-//! Missing on purpose: users and roles (any credentials do, unless some are named), a second
-//! subscription's separate budgets, and everything that [`surface`] does not serve; `SUPPORT.md` lists it.
+//! Missing on purpose: users and roles (any credentials do, unless some are named), budgets by region, and
+//! everything that [`surface`] does not serve; `SUPPORT.md` lists it.
 
 mod answers;
 mod calls;

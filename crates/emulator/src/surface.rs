@@ -120,6 +120,11 @@ impl Surface {
         Handled { answer, is_write: call.is_some() && !is_reading && !is_refused, call }
     }
 
+    /// Who pays for the requests from now on: everybody has call limits of their own in every subscription.
+    pub fn set_payer(&mut self, principal: &str) {
+        self.cloud.set_payer(principal);
+    }
+
     /// The model.
     pub fn cloud(&self) -> &Cloud {
         &self.cloud

@@ -37,6 +37,9 @@ const SKIP_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// hour: the slowest of the official clients looks every thirty seconds.
 const OPERATIONS_KEPT: Duration = Duration::from_secs(3_600);
 
+/// Who makes the groups that are there from the start, and pays for them.
+const PREPARER: &str = "the emulator";
+
 /// The world, shared by all connections.
 #[derive(Clone)]
 pub(crate) struct Shared(Arc<Mutex<World>>);
@@ -152,15 +155,18 @@ impl World {
         self.surface.handle(now, request, origin, time_factor, fault.as_ref())
     }
 
-    /// One request to the resource manager, now. `Err`: it was carried out, but not written down.
+    /// One request of somebody to the resource manager, now. `Err`: it was carried out, but not written down.
     pub(crate) fn handle(
         &mut self,
+        principal: &str,
         request: &Request<Bytes>,
         origin: &str,
         fault: Option<&What>,
     ) -> Result<Handled, Problem> {
         let now = self.clock.now();
         let something_ends = self.something_ends(now);
+        // A replay needs no payer: nobody is throttled then.
+        self.surface.set_payer(principal);
         let handled = self.apply(now, request, origin, self.clock.factor(), fault);
         let status = handled.answer.as_ref().map(|answer| answer.status().as_u16());
         if handled.is_write {
@@ -297,7 +303,7 @@ impl World {
                 .header("content-type", "application/json")
                 .body(Bytes::from_static(br#"{"location":"eastus"}"#))
                 .expect("a parsed subscription and group make a path");
-            let made = self.handle(&request, "https://localhost", None);
+            let made = self.handle(PREPARER, &request, "https://localhost", None);
             let status = made.ok().and_then(|it| it.answer).map(|answer| answer.status().as_u16());
             if !matches!(status, Some(200 | 201)) {
                 warn!(group, subscription, ?status, "the group could not be made");

@@ -47,13 +47,15 @@ fn a_call_that_others_serve_is_paid_for_all_the_same() {
     let usages = ArmId::new(format!("{subscription}/providers/Microsoft.Network/locations/eastus/usages"));
     assert_eq!(scene.cloud.charge(scene.now, &usages, Method::Get), Ok(Some(1)));
     assert_eq!(scene.cloud.charge(scene.now, &usages, Method::Get), Ok(Some(0)));
-    let refused = scene.cloud.charge(scene.now, &usages, Method::Get).unwrap_err();
+    let outcome = scene.cloud.charge(scene.now, &usages, Method::Get).unwrap_err();
+    let Reply::Answered(refused) = outcome.reply else { panic!("{outcome:?}") };
     assert_eq!(code(&refused), refusal(429, "SubscriptionRequestsThrottled"));
     assert_eq!(refused.retry_after, Some(Duration::from_secs(1)));
     scene.wait(5);
     let what = sluice_cloud::Forbidden::Everything;
     scene.tamper(Tamper::Forbid { scope: subscription, what });
-    let refused = scene.cloud.charge(scene.now, &usages, Method::Get).unwrap_err();
+    let outcome = scene.cloud.charge(scene.now, &usages, Method::Get).unwrap_err();
+    let Reply::Answered(refused) = outcome.reply else { panic!("{outcome:?}") };
     assert_eq!(code(&refused), refusal(403, "AuthorizationFailed"));
 }
 
@@ -65,14 +67,14 @@ fn what_remains_is_told_for_each_bucket() {
     scene.get(&scene.public_ip("a"));
     scene.send(&scene.delete(&scene.public_ip("none")));
     let left = Remaining { reads: 248, writes: 199, deletes: 199 };
-    assert_eq!(scene.cloud.remaining(scene.now), Some(left));
+    assert_eq!(scene.cloud.remaining(scene.now, &scene.scope.subscription), Some(left));
     // Asking costs nothing.
-    assert_eq!(scene.cloud.remaining(scene.now), Some(left));
+    assert_eq!(scene.cloud.remaining(scene.now, &scene.scope.subscription), Some(left));
     scene.wait(60);
     let full = Remaining { reads: 250, writes: 200, deletes: 200 };
-    assert_eq!(scene.cloud.remaining(scene.now), Some(full));
+    assert_eq!(scene.cloud.remaining(scene.now, &scene.scope.subscription), Some(full));
     scene.cloud.set_buckets(None);
-    assert_eq!(scene.cloud.remaining(scene.now), None);
+    assert_eq!(scene.cloud.remaining(scene.now, &scene.scope.subscription), None);
 }
 
 #[test]

@@ -79,6 +79,8 @@ fn the_network_provider_has_a_limit_of_its_own() {
     let answer = scene.send(&scene.delete(&scene.public_ip("a")));
     assert_eq!(code(&answer), refusal(429, "TooManyRequests"));
     assert_eq!(answer.retry_after, Some(Duration::from_secs(250)));
+    // The other bucket is not empty, and nobody says that it is full.
+    assert_eq!(answer.remaining, Some(1));
     let id = scene.public_ip("a");
     assert_eq!(scene.get(&id).status, 200);
     // Groups are the resource manager's own business.
@@ -94,13 +96,31 @@ fn a_refused_call_costs_nothing_and_an_error_costs_as_much_as_a_success() {
     let missing = scene.public_ip("missing");
     for left in [2, 1, 0] {
         assert_eq!(scene.get(&missing).status, 404);
-        assert_eq!(scene.cloud.remaining(scene.now).unwrap().reads, left);
+        assert_eq!(scene.cloud.remaining(scene.now, &scene.scope.subscription).unwrap().reads, left);
     }
     for _ in 0..10 {
         assert_eq!(scene.get(&missing).status, 429);
     }
     scene.wait_ms(500);
     assert_eq!(scene.get(&missing).status, 404);
+}
+
+#[test]
+fn everybody_has_buckets_of_their_own_in_every_subscription() {
+    let mut scene = throttled();
+    let missing = scene.public_ip("missing");
+    let read = |scene: &mut Scene, payer: &str, id: &ArmId| {
+        scene.cloud.set_payer(payer);
+        scene.get(id).status
+    };
+    for _ in 0..3 {
+        assert_eq!(read(&mut scene, "a", &missing), 404);
+    }
+    assert_eq!(read(&mut scene, "a", &missing), 429);
+    assert_eq!(read(&mut scene, "b", &missing), 404);
+    let elsewhere = ArmId::new(missing.as_str().replace(&*scene.scope.subscription, "other"));
+    assert_eq!(read(&mut scene, "a", &elsewhere), 404);
+    assert_eq!(read(&mut scene, "a", &missing), 429);
 }
 
 #[test]

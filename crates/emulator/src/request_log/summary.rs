@@ -1,7 +1,7 @@
 //! The request log in numbers: calls by kind, refusals, and who came back too early.
 //!
 //! A `Retry-After` is a promise that is asked for, and it is kept in real time. What it covers depends on
-//! who said it: a bucket that is empty covers all calls of that bucket by the same client; an operation
+//! who said it: a bucket that is empty covers all calls of that bucket by its client in its subscription; an operation
 //! that asks for patience covers the next polls of it; anything else covers the same call again.
 //!
 //! A call that was already on its way when the answer left cannot be blamed. It looks the same as one that was
@@ -20,8 +20,8 @@ const LISTED_MAX: usize = 100;
 /// What a `Retry-After` covers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Covered {
-    /// All calls of a bucket by one client.
-    Bucket(Option<String>, &'static str),
+    /// All calls of a bucket by one client in one subscription.
+    Bucket(Option<String>, String, &'static str),
     /// The polls of one operation.
     Operation(String),
     /// The same call again.
@@ -164,7 +164,8 @@ fn waits(entry: &Entry) -> Vec<(Covered, Wait)> {
     let call = (entry.method.clone(), entry.path.clone());
     let until_us = outcome.at.real_us.saturating_add(seconds.saturating_mul(1_000_000));
     let wait = Wait { from_us: outcome.at.real_us, until_us, by: entry.number, call: call.clone() };
-    let bucket = |bucket: &'static str| Covered::Bucket(entry.principal.clone(), bucket);
+    let bucket =
+        |bucket: &'static str| Covered::Bucket(entry.principal.clone(), subscription(&entry.path), bucket);
     let covered = match (outcome.code.as_deref(), entry.bucket(), &outcome.operation) {
         (Some("SubscriptionRequestsThrottled"), Some(name), _) => vec![bucket(name)],
         // Microsoft.Network counts writes and deletes together.
@@ -180,11 +181,21 @@ fn waits(entry: &Entry) -> Vec<(Covered, Wait)> {
 /// What could cover a call.
 fn covering(entry: &Entry) -> Vec<Covered> {
     let mut all = vec![Covered::Call(entry.method.clone(), entry.path.clone())];
-    all.extend(entry.bucket().map(|bucket| Covered::Bucket(entry.principal.clone(), bucket)));
+    all.extend(
+        entry
+            .bucket()
+            .map(|bucket| Covered::Bucket(entry.principal.clone(), subscription(&entry.path), bucket)),
+    );
     if entry.call == Some("Poll") {
         all.extend(entry.name.clone().map(Covered::Operation));
     }
     all
+}
+
+/// The subscription in a path, in small letters.
+fn subscription(path: &str) -> String {
+    let mut words = path.split('/').skip_while(|word| !word.eq_ignore_ascii_case("subscriptions"));
+    words.nth(1).unwrap_or("").to_ascii_lowercase()
 }
 
 impl Covered {
@@ -259,6 +270,16 @@ mod tests {
             call(2, "PUT", "/a", 2, ok()),
         ];
         assert_eq!(early_numbers(&entries), (vec![2], 0));
+    }
+
+    #[test]
+    fn an_empty_bucket_covers_nothing_in_another_subscription() {
+        let entries = [
+            call(1, "PUT", "/subscriptions/s/a", 0, refused("SubscriptionRequestsThrottled", 1)),
+            call(2, "PUT", "/subscriptions/t/a", 400, ok()),
+            call(3, "PUT", "/Subscriptions/S/b", 400, ok()),
+        ];
+        assert_eq!(early_numbers(&entries), (vec![3], 0));
     }
 
     #[test]

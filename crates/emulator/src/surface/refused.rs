@@ -64,6 +64,11 @@ impl Refused {
         Refused { details, ..Refused::new(by, status, &error.code, real(&error.message)) }
     }
 
+    /// Lets the text name this wait, which is a real one.
+    pub(crate) fn say_wait(&mut self, wait: Duration) {
+        self.message = with_seconds(&self.message, |_| wait.as_secs());
+    }
+
     /// `{"error": {…}}`.
     pub(crate) fn body(&self) -> Value {
         json!({ "error": self.error() })
@@ -141,6 +146,11 @@ impl Refused {
         let message =
             format!("'{path}': {why} The emulator does not support it; SUPPORT.md says what it does.");
         Refused::provider(400, "NotSupportedByEmulator", message)
+    }
+
+    /// A page of a list that could not be read, by order.
+    pub(crate) fn failed_page() -> Refused {
+        Refused::provider(500, "InternalServerError", "The page could not be read.")
     }
 
     /// The model has answered with something that nobody here can show.
@@ -299,13 +309,17 @@ impl Refused {
 
 /// The numbers before "seconds" as real seconds: divided by the factor, rounded up, at least one.
 fn in_real_seconds(text: &str, time_factor: f64) -> String {
+    with_seconds(text, |seconds| real_wait(Duration::from_secs(seconds), time_factor).as_secs())
+}
+
+/// The numbers before "seconds", changed.
+fn with_seconds(text: &str, change: impl Fn(u64) -> u64) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let scaled = words.iter().enumerate().map(|(at, word)| {
         let digits = word.trim_matches('\'');
         match (digits.parse::<u64>(), words.get(at + 1)) {
             (Ok(number), Some(next)) if next.starts_with("second") => {
-                let real = real_wait(Duration::from_secs(number), time_factor).as_secs().to_string();
-                word.replace(digits, &real)
+                word.replace(digits, &change(number).to_string())
             }
             _ => (*word).to_owned(),
         }

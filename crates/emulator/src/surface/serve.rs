@@ -9,6 +9,7 @@ use http::Request;
 use serde_json::{Value, json};
 use sluice_cloud::{Fault, Outcome};
 use sluice_model::Time;
+use sluice_model::azure::ArmId;
 use sluice_model::call::{
     Answer, ArmError, Method, OperationState, PageToken, Payload, Reply, Request as ModelRequest,
 };
@@ -46,12 +47,14 @@ impl<'a> Turn<'a> {
 pub(crate) struct Told {
     answer: Answer,
     details: Vec<ArmError>,
+    /// The wait that it asks for, to the millisecond, where the model reckoned it.
+    wait: Option<Duration>,
 }
 
 impl Told {
     pub(crate) fn from(outcome: Outcome) -> Result<Told, Ended> {
         match outcome.reply {
-            Reply::Answered(answer) => Ok(Told { answer, details: outcome.details }),
+            Reply::Answered(answer) => Ok(Told { answer, details: outcome.details, wait: outcome.wait }),
             Reply::NotSent(_) | Reply::Lost(_) => Err(Ended::Silent),
         }
     }
@@ -139,13 +142,14 @@ impl Surface {
         let Payload::Error(error) = &answer.payload else {
             return self.paid(routed, answer, answer.status, None);
         };
-        let refused = Refused::from_model(answer.status, error, &told.details, turn);
+        let mut refused = Refused::from_model(answer.status, error, &told.details, turn);
+        // Who orders a refusal orders its header too; that is the one wait that nobody reckoned.
+        let wait = told.wait.map(|wait| real_wait(wait, turn.time_factor));
+        if let Some(wait) = wait {
+            refused.say_wait(wait);
+        }
         let mut out = refusal(&refused);
-        out.retry_after = answer.retry_after.map(|wait| match turn.fault {
-            // Who orders a refusal orders its header too.
-            Some(Fault::Refuse { .. }) => wait,
-            _ => real_wait(wait, turn.time_factor),
-        });
+        out.retry_after = wait.or(answer.retry_after);
         if refused.by == By::Provider || answer.status == 429 {
             out.remaining = Some((routed.deed.call().bucket(), answer.remaining));
         }
@@ -155,7 +159,7 @@ impl Surface {
     /// Refuses a request that the model has not seen. It costs as much as any other.
     fn refuse(&mut self, turn: &Turn<'_>, routed: &Routed, refused: &Refused) -> Out {
         let mut out = refusal(refused);
-        let charged = self.cloud.charge(turn.now, &routed.target, routed.deed.call());
+        let charged = self.cloud.charge(turn.now, &payable(routed), routed.deed.call());
         if refused.by == By::Provider {
             let left = charged.unwrap_or(Some(0));
             out.remaining = Some((routed.deed.call().bucket(), left));
@@ -218,13 +222,14 @@ impl Surface {
 
     /// Pays for a read that the model does not serve itself.
     fn charge(&mut self, turn: &Turn<'_>, routed: &Routed) -> Result<Answer, Ended> {
-        match self.cloud.charge(turn.now, &routed.target, Method::List) {
-            Ok(remaining) => Ok(Answer { remaining, ..Answer::new(200, Payload::None) }),
-            Err(answer) => {
-                let told = Told { answer: *answer, details: Vec::new() };
-                Err(Ended::Answered(Box::new(self.plain(turn, routed, &told))))
-            }
+        let answer = match self.cloud.charge(turn.now, &routed.target, Method::List) {
+            Ok(remaining) => Answer { remaining, ..Answer::new(200, Payload::None) },
+            Err(outcome) => self.accepted(turn, routed, Told::from(*outcome)?)?,
+        };
+        if turn.fault == Some(&Fault::FailPage) {
+            return Err(Refused::failed_page().into());
         }
+        Ok(answer)
     }
 
     fn poll(&mut self, turn: &Turn<'_>, routed: &Routed) -> Result<Out, Ended> {
@@ -258,6 +263,14 @@ impl Surface {
             }
         })
     }
+}
+
+/// What a request is paid for at; of a poll the route knows the subscription alone.
+fn payable(routed: &Routed) -> ArmId {
+    if !routed.target.as_str().is_empty() {
+        return routed.target.clone();
+    }
+    ArmId::new(format!("/subscriptions/{}/providers/Microsoft.Network", routed.subscription))
 }
 
 /// A refusal as an answer.

@@ -61,7 +61,7 @@ impl Stage {
             .header("content-type", "application/json")
             .body(body.map_or_else(Bytes::new, |body| body.to_string().into()))
             .unwrap();
-        let answer = self.world.handle(&request, "https://localhost", fault).unwrap().answer.unwrap();
+        let answer = self.world.handle("app", &request, "https://localhost", fault).unwrap().answer.unwrap();
         let body = serde_json::from_slice(answer.body()).unwrap_or(Value::Null);
         (answer.status().as_u16(), body)
     }
@@ -196,7 +196,7 @@ fn a_finished_operation_can_be_asked_for_ten_real_minutes_later_however_fast_the
             .header("content-type", "application/json")
             .body(public_ip().to_string().into())
             .unwrap();
-        let begun = stage.world.handle(&request, "https://localhost", None).unwrap().answer.unwrap();
+        let begun = stage.world.handle("app", &request, "https://localhost", None).unwrap().answer.unwrap();
         let url = begun.headers()["azure-asyncoperation"].to_str().unwrap();
         let path = url.strip_prefix("https://localhost").unwrap().split('?').next().unwrap().to_owned();
         // Somebody looks in between, so that what is too old would be thrown away.

@@ -88,10 +88,10 @@ async fn somebody_elses_work_is_free_done_at_once_and_seen_by_everybody() {
     let shown = azure.get(&theirs).await;
     assert_eq!(shown.body["properties"]["provisioningState"], "Succeeded");
     assert!(shown.body["properties"]["ipAddress"].is_string());
-    // They have paid nothing: a write is still the second of two hundred.
+    // They have paid nothing: a write is still the first of two hundred.
     drop(before);
     let ours = azure.put(&resource("publicIPAddresses", "ours"), public_ip()).await;
-    assert_eq!(ours.header("x-ms-ratelimit-remaining-subscription-writes"), Some("198"));
+    assert_eq!(ours.header("x-ms-ratelimit-remaining-subscription-writes"), Some("199"));
     azure.do_control("tamper", json!({"do": "delete", "id": theirs})).await;
     assert_eq!(azure.get(&theirs).await.status, 404);
     let refused = azure.control(Method::POST, "tamper", Some(json!({"do": "delete", "id": theirs}))).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sluice_cloud::{Buckets, Config, Rate};
 use sluice_emulator::{Limits, Options};
 
-use crate::support::{Azure, GROUP, instant, options, public_ip, resource};
+use crate::support::{Azure, GROUP, SCOPE, instant, options, public_ip, resource};
 
 #[tokio::test]
 async fn an_entry_says_who_asked_what_and_what_came_of_it() {
@@ -132,4 +132,20 @@ async fn throttling_is_told_in_headers_and_who_comes_back_too_early_is_in_the_su
         summary["byKind"].as_array().unwrap().iter().filter(|it| it["status"] == "429").collect();
     assert_eq!(refused[0]["kind"], "resourceGroups");
     assert_eq!(refused[0]["count"], 2);
+}
+
+#[tokio::test]
+async fn every_client_pays_for_itself() {
+    let mut azure = Azure::start(instant()).await;
+    azure.do_control("buckets", json!({"reads": {"burst": 1, "perSecond": 0}})).await;
+    assert_eq!([azure.get(GROUP).await.status, azure.get(GROUP).await.status], [200, 429]);
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", "another"),
+        ("client_secret", "secret"),
+        ("scope", SCOPE),
+    ];
+    let token = azure.ask_for_token("/tenant/oauth2/v2.0/token", &form).await;
+    azure.token = token.body["access_token"].as_str().unwrap().to_owned();
+    assert_eq!([azure.get(GROUP).await.status, azure.get(GROUP).await.status], [200, 429]);
 }

@@ -125,3 +125,14 @@ fn provisioning_can_fail_although_the_operation_says_otherwise() {
         assert_eq!(stage.get(tail).state(), "Failed", "{tail}");
     }
 }
+
+#[test]
+fn every_list_can_fail() {
+    let mut stage = Stage::new();
+    for path in ["resourceGroups", "providers/Microsoft.Network/locations/eastus/usages"] {
+        let path = format!("/subscriptions/{SUBSCRIPTION}/{path}");
+        let request = stage.request("GET", &path, None);
+        let failed = stage.send_faulty(request, &Fault::FailPage).unwrap();
+        assert_eq!(failed.refusal(), (500, "InternalServerError"), "{path}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Calls are counted.
 
+use std::time::Duration;
+
 use serde_json::json;
-use sluice_cloud::{Buckets, Config, Rate};
+use sluice_cloud::{Buckets, Config, Rate, Window};
 
 use crate::stage::*;
 
@@ -31,7 +33,7 @@ fn every_answer_says_what_is_left_in_the_bucket_that_paid() {
 
 #[test]
 fn who_asks_too_often_is_told_when_to_come_back_in_real_seconds() {
-    for (factor, expected) in [(1.0, "1"), (0.1, "10"), (100.0, "1")] {
+    for (factor, expected) in [(1.0, "1"), (0.1, "10"), (0.4, "3"), (100.0, "1")] {
         let mut stage = counted();
         stage.time_factor = factor;
         let patch = |stage: &Stage| {
@@ -45,6 +47,45 @@ fn who_asks_too_often_is_told_when_to_come_back_in_real_seconds() {
         stage.wait(1);
         assert_eq!(stage.send(patch(&stage)).status, 200, "after the wait it goes on");
     }
+}
+
+#[test]
+fn a_wait_is_rounded_up_once() {
+    let buckets = Buckets { reads: Rate { burst: 1, per_second: 10 }, ..Buckets::default() };
+    for path in ["resourceGroups", "providers/Microsoft.Network/publicIPAddresses"] {
+        let mut stage = Stage::empty(Config { buckets: Some(buckets), ..Config::default() });
+        stage.time_factor = 0.1;
+        let path = format!("/subscriptions/{SUBSCRIPTION}/{path}");
+        stage.get_path(&path);
+        let refused = stage.get_path(&path);
+        // A tenth of an emulated second, ten times as slow.
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{path}");
+        let message = refused.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains("'1' seconds"), "{message}");
+    }
+}
+
+#[test]
+fn the_networks_own_limit_does_not_pretend_that_the_bucket_is_full() {
+    let window = Window { writes: 9, reads: 2, length: Duration::from_secs(300) };
+    let buckets = Buckets { network: Some(window), ..Buckets::default() };
+    let mut stage = Stage::empty(Config { buckets: Some(buckets), ..Config::default() });
+    let path = format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Network/publicIPAddresses");
+    let answers = [(); 3].map(|()| stage.get_path(&path));
+    assert_eq!(answers[2].refusal(), (429, "TooManyRequests"));
+    assert_eq!(answers[2].header("x-ms-ratelimit-remaining-subscription-reads"), Some("248"));
+}
+
+#[test]
+fn who_asks_too_often_is_in_nobody_elses_way() {
+    let one = Rate { burst: 1, per_second: 0 };
+    let buckets = Buckets { reads: one, ..Buckets::default() };
+    let mut stage = Stage::empty(Config { buckets: Some(buckets), ..Config::default() });
+    let mut ask = |who: &str, subscription: &str| {
+        stage.surface.set_payer(who);
+        stage.get_path(&format!("/subscriptions/{subscription}/resourceGroups")).status
+    };
+    assert_eq!([ask("a", "s"), ask("a", "S"), ask("b", "s"), ask("a", "t")], [200, 429, 200, 200]);
 }
 
 #[test]
