@@ -10,7 +10,7 @@ use core::net::IpAddr;
 
 use sluice_model::Time;
 use sluice_model::azure::{
-    AddressUpdate, ArmId, LocationUpdate, NatGateway, Registration, Rule, ServiceRequest, Subnet, Tags,
+    AddressUpdate, ArmId, LocationUpdate, Registration, Rule, ServiceRequest, Subnet, Tags,
 };
 use sluice_model::call::{Answer, Body, Method, Payload, Request};
 
@@ -244,11 +244,13 @@ impl Cloud {
         let state = &mut self.state;
         if let Some(mut it) = state.load_balancers.get(user).cloned() {
             it.public_ip.take_if(|id| id == public_ip);
+            it.meta.etag = self.counter.etag();
             state.write(user, Some(it));
         }
         if let Some(mut it) = state.nat_gateways.get(user).cloned() {
             it.public_ips.retain(|id| id != public_ip);
             it.public_ips_v6.retain(|id| id != public_ip);
+            it.meta.etag = self.counter.etag();
             state.write(user, Some(it));
         }
     }
@@ -256,11 +258,13 @@ impl Cloud {
     /// Takes the service gateway off a NAT gateway or subnet.
     fn detach(&mut self, user: &ArmId) {
         let state = &mut self.state;
-        if let Some(it) = state.nat_gateways.get(user).cloned() {
-            state.write(user, Some(NatGateway { gateway: None, ..it }));
+        if let Some(mut it) = state.nat_gateways.get(user).cloned() {
+            (it.gateway, it.meta.etag) = (None, self.counter.etag());
+            state.write(user, Some(it));
         }
         if let Some(it) = state.subnets.get(user).cloned() {
-            state.write(user, Some(Subnet { gateway: None, ..it }));
+            let etag = self.counter.etag();
+            state.write(user, Some(Subnet { gateway: None, etag, ..it }));
         }
     }
 }

@@ -146,3 +146,35 @@ fn what_is_not_there_cannot_be_tampered_with() {
         assert_eq!(scene.tamper(change).status, 404);
     }
 }
+
+#[test]
+fn what_loses_a_reference_has_another_version_after_it() {
+    let mut scene = Scene::new();
+    scene.make_service("web");
+    scene.make_egress("blue");
+    let (web, blue, subnet) =
+        (scene.load_balancer("web"), scene.nat_gateway("blue"), scene.scope.subnet_id());
+    let attach = SubnetBody { gateway: Some(scene.gateway()), rest: "10.0.0.0/16".into() };
+    scene.done(&Request::with(Method::Put, subnet.clone(), Body::Subnet(attach)));
+    let etags = |scene: &Scene| {
+        let state = scene.cloud.state();
+        [
+            &state.load_balancers[&web].meta.etag,
+            &state.nat_gateways[&blue].meta.etag,
+            &state.subnets[&subnet].etag,
+        ]
+        .map(Clone::clone)
+    };
+    let before = etags(&scene);
+    scene.tamper(Tamper::DeletePublicIp(scene.public_ip("web-pip")));
+    let without_ip = etags(&scene);
+    assert_ne!(without_ip[0], before[0]);
+    assert_eq!(without_ip[1..], before[1..]);
+    scene.tamper(Tamper::DeletePublicIp(scene.public_ip("blue-pip")));
+    assert_ne!(etags(&scene)[1], before[1]);
+    let without_ips = etags(&scene);
+    scene.tamper(Tamper::DeleteGateway(scene.gateway()));
+    let alone = etags(&scene);
+    assert_eq!(alone[0], without_ips[0]);
+    assert!(alone[1] != without_ips[1] && alone[2] != without_ips[2], "{alone:?}");
+}
