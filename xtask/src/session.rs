@@ -68,7 +68,11 @@ impl Session {
 
 fn python(code: &str) -> Result<String, String> {
     let mut command = Command::new(conformance::newest_python()?);
-    command.args(["-c", code]).stdin(Stdio::null()).env("NO_PROXY", "127.0.0.1,localhost");
+    command.args(["-c", code]).stdin(Stdio::null());
+    // Some libraries read the one spelling first, some the other.
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env(name, "127.0.0.1,localhost");
+    }
     let output = command.output().map_err(|error| format!("python cannot be started: {error}"))?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
