@@ -32,7 +32,7 @@ use crate::managed_identity;
 use crate::metadata;
 use crate::oauth::{self, Directory};
 use crate::options::Credentials;
-use crate::request_log::{Entry, Moment, Outcome};
+use crate::request_log::{Entry, Moment, Outcome, cut};
 use crate::surface::Handled;
 use crate::tokens::{Denied, Tokens};
 use crate::wire::Content;
@@ -195,7 +195,7 @@ impl Front {
                 let (method, headers) = (request.method(), request.headers());
                 let (answer, client) =
                     managed_identity::answer(&self.tokens, unix_now(), host, method, query, headers);
-                ticket.note(|entry| entry.principal = client);
+                ticket.note_client(client);
                 answer
             }
             Area::Instance => managed_identity::instance(query, request.headers()),
@@ -205,7 +205,7 @@ impl Front {
                 let directory = Directory { tokens, credentials, now: unix_now(), origin };
                 let content_type = text(request.headers(), CONTENT_TYPE.as_str());
                 let (answer, client) = directory.answer(request.method(), page, content_type, request.body());
-                ticket.note(|entry| entry.principal = client);
+                ticket.note_client(client);
                 answer
             }
             Area::Arm => self.ask_the_cloud(ticket, principal.unwrap_or(""), request, origin, what),
@@ -292,6 +292,12 @@ impl Ticket<'_> {
         if let Some(entry) = self.front.world.lock().log.entry_mut(self.number) {
             note(entry);
         }
+    }
+
+    /// Writes down who got a token.
+    fn note_client(&self, mut client: Option<String>) {
+        client.iter_mut().for_each(cut);
+        self.note(|entry| entry.principal = client);
     }
 
     /// Writes down what came of it. `polled` is the operation that was asked for.

@@ -34,6 +34,8 @@ use crate::settings::{read_config, show_config};
 
 /// The form of the file; another number is another form.
 const FORM: u64 = 1;
+/// How a file of ours begins.
+const HEAD: &str = r#"{"sluiceEmulatorJournal""#;
 /// The headers that mean something for what a write does. Tokens are not among them.
 const HEADERS: [HeaderName; 3] =
     [http::header::IF_MATCH, http::header::IF_NONE_MATCH, http::header::CONTENT_TYPE];
@@ -195,7 +197,9 @@ impl Journal {
             if length == 0 {
                 break;
             }
-            let is_ours = number > 1 || line.starts_with(br#"{"sluiceEmulatorJournal""#);
+            let known = line.len().min(HEAD.len());
+            // Of a head that is torn within its first word only so much can be known.
+            let is_ours = number > 1 || line[..known] == HEAD.as_bytes()[..known];
             if !is_ours {
                 let why = "its first line does not say that it is".to_owned();
                 return Err(JournalError::Foreign { path: self.path.clone(), why });
@@ -347,8 +351,10 @@ mod tests {
     fn half_a_first_line_is_a_new_file() {
         let (_folder, path) = written(0);
         let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-        assert_eq!(read(&path).unwrap(), (Config::default(), Vec::new()));
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert_eq!(read(&path).unwrap(), (Config::default(), Vec::new()), "{length}");
+        }
     }
 
     #[test]
@@ -376,7 +382,7 @@ mod tests {
     fn a_file_that_is_something_else_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letter");
-        for text in ["Dear reader", "Dear reader,\n\n", "{\"sluiceEmulatorJournal\":2}\n"] {
+        for text in ["Dear reader", "{}\n", "{\n", "Dear reader,\n\n", "{\"sluiceEmulatorJournal\":2}\n"] {
             std::fs::write(&path, text).unwrap();
             assert!(matches!(read(&path), Err(JournalError::Foreign { .. })), "{text}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);

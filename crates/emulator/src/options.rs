@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::surface::{is_group, is_subscription};
+
 /// How an emulator is started.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -78,12 +80,14 @@ impl FromStr for Prepared {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Prepared, String> {
-        let is_plain = |part: &&str| !part.is_empty() && !part.contains(['/', '?', '#', '%', ' ']);
         match text.split_once('/') {
-            Some((subscription, group)) if is_plain(&subscription) && is_plain(&group) => {
+            Some((subscription, group)) if is_subscription(subscription) && is_group(group) => {
                 Ok(Prepared { subscription: subscription.into(), group: group.into() })
             }
-            _ => Err(format!("{text:?} is not SUBSCRIPTION/GROUP")),
+            _ => Err(format!(
+                "{text:?} is not SUBSCRIPTION/GROUP: letters, digits, '-', '_' and '.', in a group also \
+                 parentheses and no period at its end"
+            )),
         }
     }
 }
@@ -148,7 +152,12 @@ mod tests {
     fn a_prepared_group_is_a_subscription_and_a_name() {
         let expected = Prepared { subscription: "s".into(), group: "rg".into() };
         assert_eq!("s/rg".parse(), Ok(expected));
-        for bad in ["", "s", "s/", "/rg", "s/a/b", "s/a?b"] {
+        assert!("s-1/my_group.(2)".parse::<Prepared>().is_ok());
+        let long = format!("s/{}", "g".repeat(91));
+        for bad in [
+            "", "s", "s/", "/rg", "s/a/b", "s/a?b", "s/a<b", "s/a`b", "s/a\nb", "s/a&b", "s/rg.", "s(1)/rg",
+            &long,
+        ] {
             assert!(bad.parse::<Prepared>().is_err(), "{bad}");
         }
     }

@@ -19,6 +19,9 @@ pub(crate) use summary::summary;
 /// How many bytes of bodies are kept.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
+/// How many bytes are kept of each text that a client chose; a head may be much longer.
+const TEXT_BYTES_MAX: usize = 2 << 10;
+
 /// A moment on both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Moment {
@@ -108,6 +111,7 @@ impl RequestLog {
     pub(crate) fn arrive(&mut self, mut entry: Entry, body: Bytes) -> u64 {
         self.numbered += 1;
         entry.number = self.numbered;
+        entry.cut_texts();
         entry.bytes_in = body.len();
         if !body.is_empty() {
             self.body_bytes += body.len();
@@ -168,6 +172,12 @@ impl RequestLog {
 }
 
 impl Entry {
+    fn cut_texts(&mut self) {
+        let Entry { path, query, name, principal, client_request_id, user_agent, .. } = self;
+        let given = [name, principal, client_request_id, user_agent].into_iter().flatten();
+        [path, query].into_iter().chain(given).for_each(cut);
+    }
+
     /// As JSON; with its body if asked and if it is still there.
     pub(crate) fn show(&self, with_body: bool) -> Value {
         let outcome = self.outcome.as_ref();
@@ -223,6 +233,15 @@ impl Entry {
     }
 }
 
+/// Cuts a text that a client chose where it becomes too long.
+pub(crate) fn cut(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+}
+
 fn sha256(body: &Bytes) -> String {
     hex(digest(&SHA256, body).as_ref())
 }
@@ -270,6 +289,30 @@ mod tests {
         assert!(first.get("body").is_none());
         assert!(log.after(1).next().unwrap().show(true).get("body").is_some());
         assert!(log.body_bytes <= BODY_BYTES_MAX);
+    }
+
+    #[test]
+    fn long_texts_are_cut_where_a_character_ends() {
+        let long = "ü".repeat(TEXT_BYTES_MAX);
+        let mut log = RequestLog::new(1);
+        let number = log.arrive(
+            Entry {
+                query: long.clone(),
+                name: Some(long.clone()),
+                client_request_id: Some(long.clone()),
+                user_agent: Some(long.clone()),
+                ..entry(&long)
+            },
+            Bytes::new(),
+        );
+        let entry = log.entry_mut(number).unwrap();
+        let texts = [&entry.path, &entry.query].into_iter();
+        let texts =
+            texts.chain([&entry.name, &entry.client_request_id, &entry.user_agent].into_iter().flatten());
+        for text in texts {
+            assert_eq!(text.len(), TEXT_BYTES_MAX + "…".len());
+            assert!(long.starts_with(text.strip_suffix('…').unwrap()));
+        }
     }
 
     #[test]

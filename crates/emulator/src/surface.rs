@@ -43,6 +43,8 @@ use sluice_cloud::{Cloud, Config, Fault};
 use sluice_model::Time;
 use sluice_model::call::Method;
 
+pub(crate) use route::{is_group, is_subscription};
+
 use document::Documents;
 use serve::Turn;
 

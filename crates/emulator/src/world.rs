@@ -301,10 +301,9 @@ impl World {
                 .method(Method::PUT)
                 .uri(format!("{id}?api-version=2021-04-01"))
                 .header("content-type", "application/json")
-                .body(Bytes::from_static(br#"{"location":"eastus"}"#))
-                .expect("a parsed subscription and group make a path");
-            let made = self.handle(PREPARER, &request, "https://localhost", None);
-            let status = made.ok().and_then(|it| it.answer).map(|answer| answer.status().as_u16());
+                .body(Bytes::from_static(br#"{"location":"eastus"}"#));
+            let made = request.ok().and_then(|it| self.handle(PREPARER, &it, "https://localhost", None).ok());
+            let status = made.and_then(|it| it.answer).map(|answer| answer.status().as_u16());
             if !matches!(status, Some(200 | 201)) {
                 warn!(group, subscription, ?status, "the group could not be made");
             }

@@ -9,7 +9,7 @@ use super::unauthorized;
 use crate::answers;
 use crate::dates::unix_now;
 use crate::faults::What;
-use crate::request_log::Outcome;
+use crate::request_log::{Outcome, cut};
 use crate::tokens::Denied;
 
 /// What comes back in place of the answer, if the fault is of that kind; nothing is done then. The model
@@ -124,12 +124,14 @@ pub(super) fn outcome(answer: &Response<Bytes>, polled: Option<&str>) -> Outcome
         .then(|| serde_json::from_slice::<Value>(answer.body()).ok())
         .flatten()
         .and_then(|body| body["error"]["code"].as_str().or(body["error"].as_str()).map(ToOwned::to_owned));
+    let mut operation = polled.or(begun).map(ToOwned::to_owned);
+    operation.iter_mut().for_each(cut);
     Outcome {
         status: Some(status),
         bytes_out: answer.body().len(),
         retry_after: header("retry-after").and_then(|it| it.parse().ok()),
         code,
-        operation: polled.or(begun).map(ToOwned::to_owned),
+        operation,
         ..Outcome::default()
     }
 }

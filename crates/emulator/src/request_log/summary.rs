@@ -1,8 +1,8 @@
 //! The request log in numbers: calls by kind, refusals, and who came back too early.
 //!
 //! A `Retry-After` is a promise that is asked for, and it is kept in real time. What it covers depends on
-//! who said it: a bucket that is empty covers all calls of that bucket by its client in its subscription; an operation
-//! that asks for patience covers the next polls of it; anything else covers the same call again.
+//! who said it: a bucket that is empty covers all calls of that bucket by its client in its subscription; an
+//! operation that asks for patience covers the next polls of it; anything else covers the same call again.
 //!
 //! A call that was already on its way when the answer left cannot be blamed. It looks the same as one that was
 //! sent in spite of it, so calls of the same bucket are not blamed within a short grace, unless they are the

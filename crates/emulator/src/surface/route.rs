@@ -275,22 +275,28 @@ fn fill<'w>(path: &'static str, words: &[&'w str]) -> Option<Vec<(&'static str, 
 
 fn check_holes(holes: &[(&str, &str)]) -> Result<(), Refused> {
     for &(hole, text) in holes {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         match hole {
-            "{subscription}" if text.len() > 64 || !text.chars().all(plain) => {
-                return Err(Refused::bad_subscription(text));
-            }
-            "{group}"
-                if text.len() > 90
-                    || text.ends_with('.')
-                    || !text.chars().all(|c| plain(c) || matches!(c, '(' | ')')) =>
-            {
-                return Err(Refused::bad_group_name(text));
-            }
+            "{subscription}" if !is_subscription(text) => return Err(Refused::bad_subscription(text)),
+            "{group}" if !is_group(text) => return Err(Refused::bad_group_name(text)),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Whether a subscription may be called so.
+pub(crate) fn is_subscription(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.chars().all(is_plain)
+}
+
+/// Whether a resource group may be called so.
+pub(crate) fn is_group(text: &str) -> bool {
+    let is_good = |c: char| is_plain(c) || matches!(c, '(' | ')');
+    (1..=90).contains(&text.len()) && !text.ends_with('.') && text.chars().all(is_good)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 fn check_version(route: &Route, version: &str) -> Result<(), Refused> {
