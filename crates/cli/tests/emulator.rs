@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise should end there")]
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
@@ -115,6 +116,8 @@ async fn scripts_read_one_line_and_stop_it_by_either_signal() {
         let emulator = Emulator::start(&["--ready-file", file.to_str().unwrap(), "--time-factor", "100"]);
         let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(written["url"], emulator.ready["url"]);
+        // There is a secret in it.
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(emulator.put_public_ip().await, 201);
         let ca = emulator.word("caPath").to_owned();
         emulator.signal(word);
@@ -192,6 +195,7 @@ fn what_stops_it_from_starting_is_said_with_a_hint_and_a_code() {
     for (arguments, word) in [
         (&["--time-factor", "0"][..], "0.1 and 10000"),
         (&["--prepare", "group"], "SUBSCRIPTION/GROUP"),
+        (&["--prepare", "s/a<b"], "SUBSCRIPTION/GROUP"),
         (&["--listen-http", "0.0.0.0:0"], "other machines"),
         (&["--latency-delete", "soon"], "250ms"),
         (&["--client", "hunter2"], "client id"),
@@ -208,9 +212,14 @@ fn what_stops_it_from_starting_is_said_with_a_hint_and_a_code() {
 fn people_and_shells_are_told_what_they_need() {
     let text = first_lines(&[], "Stop with Ctrl-C.");
     assert!(!text.contains('\u{1b}'), "colours without a terminal");
-    for word in
-        ["https://127.0.0.1:", "sluice-emulator-ca.pem", "/_emulator/", "--cacert", "ClientSecretCredential"]
-    {
+    for word in [
+        "https://127.0.0.1:",
+        "sluice-emulator-ca.pem",
+        "/_emulator/",
+        "--cacert",
+        "ClientSecretCredential",
+        "polling_interval",
+    ] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let env = first_lines(&["--print-env", "--listen-http", "127.0.0.1:0"], "export SLUICE_EMULATOR=");

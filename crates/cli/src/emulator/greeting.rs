@@ -1,7 +1,7 @@
 //! What the emulator says once it serves: to people, to shells and to scripts.
 
-use std::fs;
-use std::io::{self, IsTerminal as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,7 +73,8 @@ impl Greeting<'_> {
   credential = ClientSecretCredential(\"{TENANT}\", \"{client}\", \"{secret}\",
                                       authority=azure, disable_instance_discovery=True)
   network = NetworkManagementClient(credential, \"{subscription}\",
-                                    base_url=azure, credential_scopes=[azure + \"/.default\"])
+                                    base_url=azure, credential_scopes=[azure + \"/.default\"],
+                                    polling_interval=1)
   print([it.name for it in network.public_ip_addresses.list(\"{resource_group}\")])
 
 {shell}, see what there is, and what was asked
@@ -147,11 +148,20 @@ Environment variables for other clients: --print-env. Stop with Ctrl-C.",
         })
     }
 
-    /// Writes the line for scripts so that nobody can read half of it.
+    /// Writes the line for scripts so that nobody can read half of it, and nobody else the secret in it.
     pub(super) fn write_ready_file(&self, path: &Path) -> io::Result<()> {
         let mut unready = path.as_os_str().to_owned();
         unready.push(".part");
-        fs::write(&unready, format!("{}\n", self.json()))?;
+        // What an earlier life left behind may have other permissions.
+        match fs::remove_file(&unready) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&unready)?.write_all(format!("{}\n", self.json()).as_bytes())?;
         fs::rename(&unready, path)
     }
 
