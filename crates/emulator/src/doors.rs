@@ -5,7 +5,6 @@
 //! Whatever a stranger sends is hyper's to refuse; the worst that can come of it is that one
 //! connection ends.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -13,9 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -24,9 +24,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-use crate::front::Front;
+use crate::front::{BrokenOff, Front};
 use crate::options::Limits;
-use crate::wire::{Scissors, Wire};
+use crate::wire::{Content, Scissors, Wire};
 
 /// Requests at once on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 250;
@@ -157,14 +157,8 @@ async fn speak_http1(io: impl Read + Write + Unpin, caller: Caller, house: House
     builder.timer(TokioTimer::new());
     builder.header_read_timeout(house.limits.idle);
     builder.max_buf_size(house.limits.head_bytes_max.max(8 << 10));
-    let service = {
-        let (front, caller) = (Arc::clone(&house.front), caller.clone());
-        service_fn(move |request| {
-            let (front, caller) = (Arc::clone(&front), caller.clone());
-            async move { Ok::<_, Infallible>(caller.clone().count(front.serve(caller, request)).await) }
-        })
-    };
-    drive(builder.serve_connection(io, service), |it| it.graceful_shutdown(), caller, house).await;
+    let connection = builder.serve_connection(io, service(&caller, &house));
+    drive(connection, |it| it.graceful_shutdown(), caller, house).await;
 }
 
 async fn speak_http2(io: impl Read + Write + Unpin, caller: Caller, house: House) {
@@ -173,14 +167,20 @@ async fn speak_http2(io: impl Read + Write + Unpin, caller: Caller, house: House
     builder.keep_alive_interval(house.limits.idle / 2);
     builder.max_concurrent_streams(STREAMS_MAX);
     builder.max_header_list_size(u32::try_from(house.limits.head_bytes_max).unwrap_or(u32::MAX));
-    let service = {
-        let (front, caller) = (Arc::clone(&house.front), caller.clone());
-        service_fn(move |request| {
-            let (front, caller) = (Arc::clone(&front), caller.clone());
-            async move { Ok::<_, Infallible>(caller.clone().count(front.serve(caller, request)).await) }
-        })
-    };
-    drive(builder.serve_connection(io, service), |it| it.graceful_shutdown(), caller, house).await;
+    let connection = builder.serve_connection(io, service(&caller, &house));
+    drive(connection, |it| it.graceful_shutdown(), caller, house).await;
+}
+
+/// Answers whatever comes on one connection.
+fn service(
+    caller: &Caller,
+    house: &House,
+) -> impl HttpService<Incoming, ResBody = Content, Error = BrokenOff, Future: Send> + use<> {
+    let (front, caller) = (Arc::clone(&house.front), caller.clone());
+    service_fn(move |request| {
+        let (front, caller) = (Arc::clone(&front), caller.clone());
+        async move { caller.clone().count(front.serve(caller, request)).await }
+    })
 }
 
 impl Caller {

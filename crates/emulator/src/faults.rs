@@ -50,7 +50,7 @@ use serde_json::{Value, json};
 
 pub(crate) use matching::Facts;
 pub(crate) use rule::Rule;
-pub(crate) use what::{End, Manner, What, words};
+pub(crate) use what::{End, Scope, What, When, words};
 
 /// All rules.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{sleep, timeout};
@@ -27,7 +27,7 @@ use crate::calls::{Described, describe};
 use crate::control;
 use crate::dates::unix_now;
 use crate::doors::{Caller, told};
-use crate::faults::{End, Facts, Manner, Strike, What};
+use crate::faults::{End, Facts, Scope, Strike, What, When};
 use crate::managed_identity;
 use crate::metadata;
 use crate::oauth::{self, Directory};
@@ -71,6 +71,11 @@ struct Asked<'a> {
     origin: &'a str,
 }
 
+/// A fault ends a request without an answer.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a fault ends the request here")]
+pub(crate) struct BrokenOff;
+
 /// Why there is no body.
 enum NoBody {
     TooLarge(usize),
@@ -86,12 +91,13 @@ struct Ticket<'a> {
 }
 
 impl Front {
-    /// Answers one request. It may also never return, when a fault says so.
+    /// Answers one request. It may also never return, when a fault says so. `Err`: this request breaks off, and
+    /// no other on its connection.
     pub(crate) async fn serve(
         self: Arc<Self>,
         caller: Caller,
         request: Request<Incoming>,
-    ) -> Response<Content> {
+    ) -> Result<Response<Content>, BrokenOff> {
         let (parts, body) = request.into_parts();
         let arrived = self.world.lock().clock.moment();
         let body = self.read(body).await;
@@ -100,7 +106,7 @@ impl Front {
                 Ok(body) => control::answer(&self.world, &Request::from_parts(parts, body)),
                 Err(problem) => problem.answer(self.body_bytes_max),
             };
-            return answer.map(Content::whole);
+            return Ok(answer.map(Content::whole));
         }
         let (origin, path) = (origin(&caller, &parts), parts.uri.path().to_owned());
         let area = Area::of(&path);
@@ -132,10 +138,10 @@ impl Front {
         let (principal, body) = match (principal, body) {
             (Ok(principal), Ok(body)) => (principal, body),
             (Err(denied), _) => {
-                return ticket.answer(unauthorized(&denied, &origin), None).map(Content::whole);
+                return Ok(ticket.answer(unauthorized(&denied, &origin), None).map(Content::whole));
             }
             (_, Err(problem)) => {
-                return ticket.answer(problem.answer(self.body_bytes_max), None).map(Content::whole);
+                return Ok(ticket.answer(problem.answer(self.body_bytes_max), None).map(Content::whole));
             }
         };
         let request = &Request::from_parts(parts, body);
@@ -149,7 +155,7 @@ impl Front {
         ticket: Ticket<'_>,
         caller: &Caller,
         asked: &Asked<'_>,
-    ) -> Response<Content> {
+    ) -> Result<Response<Content>, BrokenOff> {
         let Asked { request, area, described, principal, origin } = *asked;
         let Strike { before, after, what } = self.world.lock().faults.strike(&Facts {
             area: area.word(),
@@ -166,24 +172,21 @@ impl Front {
         }
         wait(before).await;
         let what = what.map(|(_, what)| what);
-        let manner = what.as_ref().map_or(Manner::Usual, What::manner);
-        let instead =
-            what.as_ref().and_then(|what| faulty::instead(what, request, origin, area == Area::Arm));
-        let answer = match (manner, instead) {
-            (Manner::EndBefore(end), _) => return ticket.end(end, caller).await,
-            (_, Some(answer)) => answer,
-            (Manner::EndAfter(end), None) => {
+        if let Some((when, end)) = what.as_ref().and_then(What::end) {
+            if when == When::After {
                 self.carry_out(&ticket, asked, what.as_ref());
                 wait(after).await;
-                return ticket.end(end, caller).await;
             }
-            (_, None) => self.carry_out(&ticket, asked, what.as_ref()),
-        };
+            return Err(ticket.end(end, request.version(), caller).await);
+        }
+        let instead =
+            what.as_ref().and_then(|what| faulty::instead(what, request, origin, area == Area::Arm));
+        let answer = instead.unwrap_or_else(|| self.carry_out(&ticket, asked, what.as_ref()));
         wait(after).await;
         let (answer, is_whole) = faulty::changed(answer, what.as_ref());
         let answer =
             ticket.answer(answer, described.name.as_deref().filter(|_| described.call == Some("Poll")));
-        if is_whole { answer.map(Content::whole) } else { answer.map(Content::broken_off) }
+        Ok(if is_whole { answer.map(Content::whole) } else { answer.map(Content::broken_off) })
     }
 
     /// Does what the request asks for.
@@ -307,12 +310,15 @@ impl Ticket<'_> {
         answer
     }
 
-    /// Ends it without an answer.
-    async fn end(mut self, end: End, caller: &Caller) -> Response<Content> {
+    /// Ends it without an answer. HTTP/2 can break off one request; all that HTTP/1 has is its connection.
+    async fn end(mut self, end: End, version: Version, caller: &Caller) -> BrokenOff {
         match end {
-            End::Reset => self.close(Outcome::default()),
+            End::Reset(_) => self.close(Outcome::default()),
             // In the log it hangs until its client has had enough, or until we stop.
             End::Hang => told(&mut caller.stop.clone()).await,
+        }
+        if version == Version::HTTP_2 && end != End::Reset(Scope::Connection) {
+            return BrokenOff;
         }
         caller.scissors.reset();
         pending().await

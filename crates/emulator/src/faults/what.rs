@@ -39,12 +39,14 @@ pub(crate) enum What {
         #[serde(default)]
         when: When,
     },
-    /// The connection is reset.
+    /// It breaks off without an answer.
     Reset {
         #[serde(default)]
         when: When,
+        #[serde(default)]
+        scope: Scope,
     },
-    /// It is carried out and the connection is reset; the same as `reset` after it.
+    /// It is carried out and breaks off; the same as `reset` after it.
     NoAnswer {},
     /// It is answered as if it had been carried out, but it has not.
     NotApplied {},
@@ -114,28 +116,24 @@ pub(crate) enum When {
     After,
 }
 
+/// What breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Scope {
+    /// This request alone, where the protocol can do that: HTTP/1 has nothing but connections.
+    #[default]
+    Request,
+    /// The connection, with every other request on it.
+    Connection,
+}
+
 /// How it ends without an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// The connection is reset.
-    Reset,
+    /// It breaks off.
+    Reset(Scope),
     /// Nothing happens any more.
     Hang,
-}
-
-/// How the front goes about it.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Manner {
-    /// As usual, with the model's fault if there is one.
-    Usual,
-    /// The work is not done, and nothing comes back.
-    EndBefore(End),
-    /// The work is done, and nothing comes back.
-    EndAfter(End),
-    /// Something else comes back in place of the answer, and the work is not done.
-    Instead,
-    /// The work is done and its answer comes back changed.
-    Changed,
 }
 
 /// Refusals with a word of their own: word, status, code, text.
@@ -275,20 +273,13 @@ impl What {
         })
     }
 
-    /// How the front goes about it.
-    pub(crate) fn manner(&self) -> Manner {
+    /// How it ends, if nothing comes back, and on which side of the work.
+    pub(crate) fn end(&self) -> Option<(When, End)> {
         match self {
-            What::Hang { when: When::Before } => Manner::EndBefore(End::Hang),
-            What::Hang { when: When::After } => Manner::EndAfter(End::Hang),
-            What::Reset { when: When::Before } => Manner::EndBefore(End::Reset),
-            What::Reset { when: When::After } | What::NoAnswer {} => Manner::EndAfter(End::Reset),
-            What::Unauthorized {} | What::HtmlPage { .. } | What::Redirect { .. } => Manner::Instead,
-            What::UnknownField {}
-            | What::MalformedJson {}
-            | What::TruncatedBody {}
-            | What::HugeBody { .. }
-            | What::WrongContentType { .. } => Manner::Changed,
-            _ => Manner::Usual,
+            What::Hang { when } => Some((*when, End::Hang)),
+            What::Reset { when, scope } => Some((*when, End::Reset(*scope))),
+            What::NoAnswer {} => Some((When::After, End::Reset(Scope::Request))),
+            _ => None,
         }
     }
 
@@ -413,8 +404,13 @@ mod tests {
             assert_eq!(what(given.clone()).model(), Some(expected), "{given}");
         }
         // What the model calls lost or not sent is done to the connection itself.
-        assert_eq!(what(json!({"fault": "noAnswer"})).manner(), Manner::EndAfter(End::Reset));
-        assert_eq!(what(json!({"fault": "reset"})).manner(), Manner::EndBefore(End::Reset));
-        assert_eq!(what(json!({"fault": "hang", "when": "after"})).manner(), Manner::EndAfter(End::Hang));
+        for (given, expected) in [
+            (json!({"fault": "noAnswer"}), (When::After, End::Reset(Scope::Request))),
+            (json!({"fault": "reset"}), (When::Before, End::Reset(Scope::Request))),
+            (json!({"fault": "reset", "scope": "connection"}), (When::Before, End::Reset(Scope::Connection))),
+            (json!({"fault": "hang", "when": "after"}), (When::After, End::Hang)),
+        ] {
+            assert_eq!(what(given.clone()).end(), Some(expected), "{given}");
+        }
     }
 }

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use sluice_cloud::State;
 use sluice_model::azure::{ArmId, ETag, Tags};
 
+use crate::answers::guid_of;
+
 /// How many versions of one document are kept; reads lag by a few seconds at most.
 const VERSIONS_MAX: usize = 4;
 
@@ -131,22 +133,9 @@ pub(crate) fn begins_with(id: &ArmId, head: &str) -> bool {
     id.as_str().get(..head.len()).is_some_and(|it| it.eq_ignore_ascii_case(head))
 }
 
-/// A GUID made of a text: the same for the same text, and different for another.
-pub(crate) fn guid(text: &str) -> String {
-    // FNV-1a, twice with two starts.
-    let hash = |start: u64| {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        text.bytes().map(|byte| byte.to_ascii_lowercase()).fold(start, step)
-    };
-    let (high, low) = (hash(0xcbf2_9ce4_8422_2325), hash(0x8422_2325_cbf2_9ce4));
-    format!(
-        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0xfff,
-        low & 0xffff_ffff_ffff
-    )
+/// A GUID made of an id: the same for the same one, whatever its case, and different for another.
+pub(crate) fn guid(id: &str) -> String {
+    guid_of(&id.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -53,6 +53,29 @@ async fn a_reset_breaks_the_connection_before_or_after_the_work() {
 }
 
 #[tokio::test]
+async fn a_reset_leaves_the_neighbours_on_http_2_alone_unless_it_is_the_connection_that_breaks() {
+    for (rule, is_spared) in [
+        (json!({"fault": "reset"}), true),
+        (json!({"fault": "reset", "when": "after"}), true),
+        (json!({"fault": "noAnswer"}), true),
+        (json!({"fault": "reset", "scope": "connection"}), false),
+    ] {
+        let azure = Azure::start(instant()).await;
+        // The neighbour is on the same connection, and if it is to go down with the other it is still there.
+        let wait = if is_spared { 100 } else { 30_000 };
+        azure.fault(json!({"fault": "latency", "beforeMs": wait, "match": {"name": "neighbour"}})).await;
+        let mut struck = rule.clone();
+        struck["match"] = json!({"name": "struck"});
+        azure.fault(struck).await;
+        let neighbour = tokio::spawn(azure.request(Method::PUT, &ip("neighbour"), Some(public_ip())).send());
+        while !azure.log().await.iter().any(|it| it["name"] == "neighbour") {}
+        let broken = azure.request(Method::PUT, &ip("struck"), Some(public_ip())).send().await;
+        assert!(broken.is_err(), "{rule}: {broken:?}");
+        assert_eq!(neighbour.await.unwrap().is_ok(), is_spared, "{rule}");
+    }
+}
+
+#[tokio::test]
 async fn a_reset_is_one_on_http_1_too() {
     let azure = Azure::start(instant()).await;
     let old = trusting(&azure.running).http1_only().build().unwrap();
