@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sluice::bench::figures::Figures;
-use sluice::bench::ledger::Entry;
+use sluice::bench::ledger::{Entry, Errand};
 use sluice::bench::workload;
 use sluice::bench::world::{self, World};
 use sluice_cloud::{Cloud, Config as CloudConfig};
 use sluice_controller::{Azure, Clock, Monotonic};
 use sluice_model::Time;
+use sluice_model::azure::ServiceRequest;
 use sluice_model::call::{Answer, Body, Method, Reply, Request};
 use sluice_model::names::Scope;
 
@@ -64,7 +65,7 @@ impl Direct {
             status: answer.status,
             operation: answer.operation.as_ref().map(|id| (id.to_string(), ends.unwrap_or(now))),
             services: match &request.body {
-                Body::Services(services) => services.iter().map(|it| it.service.name.to_string()).collect(),
+                Body::Services(services) => services.iter().map(errand).collect(),
                 _ => Vec::new(),
             },
             code: None,
@@ -76,6 +77,12 @@ impl Direct {
     fn take_ledger(&self) -> Vec<Entry> {
         std::mem::take(&mut *self.ledger.lock().unwrap())
     }
+}
+
+fn errand(request: &ServiceRequest) -> (String, Errand) {
+    let service = &request.service;
+    let is_bound = !service.pools.is_empty() || service.nat_gateway.is_some();
+    (service.name.to_string(), Errand::of(request.is_delete, is_bound))
 }
 
 fn scope() -> Scope {

@@ -6,6 +6,28 @@
 use sluice_model::Time;
 use sluice_model::call::{Bucket, Method};
 
+/// What a service rides in an `updateServices` call for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Errand {
+    /// It is bound to what carries its traffic.
+    Register,
+    /// It is bound to nothing any more.
+    Clear,
+    /// It goes.
+    Unregister,
+}
+
+impl Errand {
+    /// What a request is for.
+    pub const fn of(is_delete: bool, is_bound: bool) -> Errand {
+        match (is_delete, is_bound) {
+            (true, _) => Errand::Unregister,
+            (false, true) => Errand::Register,
+            (false, false) => Errand::Clear,
+        }
+    }
+}
+
 /// One call, as Azure saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -25,8 +47,8 @@ pub struct Entry {
     pub code: Option<String>,
     /// The operation that it began, and when that is over.
     pub operation: Option<(String, Time)>,
-    /// The services that ride in it.
-    pub services: Vec<String>,
+    /// The services that ride in it, and what for.
+    pub services: Vec<(String, Errand)>,
     /// The word of the fault that struck it.
     pub fault: Option<String>,
     /// What was sent, as JSON, where that is known.
@@ -44,18 +66,16 @@ impl Entry {
         self.target.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The identities that it works for: those that ride in it, or the one that its resource is
-    /// named after.
-    pub fn identities(&self) -> Vec<String> {
-        match (self.method, self.kind.as_str()) {
-            (Method::UpdateServices, _) => self.services.clone(),
-            (_, "publicIPAddresses") => {
-                let name = self.name();
+    /// The identity that its resource is named after; of shared calls none.
+    pub fn identity(&self) -> Option<String> {
+        let name = self.name();
+        match self.kind.as_str() {
+            "publicIPAddresses" => {
                 let identity = name.strip_suffix("-pip").or_else(|| name.strip_suffix("-pip-v6"));
-                vec![identity.unwrap_or(name).to_owned()]
+                Some(identity.unwrap_or(name).to_owned())
             }
-            (_, "loadBalancers" | "natGateways") => vec![self.name().to_owned()],
-            _ => Vec::new(),
+            "loadBalancers" | "natGateways" => Some(name.to_owned()),
+            _ => None,
         }
     }
 

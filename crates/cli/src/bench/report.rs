@@ -27,6 +27,8 @@ pub struct Report {
 pub struct Run {
     /// How many plans might work at once.
     pub concurrency: usize,
+    /// How many emulated seconds passed in a real one.
+    pub time_factor: f64,
     /// Whether Azure counted calls.
     pub throttled: bool,
     /// What creating took.
@@ -44,12 +46,28 @@ pub struct Phase {
     pub figures: Figures,
     /// Calls that came before a `Retry-After` was over, as the emulator judges.
     pub early: u64,
+    /// Answers that asked for a wait; where there is none, nobody can come too early.
+    pub waits: u64,
+    /// Calls that came too early, but may have been on their way when the answer left.
+    pub excused: u64,
+}
+
+impl Run {
+    /// Whether calls took so long that the makespan says more of the machine than of anything else.
+    pub fn is_too_slow(&self) -> bool {
+        self.usage.per_call().mul_f64(self.time_factor) > ROUND_TRIP_MAX
+    }
 }
 
 impl Report {
     /// How many limits are missed.
     pub fn missed(&self) -> usize {
-        self.runs.iter().flat_map(Run::limits).flatten().filter(|limit| !limit.holds()).count()
+        self.runs.iter().flat_map(Run::limits).flatten().filter(|limit| limit.holds() == Some(false)).count()
+    }
+
+    /// How many limits nobody can judge.
+    pub fn not_judged(&self) -> usize {
+        self.runs.iter().flat_map(Run::limits).flatten().filter(|limit| !limit.is_judged).count()
     }
 }
 
@@ -93,9 +111,10 @@ pub fn text(report: &Report) -> String {
     let mut line = |what: &str, of: &dyn Fn(&Phase) -> String| {
         let cells = phases.iter().map(|(phase, limits)| {
             let limit = limits.iter().find(|limit| limit.what == what);
-            let judged = limit.map(|limit| {
-                let mark = if limit.holds() { '✓' } else { '✗' };
-                format!(" ≤ {} {mark}", limit.max)
+            let judged = limit.map(|limit| match limit.holds() {
+                Some(true) => format!(" ≤ {} ✓", limit.max),
+                Some(false) => format!(" ≤ {} ✗", limit.max),
+                None => " not judged".to_owned(),
             });
             format!("{}{}", of(phase), judged.unwrap_or_default())
         });
@@ -110,7 +129,9 @@ pub fn text(report: &Report) -> String {
     line("  both lanes", &|it| per_service(it, |it| it.service_writes + it.location_writes));
     line("reads per service", &|it| per_service(it, |it| it.reads));
     line("answers 429", &|it| it.figures.throttled.to_string());
+    line("answers with a Retry-After", &|it| it.waits.to_string());
     line("calls before a Retry-After", &|it| it.early.to_string());
+    line("  on their way by then", &|it| it.excused.to_string());
     line("makespan", &|it| seconds(it.figures.makespan));
     line("  bound (1)", &|it| seconds(it.figures.bound));
     line("makespan over the bound", &|it| format!("{:.2}", it.figures.over_bound()));
@@ -147,15 +168,18 @@ pub fn text(report: &Report) -> String {
             per_call.as_secs_f64() * 1_000.0 * report.time_factor,
         );
     }
-    if report.runs.iter().any(|run| run.usage.per_call().mul_f64(report.time_factor) > ROUND_TRIP_MAX) {
+    if report.runs.iter().any(Run::is_too_slow) {
         let _ = writeln!(
             text,
             "The machine is too slow or too busy for this factor: calls take longer than they would to a real\n\
-             Azure, and the makespan shows it. Try --time-factor {:.0}.",
+             Azure, so the makespan is not judged. Try --time-factor {:.0}.",
             (report.time_factor / 2.0).max(1.0)
         );
     }
     match report.missed() {
+        0 if report.not_judged() > 0 => {
+            let _ = writeln!(text, "All limits that can be judged are kept; {} cannot.", report.not_judged());
+        }
         0 => text.push_str("All limits are kept.\n"),
         missed => {
             let are = if missed == 1 { "limit is" } else { "limits are" };
@@ -179,7 +203,7 @@ fn row(text: &mut String, first: &str, others: impl Iterator<Item = impl AsRef<s
 
 /// For scripts.
 pub fn json(report: &Report) -> Value {
-    let phase = |Phase { figures, early }: &Phase, limits: &[Limit]| {
+    let phase = |Phase { figures, early, waits, excused }: &Phase, limits: &[Limit]| {
         json!({
             "services": figures.services,
             "writesPerService": figures.per_service(figures.service_writes),
@@ -187,7 +211,9 @@ pub fn json(report: &Report) -> Value {
             "readsPerService": figures.per_service(figures.reads),
             "callsByKind": figures.by_kind,
             "throttled": figures.throttled,
+            "answersWithRetryAfter": waits,
             "callsBeforeRetryAfter": early,
+            "callsOnTheirWay": excused,
             "makespanSeconds": figures.makespan.as_secs_f64(),
             "boundSeconds": figures.bound.as_secs_f64(),
             "makespanOverBound": figures.over_bound(),
@@ -218,6 +244,51 @@ pub fn json(report: &Report) -> Value {
         "services": report.services,
         "timeFactor": report.time_factor,
         "limitsMissed": report.missed(),
+        "limitsNotJudged": report.not_judged(),
         "runs": runs,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run with a makespan far over its bound, whose calls took so long in real time.
+    fn late(per_call: Duration) -> Report {
+        let figures = Figures {
+            makespan: Duration::from_secs(100),
+            bound: Duration::from_secs(10),
+            ..Figures::count(&[], 1, 10)
+        };
+        let phase = Phase { figures, early: 0, waits: 0, excused: 0 };
+        let usage = Usage { real: per_call, own: None, emulator: None, calls: 1, in_calls: per_call };
+        let (created, deleted) = (phase.clone(), phase);
+        let run = Run { concurrency: 10, time_factor: 20.0, throttled: true, created, deleted, usage };
+        Report { services: 1, time_factor: 20.0, runs: vec![run] }
+    }
+
+    #[test]
+    fn a_makespan_over_its_limit_is_missed() {
+        let report = late(Duration::from_millis(2));
+        assert_eq!((report.missed(), report.not_judged()), (2, 0));
+        assert!(text(&report).contains("2 limits are missed"), "{}", text(&report));
+    }
+
+    #[test]
+    fn a_makespan_on_a_slow_machine_is_not_judged() {
+        let report = late(Duration::from_millis(20));
+        assert_eq!((report.missed(), report.not_judged()), (0, 2));
+        assert!(text(&report).contains("10.00 not judged"), "{}", text(&report));
+        assert!(json(&report).pointer("/runs/0/create/limits/4/holds").is_some_and(Value::is_null));
+    }
+
+    #[test]
+    fn more_excuses_than_calls_at_once_are_none() {
+        let mut report = late(Duration::from_millis(20));
+        let created = &mut report.runs[0].created;
+        (created.waits, created.excused) = (1, 10);
+        assert_eq!(report.missed(), 0);
+        report.runs[0].created.excused = 11;
+        assert_eq!(report.missed(), 1);
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sluice_model::Time;
 use sluice_model::call::Method;
 
-use super::ledger::Entry;
+use super::ledger::{Entry, Errand};
 use super::process::Emulator;
 
 /// More calls than any measurement makes; that many are read at once.
@@ -16,7 +16,7 @@ const READ_MAX: usize = 100_000;
 /// left, even on a busy machine. `Retry-After` is a second at least.
 const GRACE_MS: u64 = 200;
 
-/// What was written down since the log was last forgotten.
+/// What was written down since one last looked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestLog {
     /// The calls to the resource manager by one client, in the order in which they arrived.
@@ -25,6 +25,19 @@ pub struct RequestLog {
     pub early: u64,
     /// What the emulator says of each of them.
     pub early_calls: Vec<Value>,
+    /// How many answers asked for a wait; without any, nobody can come too early.
+    pub waits: u64,
+    /// How many calls came so soon after such an answer that they may have been on their way.
+    pub excused: u64,
+}
+
+/// How far the log has been read. Nothing is forgotten: what comes between two looks belongs to the
+/// second, and a wait that was asked for before a look holds after it.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Bookmark {
+    number: u64,
+    early: u64,
+    excused: u64,
 }
 
 /// One entry, as the control API shows it.
@@ -44,21 +57,21 @@ struct Shown {
     operation: Option<String>,
     operation_ends_emulated_ms: Option<u64>,
     fault: Option<String>,
+    retry_after: Option<u64>,
     #[serde(default)]
     body: Value,
 }
 
 impl RequestLog {
-    /// Reads what one client has asked, and has the emulator forget it.
-    pub async fn take(emulator: &Emulator) -> anyhow::Result<RequestLog> {
-        let log = RequestLog::read(emulator).await?;
-        emulator.withdraw("requests").await?;
-        Ok(log)
+    /// Reads everything that one client has asked.
+    pub async fn read(emulator: &Emulator) -> anyhow::Result<RequestLog> {
+        RequestLog::read_on(emulator, &mut Bookmark::default()).await
     }
 
-    /// Reads what one client has asked.
-    pub async fn read(emulator: &Emulator) -> anyhow::Result<RequestLog> {
-        let answer = emulator.ask(&format!("requests?limit={READ_MAX}&bodies=true")).await?;
+    /// Reads what one client has asked since the bookmark, and puts that behind it.
+    pub async fn read_on(emulator: &Emulator, bookmark: &mut Bookmark) -> anyhow::Result<RequestLog> {
+        let after = bookmark.number;
+        let answer = emulator.ask(&format!("requests?after={after}&limit={READ_MAX}&bodies=true")).await?;
         let number = |field: &str| answer.get(field).and_then(Value::as_u64);
         ensure!(number("dropped") == Some(0), "the emulator has forgotten some of the log");
         let shown = answer.get("requests").cloned().context("the request log has no requests")?;
@@ -66,16 +79,29 @@ impl RequestLog {
             serde_json::from_value(shown).context("the request log is of another form")?;
         ensure!(shown.len() < READ_MAX, "the request log is longer than can be read");
         let summary = emulator.ask(&format!("requests/summary?graceMs={GRACE_MS}")).await?;
-        let early = summary.pointer("/early/count").and_then(Value::as_u64);
+        let count = |pointer: &str| {
+            let count = summary.pointer(pointer).and_then(Value::as_u64);
+            count.with_context(|| format!("the summary has no {pointer}"))
+        };
         let early_calls = summary.pointer("/early/calls").and_then(Value::as_array).cloned();
-        let ours = shown.into_iter().filter(|entry| {
-            entry.area == "arm" && entry.principal.as_deref() == Some(&emulator.greeting.client_id)
-        });
-        let calls = ours.map(Shown::into_entry).collect::<anyhow::Result<Vec<Entry>>>()?;
+        let now = Bookmark {
+            number: shown.last().map_or(after, |entry| entry.number),
+            early: count("/early/count")?,
+            excused: count("/early/onTheirWay")?,
+        };
+        let before = std::mem::replace(bookmark, now);
+        let ours: Vec<Shown> = shown
+            .into_iter()
+            .filter(|entry| {
+                entry.area == "arm" && entry.principal.as_deref() == Some(&emulator.greeting.client_id)
+            })
+            .collect();
         Ok(RequestLog {
-            calls,
-            early: early.context("the summary does not say how many came too early")?,
+            early: now.early - before.early,
             early_calls: early_calls.context("the summary does not say who came too early")?,
+            waits: ours.iter().filter(|entry| entry.retry_after.is_some()).count() as u64,
+            excused: now.excused - before.excused,
+            calls: ours.into_iter().map(Shown::into_entry).collect::<anyhow::Result<Vec<Entry>>>()?,
         })
     }
 }
@@ -113,9 +139,17 @@ impl Shown {
     }
 }
 
-/// The names of the services in the body of an `updateServices` call.
-fn services(body: &Value) -> Vec<String> {
-    let requests = body.get("serviceRequests").and_then(Value::as_array);
-    let names = requests.into_iter().flatten().filter_map(|request| request.pointer("/service/name"));
-    names.filter_map(Value::as_str).map(str::to_ascii_lowercase).collect()
+/// The services in the body of an `updateServices` call.
+fn services(body: &Value) -> Vec<(String, Errand)> {
+    let requests = body.get("serviceRequests").and_then(Value::as_array).into_iter().flatten();
+    let service = |request: &Value| {
+        let name = request.pointer("/service/name").and_then(Value::as_str)?.to_ascii_lowercase();
+        let is_delete = request.get("isDelete").and_then(Value::as_bool).unwrap_or(false);
+        let properties = request.pointer("/service/properties");
+        let pools = properties.and_then(|it| it.get("loadBalancerBackendPools")).and_then(Value::as_array);
+        let nat = properties.and_then(|it| it.get("publicNatGatewayId")).and_then(Value::as_str);
+        let is_bound = pools.is_some_and(|pools| !pools.is_empty()) || nat.is_some();
+        Some((name, Errand::of(is_delete, is_bound)))
+    };
+    requests.filter_map(service).collect()
 }
