@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use sluice::bench::ledger::Entry;
 use sluice::bench::request_log::RequestLog;
@@ -210,22 +211,107 @@ pub(crate) fn differences(
         }))
         .collect();
     check("registrations", format!("{registered:#?}"), format!("{should:#?}"));
-    let mapped: BTreeMap<(IpAddr, IpAddr), BTreeSet<String>> = items(gateway, "addressLocations")
-        .flat_map(|location| {
-            let node = text(location, "/addressLocation").parse::<IpAddr>();
-            items(location, "addresses").filter_map(move |entry| {
-                let services =
-                    items(entry, "services").filter_map(Value::as_str).map(str::to_ascii_lowercase);
-                let address = text(entry, "/address").parse().ok()?;
-                Some(((node.clone().ok()?, address), services.collect()))
-            })
-        })
-        .collect();
+    let mapped = mapped_addresses(gateway);
     check("addresses", format!("{mapped:#?}"), format!("{:#?}", wanted.addresses()));
     for subnet in items(state, "subnets") {
         check("gateway of the subnet", text(subnet, "/serviceGateway").into(), text(gateway, "/id").into());
     }
     differences
+}
+
+/// Every address of a gateway at its node, with the identities that it belongs to.
+fn mapped_addresses(gateway: &Value) -> BTreeMap<(IpAddr, IpAddr), BTreeSet<String>> {
+    let locations = items(gateway, "addressLocations").flat_map(|location| {
+        let node = text(location, "/addressLocation").parse::<IpAddr>();
+        items(location, "addresses").filter_map(move |entry| {
+            let services = items(entry, "services").filter_map(Value::as_str).map(str::to_ascii_lowercase);
+            let address = text(entry, "/address").parse().ok()?;
+            Some(((node.clone().ok()?, address), services.collect()))
+        })
+    });
+    locations.collect()
+}
+
+/// All addresses are where they should be, but for those that are refused: these are nowhere.
+pub(crate) fn all_but(state: &Value, wanted: &Wanted, refused: &[IpAddr]) -> anyhow::Result<()> {
+    let mut should = wanted.addresses();
+    let all = should.len();
+    should.retain(|(_, address), _| !refused.contains(address));
+    ensure!(should.len() + refused.len() == all, "the refused addresses {refused:?} are not all wanted");
+    let is: BTreeMap<_, _> = items(state, "serviceGateways").flat_map(mapped_addresses).collect();
+    ensure!(is == should, "addresses are not as they should be:\n  is     {is:?}\n  should {should:?}");
+    Ok(())
+}
+
+/// What was too large is not sent again as it was.
+pub(crate) fn sent_in_parts(log: &RequestLog) -> anyhow::Result<()> {
+    for (method, parts) in
+        [(Method::UpdateLocations, addresses_in as fn(&Entry) -> _), (Method::UpdateServices, names_in)]
+    {
+        let calls: Vec<&Entry> = log.calls.iter().filter(|entry| entry.method == method).collect();
+        let mut had_parts = false;
+        for (place, refused) in calls.iter().enumerate().filter(|(_, entry)| entry.status == 413) {
+            let whole: BTreeSet<String> = parts(refused);
+            if whole.len() < 2 {
+                continue;
+            }
+            had_parts = true;
+            let again =
+                calls.iter().skip(place + 1).map(|entry| parts(entry)).find(|it| !it.is_disjoint(&whole));
+            ensure!(
+                again.as_ref().is_some_and(|again| again.len() < whole.len()),
+                "{} was too large with {whole:?}; then came {again:?}",
+                refused.word()
+            );
+        }
+        ensure!(had_parts, "no {method:?} with more than one part was too large, so the story tells nothing");
+    }
+    Ok(())
+}
+
+fn addresses_in(entry: &Entry) -> BTreeSet<String> {
+    let locations = items(&entry.body, "addressLocations");
+    let address = |location: &Value, it: &Value| {
+        format!("{} at {}", text(it, "/address"), text(location, "/addressLocation"))
+    };
+    locations.flat_map(|location| items(location, "addresses").map(move |it| address(location, it))).collect()
+}
+
+fn names_in(entry: &Entry) -> BTreeSet<String> {
+    entry.services.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// A load balancer whose PUT never ends is looked at again when it has taken long enough.
+pub(crate) fn given_up(log: &RequestLog) -> anyhow::Result<()> {
+    let limit = sluice_updater::Config::default().resource_operation_limit;
+    let is_endless =
+        |entry: &&Entry| entry.fault.as_deref() == Some("neverEnds") && entry.kind == "loadBalancers";
+    let endless = log.calls.iter().find(is_endless).context("no load balancer's PUT was endless")?;
+    let looks =
+        log.calls.iter().filter(|entry| entry.method != Method::Poll && entry.target == endless.target);
+    ensure!(
+        looks.clone().any(|look| look.at >= endless.at + limit),
+        "{} never ended, and after {} s nobody looked at it",
+        endless.target,
+        limit.as_secs()
+    );
+    let early: Vec<&Entry> =
+        looks.filter(|look| look.at > endless.at && look.at < endless.at + limit).collect();
+    ensure!(early.is_empty(), "{} was not over, and given up already: {early:?}", endless.target);
+    Ok(())
+}
+
+/// Operations take some fifty times as long as they would.
+pub(crate) fn is_slow(log: &RequestLog) -> anyhow::Result<()> {
+    let puts = log.calls.iter().filter(|entry| entry.method == Method::Put && entry.kind == "loadBalancers");
+    let spans: Vec<Duration> =
+        puts.filter_map(|entry| entry.operation.as_ref().map(|(_, ends)| ends.since(entry.at))).collect();
+    let is_long = |span: &Duration| *span >= Duration::from_secs(100);
+    ensure!(
+        !spans.is_empty() && spans.iter().all(is_long),
+        "no slow operations, so the story tells nothing: {spans:?}"
+    );
+    Ok(())
 }
 
 /// What must never be in the log.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
@@ -25,6 +25,28 @@ pub(crate) const TIME_FACTOR: f64 = 50.0;
 const UNDER_FAULTS_MAX: Duration = Duration::from_secs(5 * 60);
 /// How often one looks whether it is.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// An emulator that answers later than this, in real time, has no CPU to itself: and the clock goes on.
+const PROMPT: Duration = Duration::from_millis(50);
+
+/// How much longer one waits, in emulated time in which the machine kept up.
+struct Patience(Duration);
+
+impl Patience {
+    fn new(most: Duration) -> Patience {
+        Patience(most)
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_zero()
+    }
+
+    fn spend(&mut self, waited: Duration, was_prompt: bool) {
+        if was_prompt {
+            self.0 = self.0.saturating_sub(waited);
+        }
+    }
+}
 
 /// What came of a story that went well.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +123,7 @@ impl Scene {
         let untouched = judge::foreign(&self.state().await?, &self.scope);
         ensure!(untouched == foreign_now, "what is not ours was {foreign_now} and is {untouched}");
 
+        self.meanwhile(story).await.context("while the faults lasted")?;
         let strikes = self.strikes(story).await?;
         self.emulator.tell("calm", &Value::Null).await?;
         self.emulator.withdraw("faults").await?;
@@ -239,13 +262,45 @@ impl Scene {
 
     /// Until everything is done, or as long as one waits under faults.
     async fn let_it_work(&self, story: &Story) -> anyhow::Result<()> {
-        tokio::select! {
-            settled = self.world.settled() => settled?,
-            () = self.clock.sleep_until(self.clock.now() + UNDER_FAULTS_MAX) => {}
-        }
+        let mut patience = Patience::new(UNDER_FAULTS_MAX);
+        while !patience.is_over() && !self.is_settled_soon(&mut patience).await? {}
         let linger = Duration::from_secs(story.linger_minutes * 60);
         self.clock.sleep_until(self.clock.now() + linger).await;
         Ok(())
+    }
+
+    /// Whether everything is done before the next look.
+    async fn is_settled_soon(&self, patience: &mut Patience) -> anyhow::Result<bool> {
+        let settled = tokio::select! {
+            settled = self.world.settled() => { settled?; true }
+            () = self.clock.sleep_until(self.clock.now() + LOOK_EVERY) => false,
+        };
+        if !settled {
+            patience.spend(LOOK_EVERY, self.is_prompt().await?);
+        }
+        Ok(settled)
+    }
+
+    /// Whether the machine keeps up: emulated time goes on without it otherwise, and that is no fault of
+    /// whoever is judged.
+    async fn is_prompt(&self) -> anyhow::Result<bool> {
+        let asked = Instant::now();
+        self.state().await?;
+        Ok(asked.elapsed() < PROMPT)
+    }
+
+    /// What must be so while the faults last; it is looked at again for as long as one waits under faults.
+    async fn meanwhile(&self, story: &Story) -> anyhow::Result<()> {
+        let mut patience = Patience::new(UNDER_FAULTS_MAX);
+        loop {
+            let log = RequestLog::read(&self.emulator).await?;
+            let judged = (story.meanwhile)(&self.state().await?, &log, &self.wanted);
+            if judged.is_ok() || patience.is_over() {
+                return judged;
+            }
+            self.clock.sleep_until(self.clock.now() + LOOK_EVERY).await;
+            patience.spend(LOOK_EVERY, self.is_prompt().await?);
+        }
     }
 
     /// How often the rules struck; each must have, or the story tells nothing.
@@ -262,17 +317,14 @@ impl Scene {
 
     /// Until Azure is as it should be.
     async fn converge(&self, within: Duration, foreign: &Value) -> anyhow::Result<()> {
-        let limit = self.clock.now() + within;
+        let mut patience = Patience::new(within);
         loop {
-            let is_settled = tokio::select! {
-                settled = self.world.settled() => { settled?; true }
-                () = self.clock.sleep_until(self.clock.now() + LOOK_EVERY) => false,
-            };
+            let is_settled = self.is_settled_soon(&mut patience).await?;
             let differences = self.differences(foreign).await?;
             if is_settled && differences.is_empty() {
                 return Ok(());
             }
-            if self.clock.now() > limit {
+            if patience.is_over() {
                 let services = self.world.handle.services().await?;
                 bail!(
                     "not as it should be after {} emulated minutes:\n{}\nthe controller says: {}",
@@ -286,6 +338,7 @@ impl Scene {
                 );
             }
             self.clock.sleep_until(self.clock.now() + LOOK_EVERY).await;
+            patience.spend(LOOK_EVERY, self.is_prompt().await?);
         }
     }
 

@@ -1,9 +1,10 @@
 //! The stories: one per fault of the list, and one without any.
 
 use serde_json::{Value, json};
+use sluice::bench::request_log::RequestLog;
 use sluice_model::names::Scope;
 
-use crate::judge;
+use crate::judge::{self, Wanted};
 use crate::scene::{Scene, pod_ip};
 
 /// Calls of the control API: path and body.
@@ -20,6 +21,8 @@ pub(crate) struct Story {
     pub(crate) before: fn(&Scope) -> Calls,
     /// What goes wrong once the first edits are done.
     pub(crate) amid: fn(&Scene) -> Calls,
+    /// What must be so while the faults last, as told by state and log. It may take a while.
+    pub(crate) meanwhile: fn(&Value, &RequestLog, &Wanted) -> anyhow::Result<()>,
     /// What is put right beside the end of all faults.
     pub(crate) mend: fn(&Scene) -> Calls,
     /// Further options of the emulator.
@@ -43,6 +46,8 @@ pub(crate) struct Story {
 pub(crate) const SWEEPS: u64 = 60;
 /// For what was parked for so long that people can mend it meanwhile: at first 5 or 10 minutes.
 const PARKS: u64 = 45;
+/// Pods whose addresses the gateway refuses: one of a Service and one of an egress.
+const POISON: [u8; 2] = [3, 12];
 
 impl Story {
     pub(crate) fn name(&self) -> String {
@@ -64,6 +69,7 @@ fn told(id: &'static str, claim: &'static str, before: fn(&Scope) -> Calls) -> S
         claim,
         before,
         amid: nothing,
+        meanwhile: |_, _, _| Ok(()),
         mend: nothing,
         options: &[],
         further_egress: None,
@@ -171,15 +177,26 @@ fn refusals() -> Vec<Story> {
             must_see: &["RequestDisallowedByPolicy"],
             ..told("Z15", "what a policy denies waits and is done when it is allowed", nothing)
         },
-        told("Z16", "one poison address does not keep the others", |_| {
-            vec![("poison", json!({"address": pod_ip(3)})), ("poison", json!({"address": pod_ip(12)}))]
-        }),
-        told("Z17", "a body that is too large is sent in parts", |_| {
-            rules(json!([
-                {"fault": "tooLarge", "times": 3, "match": {"call": "UpdateLocations"}},
-                {"fault": "tooLarge", "times": 1, "match": {"call": "UpdateServices"}},
-            ]))
-        }),
+        Story {
+            meanwhile: |state, _, wanted| judge::all_but(state, wanted, &POISON.map(pod_ip)),
+            must_see: &["InvalidAddress"],
+            ..told("Z16", "poison addresses do not keep the others", |_| {
+                POISON.map(|pod| ("poison", json!({"address": pod_ip(pod)}))).into()
+            })
+        },
+        Story {
+            amid: |_| rules(json!([{"fault": "tooLarge", "times": 3, "match": {"call": "UpdateLocations"}}])),
+            meanwhile: |_, log, _| judge::sent_in_parts(log),
+            ..told("Z17", "a body that is too large is sent in parts", |_| {
+                // While the first ones take their time, everything else gathers for the second ones.
+                rules(json!([
+                    {"fault": "tooLarge", "nth": 2, "match": {"call": "UpdateServices"}},
+                    {"fault": "tooLarge", "nth": 2, "match": {"call": "UpdateLocations"}},
+                    {"fault": "slowBy", "factor": 20, "nth": 1, "match": {"call": "UpdateServices"}},
+                    {"fault": "slowBy", "factor": 40, "nth": 1, "match": {"call": "UpdateLocations"}},
+                ]))
+            })
+        },
         Story {
             minutes: PARKS,
             ..told("Z22", "words, fields and versions that nobody knows break nothing", |_| {
@@ -225,13 +242,20 @@ fn lost_and_late() -> Vec<Story> {
                 ]))
             })
         },
-        told("Z7", "an operation that never ends is given up and looked at", |_| {
-            rules(json!([
-                {"fault": "neverEnds", "nth": 1, "match": {"kind": "loadBalancers", "call": "Put"}},
-                {"fault": "neverEnds", "nth": 2, "match": {"call": "UpdateServices"}},
-                {"fault": "neverEnds", "nth": 2, "match": {"call": "UpdateLocations"}},
-            ]))
-        }),
+        Story {
+            // Together longer than the operation behind a PUT is waited for.
+            linger_minutes: 12,
+            // Who waits for another operation asks again some twenty times in two minutes, and three last.
+            repairs: 500,
+            meanwhile: |_, log, _| judge::given_up(log),
+            ..told("Z7", "an operation that never ends is given up and looked at", |_| {
+                rules(json!([
+                    {"fault": "neverEnds", "nth": 1, "match": {"kind": "loadBalancers", "call": "Put"}},
+                    {"fault": "neverEnds", "nth": 2, "match": {"call": "UpdateServices"}},
+                    {"fault": "neverEnds", "nth": 2, "match": {"call": "UpdateLocations"}},
+                ]))
+            })
+        },
         told("Z8", "operations that fail or are canceled are tried again", |_| {
             rules(json!([
                 {"fault": "fails", "nth": 1, "match": {"kind": "publicIPAddresses", "call": "Put"}},
@@ -271,7 +295,10 @@ fn lost_and_late() -> Vec<Story> {
                 ]))
             })
         },
-        told("Z21", "fifty times slower is only slower", |_| vec![("slow", json!({"factor": 50}))]),
+        Story {
+            meanwhile: |_, log, _| judge::is_slow(log),
+            ..told("Z21", "fifty times slower is only slower", |_| vec![("slow", json!({"factor": 50}))])
+        },
     ]
 }
 
