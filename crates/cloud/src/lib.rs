@@ -69,6 +69,6 @@ pub use config::{Buckets, Config, Latencies, Quota, Rate, Span, Window};
 pub use contents::Contents;
 pub use fault::Fault;
 pub use inspect::{LimitsAside, Remaining, RunningOperation, Usage};
-pub use refusal::is_managers_code;
+pub use refusal::{is_managers_code, no_group_text, no_resource_text};
 pub use state::State;
 pub use tamper::{Forbidden, LockLevel, Tamper};

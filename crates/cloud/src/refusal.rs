@@ -101,15 +101,11 @@ impl Refusal {
     // What is not there.
 
     pub(crate) fn no_group(group: &str) -> Refusal {
-        Refusal::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found."))
+        Refusal::new(404, "ResourceGroupNotFound", no_group_text(group))
     }
 
     pub(crate) fn no_resource(word: &str, name: &str, group: &str) -> Refusal {
-        let message = format!(
-            "The Resource 'Microsoft.Network/{word}/{name}' under resource group '{group}' was not found. \
-             For more details please go to https://aka.ms/ARMResourceNotFoundFix"
-        );
-        Refusal::new(404, "ResourceNotFound", message)
+        Refusal::new(404, "ResourceNotFound", no_resource_text(word, name, group))
     }
 
     pub(crate) fn no_child(id: &ArmId) -> Refusal {
@@ -472,4 +468,17 @@ pub(crate) fn noun(id: &ArmId) -> &'static str {
         Some(Place::Subnet { .. }) => "Subnet",
         _ => "Resource",
     }
+}
+
+/// What Azure says of a group that is not there.
+pub fn no_group_text(group: &str) -> String {
+    format!("Resource group '{group}' could not be found.")
+}
+
+/// What Azure says of a resource that is not there.
+pub fn no_resource_text(word: &str, name: &str, group: &str) -> String {
+    format!(
+        "The Resource 'Microsoft.Network/{word}/{name}' under resource group '{group}' was not found. \
+         For more details please go to https://aka.ms/ARMResourceNotFoundFix"
+    )
 }

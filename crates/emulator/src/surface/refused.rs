@@ -161,15 +161,11 @@ impl Refused {
     // What is not there.
 
     pub(crate) fn no_group(name: &str) -> Refused {
-        Refused::gateway(404, "ResourceGroupNotFound", format!("Resource group '{name}' could not be found."))
+        Refused::gateway(404, "ResourceGroupNotFound", sluice_cloud::no_group_text(name))
     }
 
     pub(crate) fn no_resource(word: &str, name: &str, group: &str) -> Refused {
-        let message = format!(
-            "The Resource 'Microsoft.Network/{word}/{name}' under resource group '{group}' was not found. \
-             For more details please go to https://aka.ms/ARMResourceNotFoundFix"
-        );
-        Refused::gateway(404, "ResourceNotFound", message)
+        Refused::gateway(404, "ResourceNotFound", sluice_cloud::no_resource_text(word, name, group))
     }
 
     pub(crate) fn no_operation(name: &str) -> Refused {
