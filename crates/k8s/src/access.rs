@@ -1,0 +1,1 @@
+//! What we may do, asked of the API server itself.

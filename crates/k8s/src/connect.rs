@@ -1,0 +1,1 @@
+//! Finds the API server and says clearly why it cannot be reached.

@@ -1,0 +1,1 @@
+//! Light objects in the engine's words; pure.

@@ -1,0 +1,1 @@
+//! Leader election by a Lease, without a clock of its own.

@@ -1,0 +1,18 @@
+//! Watches in, status, finalizers and events out: the side that speaks to Kubernetes.
+//!
+//! Reading: [`watch`] keeps one task per kind that lists, watches and lists again, cuts every object
+//! down ([`light`]) and turns it into the engine's words ([`convert`], pure). Writing: [`write`] puts
+//! finalizers and status, [`notices`] tells people by events. [`lease`] is leader election without a
+//! clock of its own, [`access`] asks what we may do, and [`connect`] finds the API server.
+//!
+//! Missing on purpose: decisions. Nothing here knows what Azure has, and no call is repeated by itself
+//! but a list or a watch.
+
+pub mod access;
+pub mod connect;
+pub mod convert;
+pub mod lease;
+pub mod light;
+pub mod notices;
+pub mod watch;
+pub mod write;

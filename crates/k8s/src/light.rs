@@ -1,0 +1,1 @@
+//! The objects of Kubernetes, cut down as they arrive.

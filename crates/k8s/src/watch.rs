@@ -1,0 +1,1 @@
+//! Lists, watches, and lists again: one task per kind.

@@ -1,0 +1,1 @@
+//! Finalizers and status, one call each, fenced by the UID.

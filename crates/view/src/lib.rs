@@ -1,0 +1,1 @@
+//! What people see: status, explanations and findings in one JSON shape.
