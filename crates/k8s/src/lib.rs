@@ -14,5 +14,6 @@ pub mod convert;
 pub mod lease;
 pub mod light;
 pub mod notices;
+pub mod strings;
 pub mod watch;
 pub mod write;

@@ -1,0 +1,46 @@
+//! The words that we share with Kubernetes: labels, annotations, finalizers, condition types.
+//!
+//! Both directions use them: what is read here is what is written there.
+
+use sluice_model::kube::ConditionKind;
+
+/// The label that names a pod's egress.
+pub const EGRESS_LABEL: &str = "kubernetes.azure.com/service-egress-gateway";
+/// Our finalizer on Services.
+pub const FINALIZER: &str = "sluice.dev/cleanup";
+/// The service controller's own finalizer, which is ours to clear when we are the service controller.
+pub const SERVICE_CONTROLLER_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+/// The finalizer of the controller that may have been here before us.
+pub const PREDECESSOR_FINALIZER: &str = "servicegateway.azure.com/service-cleanup";
+/// The same on pods; cleared only when migration is switched on.
+pub const PREDECESSOR_POD_FINALIZER: &str = "servicegateway.azure.com/pod-cleanup";
+/// The name under which our writes stand in `managedFields`.
+pub const FIELD_MANAGER: &str = "sluice";
+/// The source of our events.
+pub const EVENT_SOURCE: &str = "sluice";
+
+/// Annotations of Services that the cloud provider of Azure knows begin with this.
+pub const AZURE_ANNOTATIONS: &str = "service.beta.kubernetes.io/azure-";
+/// Minutes until an idle TCP connection is closed.
+pub const IDLE_TIMEOUT_ANNOTATION: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
+/// Asks for a load balancer without a public address.
+pub const INTERNAL_ANNOTATION: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
+/// Each of these asks that only some clients be let in.
+pub const SOURCE_RANGE_ANNOTATIONS: [&str; 3] = [
+    "service.beta.kubernetes.io/azure-allowed-ip-ranges",
+    "service.beta.kubernetes.io/azure-allowed-service-tags",
+    "service.beta.kubernetes.io/load-balancer-source-ranges",
+];
+
+/// The label by which an EndpointSlice names its Service.
+pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+/// The bookmark that ends the list part of a watch carries this annotation.
+pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// The condition's type, as it stands in `status.conditions`.
+pub const fn condition_type(kind: ConditionKind) -> &'static str {
+    match kind {
+        ConditionKind::Provisioning => "LoadBalancerProvisioning",
+        ConditionKind::Serving => "LoadBalancerServing",
+    }
+}
