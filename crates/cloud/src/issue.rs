@@ -47,6 +47,11 @@ impl Addresses {
         None
     }
 
+    /// An address that somebody has already.
+    pub(crate) fn keep(&mut self, address: Option<IpAddr>) {
+        self.in_use.extend(address);
+    }
+
     pub(crate) fn take_back(&mut self, address: IpAddr) {
         self.in_use.remove(&address);
     }

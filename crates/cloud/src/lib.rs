@@ -60,6 +60,7 @@ mod put;
 mod refusal;
 mod services;
 mod state;
+mod take_over;
 mod tamper;
 mod throttle;
 mod work;

@@ -13,4 +13,5 @@ mod random;
 mod refusals;
 mod resources;
 mod support;
+mod take_over;
 mod tampering;
