@@ -1,7 +1,7 @@
 //! Measurements: the real loop, engine, updaters and client against an emulated Azure.
 //!
 //! - [`calls`]: what it costs to create and delete many Services
-//! - [`process`], [`request_log`] and [`pace`]: an emulator process, what it wrote down, its fast time
+//! - [`process`] and [`request_log`]: an emulator process, and what it wrote down
 //! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
 //! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
 //! - [`report`] and [`usage`]: what is printed
@@ -9,7 +9,6 @@
 pub mod calls;
 pub mod figures;
 pub mod ledger;
-pub mod pace;
 pub mod process;
 pub mod report;
 pub mod request_log;

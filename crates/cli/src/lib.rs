@@ -4,3 +4,5 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that speaks to a terminal")]
 
 pub mod bench;
+pub mod config;
+pub mod pace;

@@ -13,12 +13,12 @@ macro_rules! say {
 }
 
 mod emulator;
+mod logs;
+mod version;
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Keeps Azure Service Gateway equal to what Kubernetes wants.
 #[derive(Parser, Debug)]
@@ -43,6 +43,15 @@ enum Command {
     Emulator(Box<emulator::Arguments>),
     /// Measures Sluice against an emulated Azure
     Bench(sluice::bench::Arguments),
+    /// Says which version this is
+    Version(version::Arguments),
+    /// Prints what a shell needs to complete our commands
+    ///
+    /// For bash: `source <(sluice completions bash)`. For others see how they load completions.
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What the exit codes mean, for `--help`.
@@ -67,12 +76,8 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let arguments = Arguments::parse();
-    let filter = arguments.log.as_deref().unwrap_or(match arguments.command {
-        Command::Emulator(_) => "warn,sluice=info",
-        Command::Bench(_) => "warn",
-    });
-    if let Err(failure) = start_log(filter).and_then(|()| run(arguments.command)) {
+    let arguments = arguments();
+    if let Err(failure) = run(arguments) {
         eprintln!("error: {:#}", failure.error);
         if let Some(hint) = failure.hint {
             eprintln!("hint: {hint}");
@@ -82,29 +87,36 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+/// Reads the command line, under the name that we were called by: kubectl finds us as a plugin.
+fn arguments() -> Arguments {
+    let called = std::env::args_os().next().map(std::path::PathBuf::from);
+    let name = called.as_deref().and_then(std::path::Path::file_stem).and_then(std::ffi::OsStr::to_str);
+    let command = match name {
+        Some("kubectl-sluice") => Arguments::command().bin_name("kubectl sluice"),
+        _ => Arguments::command(),
+    };
+    Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
+fn run(Arguments { log, command }: Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let usual = match command {
+        Command::Emulator(_) => "warn,sluice=info",
+        _ => "warn",
+    };
+    let _logs = logs::start(log.as_deref().unwrap_or(usual), logs::Format::Text)?;
     match command {
         Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments)),
         Command::Bench(arguments) => Ok(runtime.block_on(sluice::bench::run(arguments))?),
+        Command::Version(arguments) => {
+            version::run(&arguments);
+            Ok(())
+        }
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());
+            Ok(())
+        }
     }
-}
-
-fn start_log(filter: &str) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| Failure {
-        code: 2,
-        error: anyhow::Error::new(error).context(format!("--log {filter:?} is no filter")),
-        hint: Some(
-            "one of error, warn, info, debug, trace, or module=level pairs with commas between".into(),
-        ),
-    })?;
-    let is_terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(is_terminal)
-        .init();
-    Ok(())
 }
 
 #[cfg(test)]

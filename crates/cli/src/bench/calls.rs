@@ -15,13 +15,14 @@ use sluice_controller::Clock as _;
 use tokio::time::Instant;
 
 use super::figures::{Figures, Limit};
-use super::pace::{FastClock, Paced};
+
 use super::process::Emulator;
 use super::report::{self, Phase, Report, Run};
 use super::request_log::{Bookmark, RequestLog};
 use super::usage::{Usage, cpu_time};
 use super::world::{self, World};
 use super::{Output, workload};
+use crate::pace::{FastClock, Paced};
 
 /// How long the controller has to make the gateway and to settle before anything is counted.
 const SETTLE: Duration = Duration::from_secs(60);

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
-use sluice::bench::pace::{FastClock, Paced};
 use sluice::bench::process::Emulator;
 use sluice::bench::request_log::RequestLog;
 use sluice::bench::world::{self, World};
+use sluice::pace::{FastClock, Paced};
 use sluice_controller::Clock as _;
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::names::Scope;

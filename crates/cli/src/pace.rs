@@ -2,7 +2,9 @@
 //!
 //! The emulator's latencies, buckets and windows go by its time factor, so the controller's clock
 //! must too. `Retry-After` is always real seconds; whoever reads it on the fast clock has to turn
-//! it into emulated ones. That happens here, around the sender, and nowhere in the product.
+//! it into emulated ones. That happens here, around the sender, and nowhere else. What concerns the
+//! real wire and the real lease stays real: [`stretched`] makes a limit that much longer on the fast
+//! clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +27,11 @@ impl FastClock {
     pub fn start(factor: f64) -> FastClock {
         FastClock { start: Instant::now(), factor }
     }
+}
+
+/// A span of real time as it is on a clock that goes so many times as fast.
+pub fn stretched(real: Duration, factor: f64) -> Duration {
+    real.mul_f64(factor)
 }
 
 impl Clock for FastClock {
@@ -82,7 +89,7 @@ impl<A: Azure> Azure for Paced<A> {
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.waited.0.fetch_add(micros, Ordering::Relaxed);
         if let Reply::Answered(answer) = &mut reply {
-            answer.retry_after = answer.retry_after.map(|wait| wait.mul_f64(self.factor));
+            answer.retry_after = answer.retry_after.map(|wait| stretched(wait, self.factor));
         }
         reply
     }

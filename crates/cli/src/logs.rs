@@ -1,0 +1,91 @@
+//! The log: to the standard error, as text or as JSON, at a level that can be changed while we run.
+//!
+//! What is logged is decided by a filter. It comes from `--log`, or else from the configuration, and
+//! a signal can change it: the configuration is read again, or everything of ours is shown until the
+//! next such signal. The admin server only reads, so it cannot.
+//!
+//! Missing on purpose: files and rotation. Whoever runs us collects what we write.
+
+use std::io::IsTerminal as _;
+use std::sync::{Mutex, PoisonError};
+
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry, reload};
+
+use crate::Failure;
+
+/// Everything of ours, and what others warn of.
+const DEBUG: &str = "warn,sluice=debug";
+
+/// How a line looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// The log of this process.
+pub(crate) struct Logs {
+    door: reload::Handle<EnvFilter, Registry>,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    usual: String,
+    is_debugging: bool,
+}
+
+/// The filter for a level of ours: others are heard only when something is wrong.
+pub(crate) fn filter_for(level: &str) -> String {
+    match level {
+        "error" => "error".to_owned(),
+        level => format!("warn,sluice={level}"),
+    }
+}
+
+/// Starts the log; once per process.
+pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
+    let (door_layer, door) = reload::Layer::new(parsed(filter)?);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let is_terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let lines = match format {
+        Format::Text => lines.with_ansi(is_terminal).boxed(),
+        Format::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+    };
+    tracing_subscriber::registry().with(door_layer).with(lines).init();
+    Ok(Logs { door, now: Mutex::new(Now { usual: filter.to_owned(), is_debugging: false }) })
+}
+
+impl Logs {
+    /// From now on this is logged. Ends a debugging that a signal began.
+    pub(crate) fn set(&self, filter: &str) -> Result<(), Failure> {
+        let parsed = parsed(filter)?;
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = Now { usual: filter.to_owned(), is_debugging: false };
+        self.door.reload(parsed)?;
+        Ok(())
+    }
+
+    /// Shows everything of ours, or what is usual again; gives the filter that holds now.
+    pub(crate) fn toggle_debug(&self) -> Result<String, Failure> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = if now.is_debugging { now.usual.clone() } else { DEBUG.to_owned() };
+        self.door.reload(parsed(&next)?)?;
+        now.is_debugging = !now.is_debugging;
+        Ok(next)
+    }
+}
+
+fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
+    EnvFilter::try_new(filter).map_err(|error| Failure {
+        code: 2,
+        error: anyhow::Error::new(error).context(format!("--log {filter:?} is no filter")),
+        hint: Some(
+            "one of error, warn, info, debug, trace, or module=level pairs with commas between".into(),
+        ),
+    })
+}
