@@ -251,7 +251,7 @@ impl Cluster {
         service.version = version;
         let service = service.clone();
         self.settle(&mut shelves, service);
-        KubeOutcome::Done
+        KubeOutcome::Done { version }
     }
 }
 

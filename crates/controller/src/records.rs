@@ -89,7 +89,7 @@ impl End {
             }
             Outcome::Listed { result, .. } => result.as_ref().err().map(ToString::to_string),
             // An object that has gone needs nothing any more, and the watch will say so.
-            Outcome::Kube(KubeOutcome::Done | KubeOutcome::Gone) | Outcome::Existence(_) => None,
+            Outcome::Kube(KubeOutcome::Done { .. } | KubeOutcome::Gone) | Outcome::Existence(_) => None,
             Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
             Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
             Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use sluice_model::effect::{About, Cause, Listable, Notice};
 use sluice_model::kube::Kind;
 use sluice_model::reason::Reason;
@@ -48,8 +48,8 @@ pub struct Engine {
     pub(crate) outbounds: BTreeSet<ServiceIndex>,
     /// The Services of our type and class, and those with our finalizer, by name.
     pub(crate) names: HashMap<ObjectName, Uid, FixedState>,
-    /// Services that exist and are not ours.
-    pub(crate) bystanders: HashSet<Uid, FixedState>,
+    /// Services that exist and are not ours, with the version of our last sight or write of them.
+    pub(crate) bystanders: HashMap<Uid, u64, FixedState>,
     pub(crate) ipv6_nodes: BTreeSet<Arc<str>>,
     /// Pods that people have been warned about, with the label that was wrong.
     pub(crate) warned_pods: HashMap<Uid, Arc<str>, FixedState>,
@@ -134,7 +134,7 @@ impl Engine {
             by_key: HashMap::default(),
             outbounds: BTreeSet::new(),
             names: HashMap::default(),
-            bystanders: HashSet::default(),
+            bystanders: HashMap::default(),
             ipv6_nodes: BTreeSet::new(),
             warned_pods: HashMap::default(),
             newest: [0; 4],
@@ -392,7 +392,7 @@ impl Engine {
         if let (ServiceKey::Inbound(uid), Some(object)) = (&record.key, &record.object) {
             // The object lives on without us.
             self.unbind(*uid, &object.name);
-            self.bystanders.insert(*uid);
+            self.bystanders.insert(*uid, object.version);
         }
         self.addresses.close(service);
         self.survey.discovered.remove(&service);

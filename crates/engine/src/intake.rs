@@ -31,10 +31,13 @@ impl Engine {
             key = ServiceKey::Inbound(*before);
         }
         let known = self.by_key.get(&key).copied();
+        if self.is_older_than_held(known, &object) {
+            return;
+        }
         // An IP of ours that it shows is ours to retract, even if our finalizer was taken off by force.
         let ours = object.finalizer || object.published.is_some() || (object.selected && !object.deleting);
         if known.is_none() && !ours {
-            self.bystanders.insert(object.uid);
+            self.bystanders.insert(object.uid, object.version);
             return;
         }
         self.bystanders.remove(&object.uid);
@@ -46,12 +49,14 @@ impl Engine {
         self.addresses.bind(OwnerKey::Uid(object.uid), Some(service));
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
+        let published = record.object.as_ref().map(|before| before.published);
         if let Some(before) = &record.object
             && before.spec == object.spec
             && before.selected == object.selected
             && before.deleting == object.deleting
         {
             record.object = Some(Box::new(object));
+            self.note_published(service, published);
             self.touch(service);
             return;
         }
@@ -65,8 +70,24 @@ impl Engine {
             record.discovered = false;
             self.survey.discovered.remove(&service);
         }
+        self.note_published(service, published);
         self.fire(service, Trigger::SpecChanged);
         self.touch(service);
+    }
+
+    /// Whether we hold a newer state of this very incarnation: our own writes are known before the watch shows
+    /// them, and what it shows of the time before must not make us write the same again.
+    fn is_older_than_held(&self, known: Option<ServiceIndex>, object: &ServiceObject) -> bool {
+        let held = match known.and_then(|service| self.record(service)) {
+            Some(record) => {
+                let held = record.object.as_ref().filter(|held| held.uid == object.uid);
+                held.map(|held| held.version)
+            }
+            None => self.bystanders.get(&object.uid).copied(),
+        };
+        object.version != 0
+            && held.is_some_and(|held| object.version < held)
+            && !self.seeded.has(Bug::TrustStaleList)
     }
 
     pub(crate) fn service_deleted(&mut self, uid: Uid) {
@@ -312,7 +333,7 @@ impl Engine {
 
     fn services_relisted(&mut self, all: Vec<ServiceObject>) {
         let keep: HashSet<Uid, FixedState> = all.iter().map(|object| object.uid).collect();
-        self.bystanders.retain(|uid| keep.contains(uid));
+        self.bystanders.retain(|uid, _| keep.contains(uid));
         for object in all {
             self.service_applied(object);
         }

@@ -74,7 +74,6 @@ impl Engine {
         let id = self.send(action, cause, Errand::Kube(service, write));
         if let Some(record) = self.record_mut(service) {
             record.kube.in_flight = Some(id);
-            record.kube.based_on = record.object.as_ref().map_or(0, |object| object.version);
         }
     }
 
@@ -156,22 +155,17 @@ impl Engine {
         };
         record.kube.in_flight = None;
         let mut refused = None;
-        let mut moved = None;
+        let mut published = None;
         match outcome {
-            KubeOutcome::Done => {
+            KubeOutcome::Done { version } => {
                 record.kube.failures = 0;
                 record.kube.refusal_told = false;
                 record.kube.retry_at = None;
                 // Once the watch has moved on, it knows better than an answer that took its time.
-                if let Some(object) = &mut record.object
-                    && object.version == record.kube.based_on
-                {
-                    let before = object.published;
+                if let Some(object) = record.object.as_mut().filter(|object| object.version <= version) {
+                    published = Some(object.published);
                     apply_locally(object, &write);
-                    if before != object.published {
-                        record.timeline.push(now, Moment::Published(object.published));
-                        moved = before.map(|before| (before, object.published));
-                    }
+                    object.version = version;
                 }
             }
             // This incarnation is gone; the watch will say so, and until then nothing can be written.
@@ -194,7 +188,27 @@ impl Engine {
                 }
             }
         }
-        if let Some((before, after)) = moved.filter(|_| self.is_wanted(service)) {
+        self.note_published(service, published);
+        if let Some((about, why)) = refused {
+            let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
+            self.notify(about, true, Reason::KubernetesRefused, text);
+        }
+        self.touch(service);
+    }
+
+    /// Takes down that another IP is published than before, whether our write or the watch said so first.
+    /// `None` when there was no object before.
+    pub(crate) fn note_published(&mut self, service: ServiceIndex, before: Option<Option<IpAddr>>) {
+        let now = self.now;
+        let wanted = self.is_wanted(service);
+        let Some(before) = before else { return };
+        let Some(record) = self.record_mut(service) else { return };
+        let after = record.object.as_ref().and_then(|object| object.published);
+        if before == after {
+            return;
+        }
+        record.timeline.push(now, Moment::Published(after));
+        if let Some(before) = before.filter(|_| wanted) {
             let text = match after {
                 Some(after) => format!("its public IP {before} is gone; it is reached at {after} now"),
                 None => format!("its public IP {before} is gone; a new one is on its way"),
@@ -202,11 +216,6 @@ impl Engine {
             let about = self.about(service);
             self.notify(about, true, Reason::Updating, text);
         }
-        if let Some((about, why)) = refused {
-            let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
-            self.notify(about, true, Reason::KubernetesRefused, text);
-        }
-        self.touch(service);
     }
 
     pub(crate) fn about(&self, service: ServiceIndex) -> About {

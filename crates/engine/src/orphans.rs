@@ -69,7 +69,7 @@ impl Engine {
         for key in orphans {
             let service = self.open(&key);
             self.counters.orphans_found = self.counters.orphans_found.saturating_add(1);
-            let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains(uid));
+            let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains_key(uid));
             let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
             if let Some(record) = self.record_mut(service) {
                 record.vanished = (!skip).then(Vanished::default);

@@ -100,8 +100,6 @@ pub(crate) struct Vanished {
 #[derive(Debug, Default)]
 pub(crate) struct KubeSide {
     pub(crate) in_flight: Option<EffectId>,
-    /// The version of the object that the write in flight was made from.
-    pub(crate) based_on: u64,
     pub(crate) retry_at: Option<Time>,
     pub(crate) failures: u32,
     /// People know that Kubernetes refuses our writes.

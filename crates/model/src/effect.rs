@@ -241,8 +241,11 @@ pub enum Listing {
 /// How a write to Kubernetes ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KubeOutcome {
-    /// Written.
-    Done,
+    /// It is as asked.
+    Done {
+        /// The object's resourceVersion after the write: what the watch brings of it and is older is news no more.
+        version: u64,
+    },
     /// The object changed under us; its new state comes by the watch.
     Conflict,
     /// There is no object of that name and UID.

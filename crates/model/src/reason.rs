@@ -85,6 +85,29 @@ impl Reason {
             Reason::GatewayUnavailable => "GatewayUnavailable",
         }
     }
+
+    /// The code, under which `sluice explain` and `docs/errors/` have a page. A code is never given to another reason.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Reason::Provisioning => "SGW0001",
+            Reason::Provisioned => "SGW0002",
+            Reason::Updating => "SGW0003",
+            Reason::Draining => "SGW0004",
+            Reason::Deleting => "SGW0005",
+            Reason::PortUnresolved => "SGW0006",
+            Reason::Throttled => "SGW0007",
+            Reason::QuotaExceeded => "SGW0008",
+            Reason::Forbidden => "SGW0009",
+            Reason::InvalidSpec => "SGW0010",
+            Reason::Conflict => "SGW0011",
+            Reason::Refused => "SGW0012",
+            Reason::AzureUnavailable => "SGW0013",
+            Reason::InternalError => "SGW0014",
+            Reason::KubernetesRefused => "SGW0015",
+            Reason::MassDeletionHeld => "SGW0016",
+            Reason::GatewayUnavailable => "SGW0017",
+        }
+    }
 }
 
 impl fmt::Display for Reason {

@@ -334,7 +334,7 @@ fn outcome_words(outcome: &Outcome) -> String {
             Ok(listing) => format!("listed {}", listing_words(listing)),
             Err(failure) => failed(failure),
         },
-        Outcome::Kube(KubeOutcome::Done) => "written".into(),
+        Outcome::Kube(KubeOutcome::Done { .. }) => "written".into(),
         Outcome::Kube(KubeOutcome::Conflict) => "conflict".into(),
         Outcome::Kube(KubeOutcome::Gone) => "no such object".into(),
         Outcome::Kube(KubeOutcome::Refused(why)) => format!("refused: {why}"),

@@ -28,7 +28,7 @@ fn every_outcome(now: Time) -> Vec<Outcome> {
         Outcome::Plan(PlanReport { done: vec![], failure: None }),
         Outcome::Locations { failure: None, next_at: now },
         Outcome::Listed { began: now, result: Ok(Listing::PublicIps(vec![])) },
-        Outcome::Kube(KubeOutcome::Done),
+        Outcome::Kube(KubeOutcome::Done { version: 1 }),
         Outcome::Existence(Existence::Gone),
     ]
 }

@@ -361,7 +361,7 @@ impl World {
                 Outcome::Existence(pick(&[Existence::Gone, Existence::Exists, Existence::Unclear], b[3]))
             }
             _ => Outcome::Kube(match failure {
-                None => KubeOutcome::Done,
+                None => KubeOutcome::Done { version: self.version },
                 Some(_) => pick(
                     &[
                         KubeOutcome::Conflict,

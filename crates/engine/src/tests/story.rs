@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5]
-//!                     [uid=2] [stale] | service other/web applied …
+//!                     [uid=2] [stale] [late] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]
@@ -393,9 +393,12 @@ impl Story {
                 Outcome::Listed { began: asked.at, result: failure.map_or(Ok(listing), Err) }
             }
             action @ (Action::AddFinalizer(_) | Action::RemoveFinalizer(_) | Action::WriteStatus { .. }) => {
-                let outcome = words::kube(ending);
-                if outcome == KubeOutcome::Done {
-                    self.write_object(&action);
+                // A version is left out, for an event of the time before that comes `late`.
+                self.version += 1;
+                let version = self.next_version();
+                let outcome = words::kube(ending, version);
+                if matches!(outcome, KubeOutcome::Done { .. }) {
+                    self.write_object(&action, version);
                 }
                 Outcome::Kube(outcome)
             }
@@ -410,7 +413,7 @@ impl Story {
     }
 
     /// What our write leaves in the object.
-    fn write_object(&mut self, action: &Action) {
+    fn write_object(&mut self, action: &Action, version: u64) {
         let (object, write) = match action {
             Action::AddFinalizer(object) => (object, Some(true)),
             Action::RemoveFinalizer(object) => (object, Some(false)),
@@ -418,6 +421,7 @@ impl Story {
             _ => return,
         };
         let Some(known) = self.objects.values_mut().find(|known| known.uid == object.uid) else { return };
+        known.version = version;
         if let Some(finalizer) = write {
             known.finalizer = finalizer;
         }

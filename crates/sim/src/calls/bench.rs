@@ -305,9 +305,11 @@ impl Bench {
                 (object.uid, Outcome::Existence(existence))
             }
             Action::AddFinalizer(object) | Action::RemoveFinalizer(object) => {
-                (object.uid, Outcome::Kube(KubeOutcome::Done))
+                (object.uid, Outcome::Kube(KubeOutcome::Done { version: self.version }))
             }
-            Action::WriteStatus { object, .. } => (object.uid, Outcome::Kube(KubeOutcome::Done)),
+            Action::WriteStatus { object, .. } => {
+                (object.uid, Outcome::Kube(KubeOutcome::Done { version: self.version }))
+            }
             _ => return events,
         };
         if let Some(object) = self.objects.get_mut(&uid) {

@@ -174,6 +174,8 @@ impl Cluster {
                 });
             }
         }
-        KubeOutcome::Done
+        // Who has gone with its last finalizer has the version of its end.
+        let version = self.service_of(object).map_or(self.version, |stored| stored.meta.version);
+        KubeOutcome::Done { version }
     }
 }

@@ -209,7 +209,7 @@ impl Judge {
     /// The answer to a write to Kubernetes has reached a process.
     pub fn kube_answered(&mut self, process: usize, write: &KubeWrite, outcome: &KubeOutcome) {
         let Some(book) = self.books.get_mut(&process) else { return };
-        if let (KubeWrite::AddFinalizer(object), KubeOutcome::Done) = (write, outcome) {
+        if let (KubeWrite::AddFinalizer(object), KubeOutcome::Done { .. }) = (write, outcome) {
             book.finalizers.insert(object.uid);
         }
     }

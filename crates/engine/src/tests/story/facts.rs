@@ -74,7 +74,7 @@ impl Story {
             ["applied", options @ ..] => {
                 let object = self.object(name, options);
                 self.call(object.uid, name);
-                if !options.contains(&"stale") {
+                if !options.contains(&"stale") && !options.contains(&"late") {
                     self.objects.insert(name.to_string(), object.clone());
                 }
                 self.tell(Event::ServiceApplied(object));
@@ -113,7 +113,12 @@ impl Story {
         for (at, port) in ports.iter_mut().enumerate().skip(1) {
             port.name = format!("port-{at}").into();
         }
-        let version = if option("stale") { 1 } else { self.next_version() };
+        let version = match &known {
+            // From right before our last write, as a slow watch brings it.
+            Some(known) if option("late") => known.version - 1,
+            _ if option("stale") => 1,
+            _ => self.next_version(),
+        };
         ServiceObject {
             uid,
             name: object_name(name),

@@ -35,9 +35,9 @@ pub(super) fn failure(ending: &[&str]) -> Option<Failure> {
 }
 
 /// How a write to Kubernetes ended.
-pub(super) fn kube(ending: &[&str]) -> KubeOutcome {
+pub(super) fn kube(ending: &[&str], version: u64) -> KubeOutcome {
     match ending {
-        ["done"] => KubeOutcome::Done,
+        ["done"] => KubeOutcome::Done { version },
         ["gone"] => KubeOutcome::Gone,
         ["conflict"] => KubeOutcome::Conflict,
         ["refused"] => KubeOutcome::Refused("a webhook said no".into()),
