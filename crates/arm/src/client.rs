@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::connection::{self, origin_name, readable};
 use crate::credential::Issuer;
-use crate::error::SetupError;
+use crate::error::{NoCredential, SetupError};
 use crate::record::{self, CallRecord, Observer, Outcome};
 use crate::settings::{Limits, Settings};
 use crate::tokens::{Bearer, Refusal, Tokens};
@@ -111,8 +111,9 @@ impl Client {
     }
 
     /// Fetches a token if there is none: tells at start whether the credential works.
-    pub async fn warm_up(&self) -> Result<(), Arc<str>> {
-        self.inner.tokens.bearer().await.map(|_| ()).map_err(|why| why.text.as_str().into())
+    pub async fn warm_up(&self) -> Result<(), NoCredential> {
+        let bearer = self.inner.tokens.bearer().await;
+        bearer.map(|_| ()).map_err(|why| NoCredential { text: why.text.clone(), is_refused: why.for_people })
     }
 
     /// Sends one request once and gives what came back. Never takes longer than its limit.

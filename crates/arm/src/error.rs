@@ -71,3 +71,13 @@ impl SetupError {
         }
     }
 }
+
+/// Why there is no token.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct NoCredential {
+    /// Who, what, and what to do.
+    pub text: String,
+    /// Its issuer has looked at our credential and refuses it, so waiting does not help.
+    pub is_refused: bool,
+}

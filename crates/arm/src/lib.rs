@@ -27,7 +27,7 @@ mod trouble;
 
 pub use client::Client;
 pub use clouds::Cloud;
-pub use error::SetupError;
+pub use error::{NoCredential, SetupError};
 pub use record::{CallRecord, Observer, Outcome};
 pub use secret::Secret;
 pub use settings::{Credential, Limits, Pem, Proxy, Settings, UserAssigned};
