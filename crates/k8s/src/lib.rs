@@ -14,6 +14,8 @@ pub mod convert;
 pub mod lease;
 pub mod light;
 pub mod notices;
+#[cfg(test)]
+mod scripted;
 pub mod strings;
 pub mod watch;
 pub mod write;
