@@ -80,6 +80,8 @@ pub struct ServiceSpec {
     pub source_ranges: bool,
     /// The idle timeout annotation, as written.
     pub idle_timeout: Option<Arc<str>>,
+    /// Annotations for Azure's load balancers that have no effect here, sorted; its owner is told once.
+    pub idle_annotations: Vec<Arc<str>>,
 }
 
 /// One port of a Service.
