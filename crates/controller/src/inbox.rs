@@ -160,7 +160,8 @@ impl Handle {
         }
     }
 
-    async fn ask<T: Send + 'static>(
+    /// Asks inside the loop, between two turns; if the question panics, so does this.
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Engine, &Updaters, &Tally) -> T + Send + 'static,
     ) -> Result<T, Closed> {

@@ -24,8 +24,10 @@ mod clock;
 mod inbox;
 mod kube;
 pub mod memory;
+mod operations;
 mod records;
 mod run;
+mod startup;
 mod updaters;
 
 pub use azure::Azure;

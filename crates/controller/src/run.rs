@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::inbox::{Errand, Inbox, Mail, Orders};
 use crate::kube::{Kube, StatusWrite};
 use crate::records::Records;
+use crate::startup::StartUp;
 use crate::updaters::{Shell, Tally};
 
 /// So much mail is taken in one turn at most, before anything is sent.
@@ -109,6 +110,7 @@ pub struct Controller<A, K, C> {
     inbox: Inbox,
     limits: Limits,
     records: Records,
+    startup: StartUp,
     tally: Tally,
     ending: Option<(Why, Time)>,
 }
@@ -135,6 +137,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             inbox,
             limits: config.limits,
             records: Records::default(),
+            startup: StartUp::default(),
             tally: Tally::default(),
             ending: None,
         }
@@ -151,6 +154,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 mail = if turn.mails < MAILS_PER_TURN_MAX { self.inbox.at_hand() } else { None };
             }
             self.work(turn.events);
+            self.startup.look(self.clock.now(), &self.engine);
             self.tally.turns += 1;
             if turn.has_news {
                 self.inbox.turned(self.tally.turns);
@@ -228,6 +232,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 if let Event::EffectFinished { id, outcome } = &event {
                     self.records.ended(now, *id, outcome);
                 }
+                self.startup.saw(now, &event);
                 for effect in self.engine.handle(now, event) {
                     self.begin(now, effect);
                 }
@@ -267,7 +272,13 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 self.ask_kube(effect.id, errand, look, Outcome::Existence(Existence::Unclear));
             }
             Action::Notify(notice) => self.tell(async move { kube.notify(notice).await }),
-            Action::Relist(kind) => self.tell(async move { kube.relist(kind) }),
+            // Only those who read anyway are told, leader or not, so no lease is needed.
+            Action::Relist(kind) => {
+                self.inbox.send_off(Errand::Notice, async move {
+                    kube.relist(kind);
+                    Mail::Told
+                });
+            }
             Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
                 unreachable!("the updaters take all of these")
             }
@@ -306,15 +317,22 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         });
     }
 
-    /// Sends somebody off of whom nobody hears again, but no longer than any call to Kubernetes.
-    fn tell(&mut self, errand: impl Future<Output = ()> + Send + 'static) {
+    /// Sends a notice off, of which nobody hears again: as long as the lease holds when it begins, and
+    /// no longer than any call to Kubernetes.
+    fn tell(&mut self, notice: impl Future<Output = ()> + Send + 'static) {
         let clock = self.clock.clone();
-        let given_up = clock.now() + self.limits.kube_call;
+        let orders = self.inbox.orders();
+        let limit = self.limits.kube_call;
         self.inbox.send_off(Errand::Notice, async move {
+            let now = clock.now();
+            if !orders.borrow().allow(now) {
+                tracing::debug!("a notice was not sent: the lease ran out or the process was asked to end");
+                return Mail::Told;
+            }
             tokio::select! {
                 biased;
-                () = errand => {}
-                () = clock.sleep_until(given_up) => tracing::warn!("Kubernetes did not take a notice in time"),
+                () = notice => {}
+                () = clock.sleep_until(now + limit) => tracing::warn!("Kubernetes did not take a notice in time"),
             }
             Mail::Told
         });
