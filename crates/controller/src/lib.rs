@@ -27,6 +27,7 @@ pub mod memory;
 mod operations;
 mod records;
 mod run;
+mod standing;
 mod startup;
 mod updaters;
 
@@ -35,4 +36,5 @@ pub use clock::{Clock, Monotonic};
 pub use inbox::{Closed, Handle, Inbox};
 pub use kube::{Kube, StatusWrite};
 pub use run::{Config, Controller, Ended, Limits, Why};
+pub use standing::Standing;
 pub use updaters::Tally;
