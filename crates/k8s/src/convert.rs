@@ -1,8 +1,28 @@
 //! Light objects in the engine's words; pure.
+//!
+//! Addresses get their one spelling, words become enums, and what has a default of Kubernetes gets it.
+//! What cannot be read in a field is left out or taken for the harmless thing; only an object without a
+//! name, a UID or a version is skipped whole, with a sentence that says so (`Unreadable`).
 
 use std::net::IpAddr;
 
 use sluice_model::address::parse_ip;
+
+mod identity;
+mod node;
+mod pod;
+mod service;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use identity::Unreadable;
+pub(crate) use node::node;
+pub(crate) use pod::pod;
+pub(crate) use service::service;
+pub(crate) use slice::slice;
+pub(crate) use words::Words;
 
 /// What stands before the address in the message of `LoadBalancerServing`.
 const REACHED_AT: &str = "Reached at ";
@@ -27,23 +47,4 @@ pub fn published_in(message: &str) -> Option<IpAddr> {
     let (_, rest) = message.split_once(REACHED_AT)?;
     let address = rest.split_whitespace().next()?;
     parse_ip(address.strip_suffix('.').unwrap_or(address)).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_published_address_is_found_again_in_its_message() {
-        for text in ["20.1.2.3", "2001:db8::1", "2001:db8::"] {
-            let ip: IpAddr = text.parse().unwrap();
-            assert_eq!(published_in(&published_message(ip)), Some(ip), "{text}");
-            let longer = format!("Draining. {} Its ports are being changed.", published_message(ip));
-            assert_eq!(published_in(&longer), Some(ip), "{longer}");
-        }
-        assert_eq!(published_message("20.1.2.3".parse().unwrap()), "Reached at 20.1.2.3.");
-        for message in ["", "20.1.2.3", "Reached at", "Reached at ", "Reached at home.", "Not reached."] {
-            assert_eq!(published_in(message), None, "{message}");
-        }
-    }
 }

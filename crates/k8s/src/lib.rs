@@ -1,7 +1,7 @@
 //! Watches in, status, finalizers and events out: the side that speaks to Kubernetes.
 //!
 //! Reading: [`watch`] keeps one task per kind that lists, watches and lists again, cuts every object
-//! down ([`light`]) and turns it into the engine's words ([`convert`], pure). Writing: [`write`] puts
+//! down (`light`) and turns it into the engine's words ([`convert`], pure). Writing: [`write`] puts
 //! finalizers and status, [`notices`] tells people by events. [`lease`] is leader election without a
 //! clock of its own, [`access`] asks what we may do, and [`connect`] finds the API server.
 //!
@@ -9,13 +9,16 @@
 //! but a list or a watch.
 
 pub mod access;
+mod call;
 pub mod connect;
 pub mod convert;
 pub mod lease;
-pub mod light;
+mod light;
 pub mod notices;
 #[cfg(test)]
 mod scripted;
 pub mod strings;
 pub mod watch;
 pub mod write;
+
+pub use call::Trouble;

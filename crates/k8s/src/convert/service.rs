@@ -1,0 +1,155 @@
+//! Services: which are ours, and what their owners want.
+
+use std::sync::Arc;
+
+use sluice_model::Family;
+use sluice_model::address::parse_ip;
+use sluice_model::kube::{
+    Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+};
+use sluice_model::reason::Reason;
+
+use super::identity::{self, Unreadable, label};
+use super::words::Words;
+use super::{Selection, published_in};
+use crate::light;
+use crate::strings::{
+    AZURE_ANNOTATIONS, FINALIZER, IDLE_TIMEOUT_ANNOTATION, INTERNAL_ANNOTATION, SOURCE_RANGE_ANNOTATIONS,
+    condition_type,
+};
+
+/// A Service in the engine's words.
+///
+/// One that is nothing to us comes with an empty spec: the engine remembers only that it lives.
+pub(crate) fn service(
+    light: &light::Service,
+    selection: &Selection,
+    words: &mut Words,
+) -> Result<ServiceObject, Unreadable> {
+    let meta = &light.metadata;
+    let name = identity::name("Service", meta, words)?;
+    let selected = selection.takes(&light.spec);
+    let finalizer = meta.finalizers.iter().any(|it| it == FINALIZER);
+    let published = published(&light.status);
+    let is_ours = selected || finalizer || published.is_some();
+    Ok(ServiceObject {
+        uid: identity::uid("Service", meta)?,
+        name,
+        version: identity::version("Service", meta)?,
+        selected,
+        deleting: meta.deletion_timestamp.is_some(),
+        finalizer,
+        spec: if is_ours { spec(light, words)? } else { ServiceSpec::default() },
+        ingress: light.status.load_balancer.ingress.iter().filter_map(address).collect(),
+        published,
+        conditions: light.status.conditions.iter().filter_map(condition).collect(),
+    })
+}
+
+impl Selection {
+    /// Type `LoadBalancer` and of our class; without a class of ours, those without one.
+    fn takes(&self, spec: &light::ServiceSpec) -> bool {
+        let class = spec.load_balancer_class.as_deref().filter(|class| !class.is_empty());
+        spec.kind.as_deref() == Some("LoadBalancer") && class == self.class.as_deref()
+    }
+}
+
+fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unreadable> {
+    let (meta, spec) = (&light.metadata, &light.spec);
+    let annotation = |key: &str| meta.annotations.0.get(key).map(|value| value.trim());
+    let says_something = |key: &&str| annotation(key).is_some_and(|value| !value.is_empty());
+    let mut ports = Vec::with_capacity(spec.ports.len());
+    for port in &spec.ports {
+        ports.push(
+            service_port(port, words)
+                .map_err(|why| Unreadable(format!("{}: {why}; it is skipped", label("Service", meta))))?,
+        );
+    }
+    Ok(ServiceSpec {
+        ports,
+        families: spec.ip_families.iter().filter_map(|word| family(word)).collect(),
+        client_ip_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
+        fixed_ip: spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty()),
+        // Read generously: who writes `True` does not want to be on the Internet either.
+        internal: annotation(INTERNAL_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case("true")),
+        source_ranges: !spec.load_balancer_source_ranges.is_empty()
+            || SOURCE_RANGE_ANNOTATIONS.iter().any(says_something),
+        idle_timeout: meta.annotations.0.get(IDLE_TIMEOUT_ANNOTATION).map(|text| words.share(text)),
+        idle_annotations: meta
+            .annotations
+            .0
+            .keys()
+            .filter(|key| key.starts_with(AZURE_ANNOTATIONS) && !is_heeded(key))
+            .map(|key| words.share(key))
+            .collect(),
+    })
+}
+
+/// Whether an annotation has an effect, be it that the Service is refused.
+fn is_heeded(key: &str) -> bool {
+    key == IDLE_TIMEOUT_ANNOTATION || key == INTERNAL_ANNOTATION || SOURCE_RANGE_ANNOTATIONS.contains(&key)
+}
+
+fn service_port(light: &light::ServicePort, words: &mut Words) -> Result<ServicePort, String> {
+    let number = |value: i64, what: &str| {
+        u16::try_from(value).map_err(|_| format!("its {what} {value} is no port number"))
+    };
+    let port = number(light.port.unwrap_or(0), "port")?;
+    let target = match &light.target_port {
+        // As the API server's own defaulting has it.
+        None | Some(light::IntOrString::Int(0)) => TargetPort::Number(port),
+        Some(light::IntOrString::Int(value)) => TargetPort::Number(number(*value, "targetPort")?),
+        Some(light::IntOrString::String(word)) if word.is_empty() => TargetPort::Number(port),
+        Some(light::IntOrString::String(word)) => match word.parse::<u16>() {
+            Ok(value) => TargetPort::Number(value),
+            Err(_) => TargetPort::Name(words.share(word)),
+        },
+    };
+    let name: Arc<str> = words.share(light.name.as_deref().unwrap_or_default());
+    // A protocol of a later day is as little carried as SCTP; taking it for TCP would be a guess.
+    let protocol = protocol(light.protocol.as_deref()).unwrap_or(Protocol::Sctp);
+    Ok(ServicePort { name, protocol, port, target })
+}
+
+/// The protocol, TCP when absent; `None` when we do not know it.
+pub(crate) fn protocol(word: Option<&str>) -> Option<Protocol> {
+    match word {
+        None | Some("" | "TCP") => Some(Protocol::Tcp),
+        Some("UDP") => Some(Protocol::Udp),
+        Some("SCTP") => Some(Protocol::Sctp),
+        Some(_) => None,
+    }
+}
+
+/// The family that a word of Kubernetes means.
+pub(crate) fn family(word: &str) -> Option<Family> {
+    match word {
+        "IPv4" => Some(Family::V4),
+        "IPv6" => Some(Family::V6),
+        _ => None,
+    }
+}
+
+fn address(entry: &light::AddressOf) -> Option<std::net::IpAddr> {
+    parse_ip(entry.ip.as_deref()?).ok()
+}
+
+fn published(status: &light::ServiceStatus) -> Option<std::net::IpAddr> {
+    let serving = condition_type(ConditionKind::Serving);
+    let ours = status.conditions.iter().find(|it| it.kind.as_deref() == Some(serving))?;
+    published_in(ours.message.as_deref()?)
+}
+
+/// One of our two conditions. A word that we do not know is no condition of ours, so it is written anew.
+fn condition(light: &light::Condition) -> Option<Condition> {
+    let kind = [ConditionKind::Provisioning, ConditionKind::Serving]
+        .into_iter()
+        .find(|kind| light.kind.as_deref() == Some(condition_type(*kind)))?;
+    let reason = Reason::ALL.into_iter().find(|reason| light.reason.as_deref() == Some(reason.word()))?;
+    let holds = match light.status.as_deref() {
+        Some("True") => true,
+        Some("False") => false,
+        _ => return None,
+    };
+    Some(Condition { kind, holds, reason })
+}

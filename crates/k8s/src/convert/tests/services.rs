@@ -1,0 +1,198 @@
+//! Services.
+
+use sluice_model::Family;
+use sluice_model::kube::{
+    Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+};
+use sluice_model::reason::Reason;
+
+use super::*;
+
+const IDLE: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
+
+fn try_service(with: Value, class: Option<&str>) -> Result<ServiceObject, Unreadable> {
+    let base = json!({
+        "metadata": metadata(),
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    });
+    let light = serde_json::from_value(overlaid(base, with)).unwrap();
+    service(&light, &Selection { class: class.map(String::from) }, &mut Words::default())
+}
+
+fn read(with: Value) -> ServiceObject {
+    try_service(with, None).unwrap()
+}
+
+fn annotated(key: &str, value: &str) -> ServiceSpec {
+    read(json!({"metadata": {"annotations": {key: value}}})).spec
+}
+
+#[test]
+fn a_plain_service_is_read_whole() {
+    let all = read(json!({
+        "metadata": {"finalizers": ["service.kubernetes.io/load-balancer-cleanup", "sluice.dev/cleanup"],
+            "deletionTimestamp": "2026-11-16T02:39:47Z", "annotations": {IDLE: "17"}},
+        "spec": {"clusterIP": "10.96.0.7", "ipFamilies": ["IPv6"], "sessionAffinity": "None",
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": "web", "nodePort": 31000},
+                {"name": "dns", "protocol": "UDP", "port": 53, "targetPort": 5353}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": "20.1.2.3", "ipMode": "VIP"}, {"hostname": "x.example"}]},
+            "conditions": [
+                {"type": "Someone's", "status": "True", "reason": "Provisioned"},
+                {"type": "LoadBalancerProvisioning", "status": "False", "reason": "Provisioned"},
+                {"type": "LoadBalancerServing", "status": "True", "reason": "Provisioned",
+                    "message": "Reached at 20.1.2.3."}]},
+    }));
+    let port = |name: &str, protocol, port, target| ServicePort { name: name.into(), protocol, port, target };
+    let expected = ServiceObject {
+        uid: sluice_model::Uid::parse(UID).unwrap(),
+        name: sluice_model::ObjectName::new("shop", "web"),
+        version: 41,
+        selected: true,
+        deleting: true,
+        finalizer: true,
+        spec: ServiceSpec {
+            ports: vec![
+                port("http", Protocol::Tcp, 80, TargetPort::Name("web".into())),
+                port("dns", Protocol::Udp, 53, TargetPort::Number(5353)),
+            ],
+            families: vec![Family::V6],
+            idle_timeout: Some("17".into()),
+            ..ServiceSpec::default()
+        },
+        ingress: ips(&["20.1.2.3"]),
+        published: Some("20.1.2.3".parse().unwrap()),
+        conditions: vec![
+            Condition { kind: ConditionKind::Provisioning, holds: false, reason: Reason::Provisioned },
+            Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned },
+        ],
+    };
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_service_is_selected_by_its_type_and_class() {
+    let of_class = |class: Value| json!({"spec": {"loadBalancerClass": class}});
+    let selected = |with: Value, class| try_service(with, class).unwrap().selected;
+    assert!(selected(json!({}), None));
+    assert!(selected(of_class(json!("")), None));
+    assert!(!selected(of_class(json!("sluice.dev/gateway")), None));
+    assert!(selected(of_class(json!("sluice.dev/gateway")), Some("sluice.dev/gateway")));
+    assert!(!selected(of_class(json!("other")), Some("sluice.dev/gateway")));
+    assert!(!selected(json!({}), Some("sluice.dev/gateway")));
+    for kind in ["ClusterIP", "NodePort", "ExternalName", ""] {
+        assert!(!selected(json!({"spec": {"type": kind}}), None), "{kind}");
+    }
+}
+
+#[test]
+fn a_service_that_is_nothing_to_us_is_told_without_its_spec() {
+    let cluster_ip = json!({"spec": {"type": "ClusterIP"}});
+    let bystander = read(cluster_ip.clone());
+    assert_eq!((bystander.selected, bystander.spec), (false, ServiceSpec::default()));
+    // With our finalizer, or an address of ours, it is ours to clean up.
+    let held =
+        read(overlaid(cluster_ip.clone(), json!({"metadata": {"finalizers": ["sluice.dev/cleanup"]}})));
+    assert_eq!((held.finalizer, held.spec.ports.len()), (true, 1));
+    let serving = json!([{"type": "LoadBalancerServing", "message": "Reached at 20.1.2.3."}]);
+    let shown = read(overlaid(cluster_ip, json!({"status": {"conditions": serving}})));
+    assert_eq!((shown.published, shown.spec.ports.len()), (Some("20.1.2.3".parse().unwrap()), 1));
+}
+
+#[test]
+fn a_target_port_that_is_not_said_is_the_port_itself() {
+    let targets = |value: Value| {
+        let port = overlaid(json!({"port": 80}), value);
+        read(json!({"spec": {"ports": [port]}})).spec.ports.remove(0).target
+    };
+    for absent in
+        [json!({}), json!({"targetPort": null}), json!({"targetPort": 0}), json!({"targetPort": ""})]
+    {
+        assert_eq!(targets(absent.clone()), TargetPort::Number(80), "{absent}");
+    }
+    assert_eq!(targets(json!({"targetPort": 8080})), TargetPort::Number(8080));
+    assert_eq!(targets(json!({"targetPort": "8080"})), TargetPort::Number(8080));
+    assert_eq!(targets(json!({"targetPort": "http"})), TargetPort::Name("http".into()));
+}
+
+#[test]
+fn a_protocol_that_we_do_not_know_is_never_taken_for_tcp() {
+    let protocol = |value: Value| {
+        let port = overlaid(json!({"port": 80}), json!({"protocol": value}));
+        read(json!({"spec": {"ports": [port]}})).spec.ports[0].protocol
+    };
+    assert_eq!(protocol(Value::Null), Protocol::Tcp);
+    assert_eq!(protocol(json!("TCP")), Protocol::Tcp);
+    assert_eq!(protocol(json!("UDP")), Protocol::Udp);
+    assert_eq!(protocol(json!("SCTP")), Protocol::Sctp);
+    assert_eq!(protocol(json!("QUIC")), Protocol::Sctp);
+}
+
+#[test]
+fn what_is_refused_later_is_seen_here() {
+    assert!(read(json!({"spec": {"sessionAffinity": "ClientIP"}})).spec.client_ip_affinity);
+    assert!(read(json!({"spec": {"loadBalancerIP": "20.1.2.3"}})).spec.fixed_ip);
+    assert!(!read(json!({"spec": {"loadBalancerIP": ""}})).spec.fixed_ip);
+    assert_eq!(read(json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}})).spec.families, Family::ALL);
+    let internal = "service.beta.kubernetes.io/azure-load-balancer-internal";
+    assert!(annotated(internal, "true").internal);
+    assert!(annotated(internal, " True ").internal);
+    assert!(!annotated(internal, "false").internal);
+    assert_eq!(annotated(IDLE, " 4 minutes").idle_timeout.as_deref(), Some(" 4 minutes"));
+}
+
+#[test]
+fn every_way_to_ask_for_source_ranges_is_seen() {
+    assert!(read(json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).spec.source_ranges);
+    for key in ["azure-allowed-ip-ranges", "azure-allowed-service-tags", "load-balancer-source-ranges"] {
+        let key = format!("service.beta.kubernetes.io/{key}");
+        assert!(annotated(&key, "10.0.0.0/8").source_ranges, "{key}");
+        assert!(!annotated(&key, " ").source_ranges, "{key} asks for nothing");
+        assert!(annotated(&key, "10.0.0.0/8").idle_annotations.is_empty(), "{key} has an effect");
+    }
+    assert!(!read(json!({"spec": {"loadBalancerSourceRanges": []}})).spec.source_ranges);
+}
+
+#[test]
+fn annotations_without_effect_are_named_and_others_are_not() {
+    let spec = read(json!({"metadata": {"annotations": {
+        "service.beta.kubernetes.io/azure-pip-name": "mine",
+        "service.beta.kubernetes.io/azure-dns-label-name": "shop",
+        "service.beta.kubernetes.io/azure-load-balancer-internal": "false",
+        "service.beta.kubernetes.io/aws-load-balancer-type": "nlb",
+        "shop.example/azure-dns-label-name": "x",
+        IDLE: "4",
+    }}}))
+    .spec;
+    let named: Vec<&str> = spec.idle_annotations.iter().map(|key| &**key).collect();
+    assert_eq!(
+        named,
+        ["service.beta.kubernetes.io/azure-dns-label-name", "service.beta.kubernetes.io/azure-pip-name"]
+    );
+}
+
+#[test]
+fn a_condition_in_unknown_words_is_not_ours() {
+    let conditions = |reason: &str, status: &str| {
+        let one = json!([{"type": "LoadBalancerServing", "status": status, "reason": reason}]);
+        read(json!({"status": {"conditions": one}})).conditions.len()
+    };
+    assert_eq!(conditions("Provisioned", "True"), 1);
+    assert_eq!(conditions("Magic", "True"), 0);
+    assert_eq!(conditions("Provisioned", "Unknown"), 0);
+}
+
+#[test]
+fn only_an_object_without_identity_is_skipped_and_the_sentence_names_it() {
+    let why = |with: Value| try_service(with, None).unwrap_err().to_string();
+    assert_eq!(
+        why(json!({"metadata": {"uid": "web"}})),
+        "Service shop/web: its uid \"web\" is not a UID (8-4-4-4-12 hexadecimal digits); it is skipped"
+    );
+    assert_eq!(
+        why(json!({"metadata": {"resourceVersion": "abc"}})),
+        "Service shop/web: its resourceVersion \"abc\" is not a number; it is skipped"
+    );
+    assert!(why(json!({"metadata": {"name": null}})).contains("has no name"));
+    assert!(why(json!({"spec": {"ports": [{"port": 70000}]}})).contains("its port 70000 is no port number"));
+    assert!(why(json!({"spec": {"ports": [{"port": 80, "targetPort": -1}]}})).contains("targetPort -1"));
+}
