@@ -1,1 +1,288 @@
-//! Finalizers and status, one call each, fenced by the UID.
+//! Writes what the engine asks for into Services: our finalizer and the status.
+//!
+//! Every write is a read and a patch. The read is live and shows whether this is the incarnation that
+//! was meant; the patch is a list of operations that begins with a `test` of the UID and the
+//! resourceVersion that was read. So a same-named successor is never touched, what others wrote
+//! meanwhile is never lost, and a write that changes nothing is not sent.
+//!
+//! Why a JSON patch and not server-side apply: `status.loadBalancer.ingress` is one atomic list, so
+//! applying it would claim the entries of others, and taking a field over from another manager needs
+//! `force`, which is blind; apply also makes what is not there; and finalizers that we inherited are
+//! not ours to apply away. With a patch, the ClusterRole needs `patch` and no `update`.
+//!
+//! Missing on purpose: trying again. A conflict or a refusal is an answer, and the engine decides.
+
+mod status;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use sluice_model::Uid;
+use sluice_model::effect::{Existence, KubeOutcome, Notice};
+use sluice_model::kube::{Condition, ObjectRef};
+
+use crate::call::{Call, Trouble};
+use crate::notices::Notices;
+use crate::strings::{FIELD_MANAGER, FINALIZER, PREDECESSOR_FINALIZER, SERVICE_CONTROLLER_FINALIZER};
+
+/// The time of day, for what people read; nothing is decided by it.
+pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// Whether a write may be begun now.
+type Fence = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Writes finalizers, status and events; cheap to clone.
+#[derive(Clone)]
+pub struct Writer {
+    client: Client,
+    we_are_the_service_controller: bool,
+    notices: Notices,
+    clock: WallClock,
+    fence: Fence,
+}
+
+impl Writer {
+    /// A writer under the name of one instance (the pod's name).
+    ///
+    /// As the cluster's service controller (no load balancer class is configured) it also clears the
+    /// finalizers of the service controller and of our predecessor, when it takes ours off.
+    pub fn new(client: Client, we_are_the_service_controller: bool, instance: String) -> Writer {
+        let clock: WallClock = Arc::new(Timestamp::now);
+        let notices = Notices::new(client.clone(), instance, Arc::clone(&clock));
+        Writer { client, we_are_the_service_controller, notices, clock, fence: Arc::new(|| true) }
+    }
+
+    /// With another time of day.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Writer {
+        self.clock = Arc::new(clock);
+        self.notices = self.notices.with_clock(Arc::clone(&self.clock));
+        self
+    }
+
+    /// With a question that is asked right before a patch is sent: the read before it takes its time,
+    /// and the lease may run out meanwhile. A "no" ends the write as [`KubeOutcome::Unavailable`].
+    #[must_use]
+    pub fn with_fence(mut self, may_begin: impl Fn() -> bool + Send + Sync + 'static) -> Writer {
+        self.fence = Arc::new(may_begin);
+        self
+    }
+
+    /// With the Lease by which we lead: notices that are about no object of their own stand there.
+    #[must_use]
+    pub fn with_home(mut self, namespace: &str, lease: &str) -> Writer {
+        self.notices = self.notices.with_home(namespace, lease);
+        self
+    }
+
+    /// Puts our finalizer on a Service; one that is being deleted gets none.
+    pub async fn add_finalizer(&self, object: &ObjectRef) -> KubeOutcome {
+        self.write(object, |found| {
+            let mut finalizers = found.finalizers();
+            if finalizers.iter().any(|it| it == FINALIZER) {
+                return Wanted::Nothing;
+            }
+            if found.is_deleting() {
+                return Wanted::Never;
+            }
+            finalizers.push(FINALIZER.into());
+            Wanted::patch("services", "", finalizer_operations(&finalizers))
+        })
+        .await
+    }
+
+    /// Takes our finalizer off a Service, and those that we inherited; all others stay.
+    pub async fn remove_finalizer(&self, object: &ObjectRef) -> KubeOutcome {
+        let inherited = self.we_are_the_service_controller;
+        let goes = |finalizer: &str| {
+            finalizer == FINALIZER
+                || inherited && matches!(finalizer, SERVICE_CONTROLLER_FINALIZER | PREDECESSOR_FINALIZER)
+        };
+        self.write(object, |found| {
+            let finalizers = found.finalizers();
+            let left: Vec<String> = finalizers.iter().filter(|it| !goes(it)).cloned().collect();
+            if left.len() == finalizers.len() {
+                return Wanted::Nothing;
+            }
+            Wanted::patch("services", "", finalizer_operations(&left))
+        })
+        .await
+    }
+
+    /// Has our IP among the ingress IPs and an IP that was ours no longer, and our conditions as given;
+    /// entries and conditions of others stay as they are.
+    pub async fn write_status(
+        &self,
+        object: &ObjectRef,
+        ingress: Option<IpAddr>,
+        retract: Option<IpAddr>,
+        conditions: &[Condition],
+    ) -> KubeOutcome {
+        self.write(object, |found| {
+            let now = (self.clock)();
+            let operations = status::operations(&found.0, ingress, retract, conditions, now);
+            if operations.is_empty() {
+                return Wanted::Nothing;
+            }
+            Wanted::patch("services/status", "/status", operations)
+        })
+        .await
+    }
+
+    /// Asks the API server, live, whether this incarnation is there.
+    pub async fn look_for(&self, object: &ObjectRef) -> Existence {
+        match self.read(object).await {
+            Ok(found) if found.uid() == Some(object.uid) => Existence::Exists,
+            Ok(_) | Err(Trouble::Missing(_)) => Existence::Gone,
+            Err(trouble) => {
+                tracing::warn!(service = %object.name, %trouble, "whether a Service exists is unclear");
+                Existence::Unclear
+            }
+        }
+    }
+
+    /// Tells people: a line in the log, and an event at the object that it is about.
+    pub async fn notify(&self, notice: &Notice) {
+        self.notices.tell(notice).await;
+    }
+
+    /// How many events were not written because there were too many.
+    pub fn notices_held_back(&self) -> u64 {
+        self.notices.held_back()
+    }
+
+    async fn write(&self, object: &ObjectRef, wanted: impl Fn(&Found) -> Wanted) -> KubeOutcome {
+        let outcome = self.read_and_patch(object, wanted).await;
+        if let Err(trouble) = &outcome {
+            tracing::debug!(service = %object.name, %trouble, "a write to Kubernetes did not succeed");
+        }
+        match outcome {
+            Ok(version) => done(version),
+            Err(Trouble::Missing(_)) => KubeOutcome::Gone,
+            Err(Trouble::Conflict(_)) => KubeOutcome::Conflict,
+            Err(Trouble::Refused { words, .. }) => KubeOutcome::Refused(words.into()),
+            Err(Trouble::Unavailable(_)) => KubeOutcome::Unavailable,
+        }
+    }
+
+    /// The object's resourceVersion, once it is as wanted.
+    async fn read_and_patch(
+        &self,
+        object: &ObjectRef,
+        wanted: impl Fn(&Found) -> Wanted,
+    ) -> Result<u64, Trouble> {
+        let found = self.read_this(object).await?;
+        let (resource, subresource, changes) = match wanted(&found) {
+            Wanted::Nothing => return Ok(found.version_number()),
+            Wanted::Never => return Err(Trouble::Conflict("it is being deleted".into())),
+            Wanted::Patch { resource, subresource, operations } => (resource, subresource, operations),
+        };
+        let Some(version) = found.version() else {
+            return Err(Trouble::Unavailable("the API server's answer has no resourceVersion".into()));
+        };
+        // The test of the UID says whom we mean. The version is *replaced* by itself and not tested:
+        // the API server then answers a stale one with 409, while a failed test is 422 like bad input.
+        let mut operations = vec![
+            json!({"op": "test", "path": "/metadata/uid", "value": object.uid.to_string()}),
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
+        ];
+        operations.extend(changes);
+        if !(self.fence)() {
+            return Err(Trouble::Unavailable("the lease may be lost, so nothing is begun".into()));
+        }
+        let path = format!("{}{subresource}?fieldManager={FIELD_MANAGER}", service_path(object));
+        match Call::patch(resource, path, operations).send::<Value>(&self.client).await {
+            Ok(after) => Ok(Found(after).version_number()),
+            // A failed test looks like bad input; only another look tells the two apart.
+            Err(refused @ Trouble::Refused { code: 422, .. }) => {
+                let again = self.read_this(object).await?;
+                if again.version() == Some(version) {
+                    return Err(refused);
+                }
+                Err(Trouble::Conflict("it was changed between our read and our write".into()))
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// The object as it is now, if it is still the one that was meant.
+    async fn read_this(&self, object: &ObjectRef) -> Result<Found, Trouble> {
+        let found = self.read(object).await?;
+        if found.uid() == Some(object.uid) {
+            return Ok(found);
+        }
+        Err(Trouble::Missing(format!("{} is another Service of the same name now", object.name)))
+    }
+
+    async fn read(&self, object: &ObjectRef) -> Result<Found, Trouble> {
+        Call::get("services", service_path(object)).send::<Value>(&self.client).await.map(Found)
+    }
+}
+
+/// What to do about a Service as it was found.
+enum Wanted {
+    /// It is as it should be.
+    Nothing,
+    /// It is being deleted, and that forbids it; the watch will say so too.
+    Never,
+    Patch {
+        resource: &'static str,
+        subresource: &'static str,
+        operations: Vec<Value>,
+    },
+}
+
+impl Wanted {
+    fn patch(resource: &'static str, subresource: &'static str, operations: Vec<Value>) -> Wanted {
+        Wanted::Patch { resource, subresource, operations }
+    }
+}
+
+/// A Service as the API server has it, with all its fields, known to us or not.
+struct Found(Value);
+
+impl Found {
+    fn uid(&self) -> Option<Uid> {
+        Uid::parse(self.0["metadata"]["uid"].as_str()?).ok()
+    }
+
+    fn version(&self) -> Option<&str> {
+        self.0["metadata"]["resourceVersion"].as_str()
+    }
+
+    fn version_number(&self) -> u64 {
+        self.version().and_then(|version| version.parse().ok()).unwrap_or_default()
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.0["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    fn finalizers(&self) -> Vec<String> {
+        let listed = self.0["metadata"]["finalizers"].as_array();
+        listed.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_string)).collect()
+    }
+}
+
+/// Has the list as given; the version fences the change of the whole list.
+fn finalizer_operations(finalizers: &[String]) -> Vec<Value> {
+    const PATH: &str = "/metadata/finalizers";
+    if finalizers.is_empty() {
+        vec![json!({"op": "remove", "path": PATH})]
+    } else {
+        vec![json!({"op": "add", "path": PATH, "value": finalizers})]
+    }
+}
+
+fn service_path(object: &ObjectRef) -> String {
+    format!("/api/v1/namespaces/{}/services/{}", object.name.namespace, object.name.name)
+}
+
+fn done(version: u64) -> KubeOutcome {
+    KubeOutcome::Done { version }
+}
+
+#[cfg(test)]
+mod tests;

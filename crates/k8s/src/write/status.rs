@@ -1,0 +1,197 @@
+//! What has to change in a Service's status so that it says what we know; pure.
+//!
+//! Two lists, neither of them ours alone. Of `loadBalancer.ingress` we own the entry with our IP, of
+//! `conditions` the two types that bear our names; everything else keeps its place and its fields,
+//! also those that we have never heard of.
+
+use std::net::IpAddr;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use sluice_model::address::parse_ip;
+use sluice_model::kube::{Condition, ConditionKind};
+use sluice_model::reason::Reason;
+
+use crate::convert::published_message;
+use crate::strings::condition_type;
+
+const OURS: [ConditionKind; 2] = [ConditionKind::Provisioning, ConditionKind::Serving];
+
+/// The operations of a JSON patch; none when the status is as it should be.
+pub(super) fn operations(
+    service: &Value,
+    ingress: Option<IpAddr>,
+    retract: Option<IpAddr>,
+    conditions: &[Condition],
+    now: Timestamp,
+) -> Vec<Value> {
+    let mut changes = Vec::new();
+    let before = list(&service["status"]["loadBalancer"]["ingress"]);
+    let after = entries(before, ingress, retract);
+    if after != before {
+        change(&mut changes, service, &["status", "loadBalancer", "ingress"], after);
+    }
+    let before = list(&service["status"]["conditions"]);
+    let after = merged(service, before, ingress, conditions, now);
+    if after != before {
+        change(&mut changes, service, &["status", "conditions"], after);
+    }
+    changes
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Sets a list, with whatever has to stand around it; an empty one is taken away.
+fn change(changes: &mut Vec<Value>, service: &Value, path: &[&str], list: Vec<Value>) {
+    let pointer = format!("/{}", path.join("/"));
+    if list.is_empty() {
+        changes.push(json!({"op": "remove", "path": pointer}));
+        return;
+    }
+    for depth in 1..path.len() {
+        let parent = format!("/{}", path[..depth].join("/"));
+        let made = changes.iter().any(|operation| operation["path"] == parent);
+        if !service.pointer(&parent).is_some_and(Value::is_object) && !made {
+            changes.push(json!({"op": "add", "path": parent, "value": {}}));
+        }
+    }
+    changes.push(json!({"op": "add", "path": pointer, "value": list}));
+}
+
+/// The ingress entries with our IP and without the one that is ours no longer.
+fn entries(before: &[Value], ingress: Option<IpAddr>, retract: Option<IpAddr>) -> Vec<Value> {
+    let address = |entry: &Value| entry["ip"].as_str().and_then(|text| parse_ip(text).ok());
+    let retract = retract.filter(|ip| Some(*ip) != ingress);
+    let mut after: Vec<Value> = Vec::with_capacity(before.len() + 1);
+    let mut is_there = false;
+    for entry in before {
+        match address(entry) {
+            Some(ip) if Some(ip) == retract => {}
+            Some(ip) if Some(ip) == ingress => {
+                let mut entry = entry.clone();
+                entry["ipMode"] = json!("VIP");
+                after.push(entry);
+                is_there = true;
+            }
+            _ => after.push(entry.clone()),
+        }
+    }
+    if let Some(ip) = ingress.filter(|_| !is_there) {
+        after.push(json!({"ip": ip.to_string(), "ipMode": "VIP"}));
+    }
+    after
+}
+
+/// All conditions, ours as given.
+fn merged(
+    service: &Value,
+    before: &[Value],
+    ingress: Option<IpAddr>,
+    conditions: &[Condition],
+    now: Timestamp,
+) -> Vec<Value> {
+    let kind_of =
+        |condition: &Value| OURS.into_iter().find(|kind| condition["type"] == condition_type(*kind));
+    let wanted = |kind| conditions.iter().find(move |condition| condition.kind == kind);
+    let mut after = Vec::with_capacity(before.len() + OURS.len());
+    let mut written = Vec::with_capacity(OURS.len());
+    for old in before {
+        match kind_of(old) {
+            None => after.push(old.clone()),
+            Some(kind) => {
+                let Some(condition) = wanted(kind).filter(|_| !written.contains(&kind)) else { continue };
+                after.push(put(Some(old), service, condition, ingress, now));
+                written.push(kind);
+            }
+        }
+    }
+    for kind in OURS.into_iter().filter(|kind| !written.contains(kind)) {
+        if let Some(condition) = wanted(kind) {
+            after.push(put(None, service, condition, ingress, now));
+        }
+    }
+    after
+}
+
+/// One condition of ours; the time stays while the status stays.
+fn put(
+    old: Option<&Value>,
+    service: &Value,
+    condition: &Condition,
+    ingress: Option<IpAddr>,
+    now: Timestamp,
+) -> Value {
+    let status = if condition.holds { "True" } else { "False" };
+    let since = old
+        .filter(|old| old["status"] == status)
+        .map(|old| old["lastTransitionTime"].clone())
+        .filter(Value::is_string)
+        .unwrap_or_else(|| json!(Time(now)));
+    let mut fields = Map::new();
+    fields.insert("type".into(), condition_type(condition.kind).into());
+    fields.insert("status".into(), status.into());
+    fields.insert("lastTransitionTime".into(), since);
+    fields.insert("reason".into(), condition.reason.word().into());
+    fields.insert("message".into(), message(condition, ingress).into());
+    // Services have no generation up to Kubernetes 1.36; where they have one, it is said.
+    if let Some(generation) = service["metadata"]["generation"].as_i64() {
+        fields.insert("observedGeneration".into(), generation.into());
+    }
+    Value::Object(fields)
+}
+
+/// The address that we publish stands in `LoadBalancerServing`: a later process reads it there.
+fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
+    let why = sentence(condition.reason);
+    match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
+        Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
+        Some(ip) => format!("{} {why}", published_message(ip)),
+        None => why.into(),
+    }
+}
+
+/// What a reason means for the reader of a condition, and what to do about it.
+const fn sentence(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Provisioning => "Its Azure resources are being made.",
+        Reason::Provisioned => "Its Azure resources are as they should be.",
+        Reason::Updating => "Its Azure resources are being changed.",
+        Reason::Draining => "Its addresses are being taken off before anything is deleted.",
+        Reason::Deleting => "Its Azure resources are being deleted.",
+        Reason::PortUnresolved => {
+            "A named target port is on no endpoint, or the endpoints disagree about it; \
+             the last known port is kept until they agree."
+        }
+        Reason::Throttled => "Azure asked for a pause; it goes on by itself.",
+        Reason::QuotaExceeded => {
+            "A quota of the Azure subscription is used up; raise it or free some; it is tried again by itself."
+        }
+        Reason::Forbidden => {
+            "Azure refuses our identity, or a lock or policy forbids it; the Service's events say which."
+        }
+        Reason::InvalidSpec => "The Service asks for what cannot be; its events say what to change.",
+        Reason::Conflict => {
+            "An Azure resource that is not ours stands in the way; the Service's events say which."
+        }
+        Reason::Refused => "Azure refuses the request; the Service's events have its words.",
+        Reason::AzureUnavailable => "Azure does not answer, or with errors; it is tried again by itself.",
+        Reason::InternalError => {
+            "Sluice would have broken a rule of its own, so it did nothing; please report the Service's events."
+        }
+        Reason::KubernetesRefused => {
+            "Kubernetes refuses our write; the Service's events say what stands against it."
+        }
+        Reason::MassDeletionHeld => {
+            "More would be torn down at once than is plausible, so it waits for the operator."
+        }
+        Reason::GatewayUnavailable => {
+            "The service gateway is missing or belongs to another cluster; `sluice doctor` says what to do."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use super::*;
+use crate::convert::published_in;
+
+const PROVISIONING: &str = "LoadBalancerProvisioning";
+const SERVING: &str = "LoadBalancerServing";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn condition(kind: ConditionKind, holds: bool, reason: Reason) -> Condition {
+    Condition { kind, holds, reason }
+}
+
+fn live() -> [Condition; 2] {
+    [
+        condition(ConditionKind::Provisioning, false, Reason::Provisioned),
+        condition(ConditionKind::Serving, true, Reason::Provisioned),
+    ]
+}
+
+/// The value that a path gets; `None` when it is not touched, null when it is taken away.
+fn set(operations: &[Value], path: &str) -> Option<Value> {
+    let operation = operations.iter().find(|operation| operation["path"] == path)?;
+    Some(operation.get("value").cloned().unwrap_or(Value::Null))
+}
+
+#[test]
+fn entries_of_others_stay_with_fields_that_we_do_not_know() {
+    let service = json!({"status": {"loadBalancer": {"ingress": [
+        {"ip": "9.9.9.9", "ipMode": "Proxy", "ports": [{"port": 1, "protocol": "TCP"}], "new": 1},
+        {"hostname": "lb.example.com"},
+        {"ip": "20.0.0.1", "ipMode": "VIP"},
+    ]}}});
+    let changes =
+        operations(&service, Some(ip("20.1.2.3")), Some(ip("20.0.0.1")), &[], at("2026-11-16T10:00:00Z"));
+    assert_eq!(
+        set(&changes, "/status/loadBalancer/ingress"),
+        Some(json!([
+            {"ip": "9.9.9.9", "ipMode": "Proxy", "ports": [{"port": 1, "protocol": "TCP"}], "new": 1},
+            {"hostname": "lb.example.com"},
+            {"ip": "20.1.2.3", "ipMode": "VIP"},
+        ]))
+    );
+}
+
+#[test]
+fn our_entry_is_known_in_any_spelling_and_written_once() {
+    let service =
+        json!({"status": {"loadBalancer": {"ingress": [{"ip": "2001:DB8:0::1", "ipMode": "VIP"}]}}});
+    assert!(operations(&service, Some(ip("2001:db8::1")), None, &[], at("2026-11-16T10:00:00Z")).is_empty());
+}
+
+#[test]
+fn an_ip_is_not_retracted_while_it_is_published() {
+    let service = json!({"status": {"loadBalancer": {"ingress": [{"ip": "20.1.2.3", "ipMode": "VIP"}]}}});
+    let both = Some(ip("20.1.2.3"));
+    assert!(operations(&service, both, both, &[], at("2026-11-16T10:00:00Z")).is_empty());
+}
+
+#[test]
+fn the_last_entry_takes_the_list_with_it() {
+    let service = json!({"status": {"loadBalancer": {"ingress": [{"ip": "20.1.2.3"}]}}});
+    let changes = operations(&service, None, Some(ip("20.1.2.3")), &[], at("2026-11-16T10:00:00Z"));
+    assert_eq!(changes, [json!({"op": "remove", "path": "/status/loadBalancer/ingress"})]);
+}
+
+#[test]
+fn a_status_without_anything_gets_its_frame_first() {
+    let changes = operations(&json!({}), Some(ip("20.1.2.3")), None, &live(), at("2026-11-16T10:00:00Z"));
+    let paths: Vec<&str> = changes.iter().map(|change| change["path"].as_str().unwrap()).collect();
+    assert_eq!(
+        paths,
+        ["/status", "/status/loadBalancer", "/status/loadBalancer/ingress", "/status/conditions"]
+    );
+}
+
+#[test]
+fn conditions_of_others_stay_and_ours_are_merged_by_type() {
+    let service = json!({"status": {"conditions": [
+        {"type": "Foreign", "status": "True", "reason": "R", "message": "M", "extra": true},
+        {"type": SERVING, "status": "False", "reason": "Provisioning", "message": "x",
+         "lastTransitionTime": "2026-11-16T08:00:00Z"},
+        {"type": PROVISIONING, "status": "False", "reason": "Provisioning", "message": "x",
+         "lastTransitionTime": "2026-11-16T08:00:00Z"},
+    ]}});
+    let changes = operations(&service, None, None, &live(), at("2026-11-16T10:00:00Z"));
+    let conditions = set(&changes, "/status/conditions").unwrap();
+    assert_eq!(conditions[0], service["status"]["conditions"][0]);
+    // The status of one has changed, that of the other has not.
+    assert_eq!(conditions[1]["type"], SERVING);
+    assert_eq!(conditions[1]["status"], "True");
+    assert_eq!(conditions[1]["lastTransitionTime"], "2026-11-16T10:00:00Z");
+    assert_eq!(conditions[2]["type"], PROVISIONING);
+    assert_eq!(conditions[2]["reason"], "Provisioned");
+    assert_eq!(conditions[2]["lastTransitionTime"], "2026-11-16T08:00:00Z");
+    assert_eq!(conditions.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn no_conditions_of_ours_means_that_both_go() {
+    let service = json!({"status": {"conditions": [
+        {"type": SERVING, "status": "True"}, {"type": "Foreign", "status": "True"}, {"type": PROVISIONING},
+    ]}});
+    let changes = operations(&service, None, None, &[], at("2026-11-16T10:00:00Z"));
+    assert_eq!(
+        changes,
+        [json!({
+            "op": "add", "path": "/status/conditions", "value": [{"type": "Foreign", "status": "True"}],
+        })]
+    );
+}
+
+#[test]
+fn what_is_published_can_be_read_back_whatever_the_reason() {
+    let conditions = |reason| [condition(ConditionKind::Serving, false, reason)];
+    for reason in Reason::ALL {
+        let published = ip("20.1.2.3");
+        let changes =
+            operations(&json!({}), Some(published), None, &conditions(reason), at("2026-11-16T10:00:00Z"));
+        let written = set(&changes, "/status/conditions").unwrap();
+        let message = written[0]["message"].as_str().unwrap().to_string();
+        assert_eq!(published_in(&message), Some(published), "{message}");
+        let changes = operations(&json!({}), None, None, &conditions(reason), at("2026-11-16T10:00:00Z"));
+        let written = set(&changes, "/status/conditions").unwrap();
+        let message = written[0]["message"].as_str().unwrap().to_string();
+        assert_eq!(published_in(&message), None, "{message}");
+        assert!(message.ends_with('.') && !message.contains("  "), "{message}");
+    }
+}
+
+#[test]
+fn the_generation_is_said_where_there_is_one() {
+    let with = json!({"metadata": {"generation": 4}});
+    let changes = operations(&with, None, None, &live(), at("2026-11-16T10:00:00Z"));
+    assert_eq!(set(&changes, "/status/conditions").unwrap()[0]["observedGeneration"], 4);
+    let changes = operations(&json!({}), None, None, &live(), at("2026-11-16T10:00:00Z"));
+    assert_eq!(set(&changes, "/status/conditions").unwrap()[0].get("observedGeneration"), None);
+}

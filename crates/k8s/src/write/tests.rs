@@ -1,0 +1,237 @@
+use super::*;
+use crate::scripted::{Heard, Say, Script};
+use sluice_model::ObjectName;
+use sluice_model::kube::ConditionKind;
+use sluice_model::reason::Reason;
+
+const GET: &str = "GET /api/v1/namespaces/shop/services/web";
+const PATCH: &str = "PATCH /api/v1/namespaces/shop/services/web";
+const PATCH_STATUS: &str = "PATCH /api/v1/namespaces/shop/services/web/status";
+
+fn uid(number: u128) -> Uid {
+    Uid::from_number(number)
+}
+
+fn web() -> ObjectRef {
+    ObjectRef { uid: uid(7), name: ObjectName::new("shop", "web") }
+}
+
+/// The Service as the API server has it at a version, with these finalizers.
+fn service(version: u64, finalizers: &[&str]) -> Value {
+    let mut service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": "web", "namespace": "shop", "uid": uid(7).to_string(),
+            "resourceVersion": version.to_string(),
+        },
+        "spec": {"type": "LoadBalancer"},
+        "status": {"loadBalancer": {}},
+    });
+    if !finalizers.is_empty() {
+        service["metadata"]["finalizers"] = json!(finalizers);
+    }
+    service
+}
+
+fn successor(version: u64) -> Value {
+    let mut service = service(version, &[]);
+    service["metadata"]["uid"] = json!(uid(8).to_string());
+    service
+}
+
+fn writer(client: Client) -> Writer {
+    Writer::new(client, false, "sluice-0".into()).with_clock(|| "2026-11-16T10:00:00Z".parse().unwrap())
+}
+
+fn value_of(request: &Heard, path: &str) -> Value {
+    let operations = request.body.as_array().unwrap();
+    let found = operations.iter().find(|operation| operation["path"] == path);
+    found.map_or(Value::Null, |operation| operation["value"].clone())
+}
+
+/// Every patch says whom it means and which version it was made from.
+fn assert_fenced(request: &Heard, version: &str) {
+    assert_eq!(request.content_type, "application/json-patch+json");
+    assert_eq!(request.query, "fieldManager=sluice");
+    assert_eq!(request.body[0], json!({"op": "test", "path": "/metadata/uid", "value": uid(7).to_string()}));
+    let fence = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version});
+    assert_eq!(request.body[1], fence);
+}
+
+#[tokio::test]
+async fn the_finalizer_goes_behind_those_of_others() {
+    let (client, script) = Script::of([
+        (GET, Say::ok(service(41, &["example.com/keep"]))),
+        (PATCH, Say::ok(service(42, &["example.com/keep", FINALIZER]))),
+    ]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+    let requests = script.played();
+    assert_fenced(&requests[1], "41");
+    assert_eq!(value_of(&requests[1], "/metadata/finalizers"), json!(["example.com/keep", FINALIZER]));
+}
+
+#[tokio::test]
+async fn a_finalizer_that_is_there_is_not_written_again() {
+    let (client, script) = Script::of([(GET, Say::ok(service(41, &[FINALIZER])))]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Done { version: 41 });
+    script.played();
+}
+
+#[tokio::test]
+async fn a_service_that_is_being_deleted_gets_no_finalizer() {
+    let mut deleting = service(41, &["example.com/keep"]);
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-11-16T09:59:00Z");
+    let (client, script) = Script::of([(GET, Say::ok(deleting))]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Conflict);
+    script.played();
+}
+
+#[tokio::test]
+async fn a_same_named_successor_is_never_written_to() {
+    for _ in 0..3 {
+        let (client, script) = Script::of([(GET, Say::ok(successor(50)))]);
+        assert_eq!(writer(client).remove_finalizer(&web()).await, KubeOutcome::Gone);
+        script.played();
+    }
+    let (client, script) = Script::of([(GET, Say::status(404, "NotFound", "services \"web\" not found"))]);
+    assert_eq!(writer(client).write_status(&web(), None, None, &[]).await, KubeOutcome::Gone);
+    script.played();
+}
+
+#[tokio::test]
+async fn a_successor_that_came_between_read_and_write_is_gone_and_not_refused() {
+    let failed_test = "the server rejected our request due to an error in our request";
+    let (client, script) = Script::of([
+        (GET, Say::ok(service(41, &[]))),
+        (PATCH, Say::status(422, "Invalid", failed_test)),
+        (GET, Say::ok(successor(50))),
+    ]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Gone);
+    script.played();
+}
+
+#[tokio::test]
+async fn a_refusal_of_what_has_not_changed_keeps_the_servers_words() {
+    let denied = "services \"web\" is forbidden: ValidatingAdmissionPolicy 'x' denied request: no";
+    let (client, script) = Script::of([
+        (GET, Say::ok(service(41, &[]))),
+        (PATCH, Say::status(422, "Invalid", denied)),
+        (GET, Say::ok(service(41, &[]))),
+    ]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Refused(denied.into()));
+    script.played();
+    let (client, script) = Script::of([
+        (GET, Say::ok(service(41, &[]))),
+        (PATCH, Say::status(422, "Invalid", denied)),
+        (GET, Say::ok(service(42, &[]))),
+    ]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Conflict);
+    script.played();
+}
+
+#[tokio::test]
+async fn our_finalizer_goes_and_the_inherited_ones_only_from_the_service_controller() {
+    let all = [SERVICE_CONTROLLER_FINALIZER, FINALIZER, "example.com/keep", PREDECESSOR_FINALIZER];
+    for (service_controller, left) in [
+        (false, json!([SERVICE_CONTROLLER_FINALIZER, "example.com/keep", PREDECESSOR_FINALIZER])),
+        (true, json!(["example.com/keep"])),
+    ] {
+        let (client, script) =
+            Script::of([(GET, Say::ok(service(41, &all))), (PATCH, Say::ok(service(42, &[])))]);
+        let writer = Writer::new(client, service_controller, "sluice-0".into());
+        assert_eq!(writer.remove_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+        let requests = script.played();
+        assert_fenced(&requests[1], "41");
+        assert_eq!(value_of(&requests[1], "/metadata/finalizers"), left);
+    }
+}
+
+#[tokio::test]
+async fn the_last_finalizer_takes_its_list_with_it_and_none_at_all_is_no_write() {
+    let (client, script) =
+        Script::of([(GET, Say::ok(service(41, &[FINALIZER]))), (PATCH, Say::ok(service(42, &[])))]);
+    assert_eq!(writer(client).remove_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+    let operation = json!({"op": "remove", "path": "/metadata/finalizers"});
+    assert_eq!(script.played()[1].body[2], operation);
+
+    let (client, script) = Script::of([(GET, Say::ok(service(41, &[SERVICE_CONTROLLER_FINALIZER])))]);
+    assert_eq!(writer(client).remove_finalizer(&web()).await, KubeOutcome::Done { version: 41 });
+    script.played();
+}
+
+#[tokio::test]
+async fn the_status_is_written_at_its_subresource_and_then_not_again() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let conditions = [Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned }];
+    let (client, script) = Script::of([
+        (GET, Say::ok(service(41, &[FINALIZER]))),
+        (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
+    ]);
+    let outcome = writer(client).write_status(&web(), Some(ip), None, &conditions).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 42 });
+    let requests = script.played();
+    assert_fenced(&requests[1], "41");
+    let ingress = value_of(&requests[1], "/status/loadBalancer/ingress");
+    assert_eq!(ingress, json!([{"ip": "20.1.2.3", "ipMode": "VIP"}]));
+
+    let mut written = service(42, &[FINALIZER]);
+    written["status"]["loadBalancer"]["ingress"] = ingress;
+    written["status"]["conditions"] = value_of(&requests[1], "/status/conditions");
+    let (client, script) = Script::of([(GET, Say::ok(written))]);
+    // An hour later nothing differs, though the clock does.
+    let writer = writer(client).with_clock(|| "2026-11-16T11:00:00Z".parse().unwrap());
+    let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 42 });
+    script.played();
+}
+
+#[tokio::test]
+async fn what_the_api_server_answers_is_what_the_engine_hears() {
+    let forbidden =
+        "services \"web\" is forbidden: User \"u\" cannot patch resource \"services\" in API group";
+    let refused = format!("may not patch services: {forbidden}; grant it to our account");
+    for (say, outcome) in [
+        (Say::status(409, "Conflict", "changed"), KubeOutcome::Conflict),
+        (Say::status(404, "NotFound", "gone"), KubeOutcome::Gone),
+        (Say::status(403, "Forbidden", forbidden), KubeOutcome::Refused(refused.as_str().into())),
+        (Say::status(400, "BadRequest", "no"), KubeOutcome::Refused("no".into())),
+        (Say::status(429, "TooManyRequests", "later"), KubeOutcome::Unavailable),
+        (Say::status(503, "ServiceUnavailable", "later"), KubeOutcome::Unavailable),
+        (Say::Break, KubeOutcome::Unavailable),
+    ] {
+        let (client, script) = Script::of([(GET, Say::ok(service(41, &[]))), (PATCH, say)]);
+        assert_eq!(writer(client).add_finalizer(&web()).await, outcome);
+        script.played();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_comes_is_unavailable() {
+    let (client, script) = Script::of([(GET, Say::ok(service(41, &[]))), (PATCH, Say::Hang)]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Unavailable);
+    script.played();
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_during_the_read_keeps_the_patch_from_being_sent() {
+    let (client, script) = Script::of([(GET, Say::ok(service(41, &[])))]);
+    let writer = writer(client).with_fence(|| false);
+    assert_eq!(writer.add_finalizer(&web()).await, KubeOutcome::Unavailable);
+    script.played();
+}
+
+#[tokio::test]
+async fn existence_is_asked_for_live_and_by_uid() {
+    for (say, existence) in [
+        (Say::ok(service(41, &[])), Existence::Exists),
+        (Say::ok(successor(41)), Existence::Gone),
+        (Say::status(404, "NotFound", "gone"), Existence::Gone),
+        (Say::status(403, "Forbidden", "no"), Existence::Unclear),
+        (Say::status(500, "InternalError", "oh"), Existence::Unclear),
+    ] {
+        let (client, script) = Script::of([(GET, say)]);
+        assert_eq!(writer(client).look_for(&web()).await, existence);
+        // A read that names a version may be answered from a cache.
+        assert_eq!(script.played()[0].query, "");
+    }
+}
