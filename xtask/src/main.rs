@@ -5,17 +5,21 @@
 //! new check needs. There is no shell script behind it and no dependency.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
+mod cache;
 mod conformance;
 mod coverage;
 mod glossary;
+mod kubectl;
 mod manifest;
 mod markdown;
 mod nearest;
 mod outputs;
+mod packages;
 mod purity;
 mod session;
 mod stage;
 mod stages;
+mod testenv;
 mod tidy;
 mod tree;
 
@@ -81,6 +85,12 @@ const TASKS: &[Task] = &[
         does: "the pure crates depend on nothing but no_std containers",
         run: |_| report("purity", purity::run(&Tree::read_repository())),
     },
+    Task {
+        name: "testenv",
+        group: "by hand",
+        does: "a real Kubernetes control plane: `build` builds it and says where it is, `up` starts one for you",
+        run: testenv::task,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -102,6 +112,7 @@ fn main() -> ExitCode {
     let rest = &arguments[1..];
     let is_known = |word: &&String| match task.name {
         "coverage-check" => *word == "--strict",
+        "testenv" => testenv::WORDS.contains(&word.as_str()),
         "conformance" => conformance::CLIENTS.iter().any(|client| client.name == *word),
         _ => false,
     };

@@ -8,9 +8,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::conformance;
 use crate::stages::STAGES;
 use crate::tree::{Tree, root};
+use crate::{conformance, testenv};
 
 /// When a stage is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,6 +207,9 @@ fn ensure_component(component: &str) -> Result<(), String> {
     }
     if component == conformance::TOOLS {
         return conformance::ensure_tools();
+    }
+    if component == testenv::TOOLS {
+        return testenv::ensure_tools();
     }
     let probe = match component {
         "rustfmt" => "fmt",

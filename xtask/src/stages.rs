@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{conformance, coverage, outputs, purity, session, tidy};
+use crate::{conformance, coverage, outputs, purity, session, testenv, tidy};
 
 const fn cargo(
     name: &'static str,
@@ -126,6 +126,10 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         needs: Some(conformance::TOOLS),
         ..own("the README's emulator and its Python session", Tier::Test, session::run)
+    },
+    Stage {
+        needs: Some(testenv::TOOLS),
+        ..own("testenv: a control plane that starts, answers and stops", Tier::Test, testenv::run)
     },
     cargo(
         "engine benchmark: ratios and bytes",
