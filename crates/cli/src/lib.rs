@@ -6,3 +6,4 @@
 pub mod bench;
 pub mod config;
 pub mod pace;
+pub mod plan;

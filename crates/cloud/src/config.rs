@@ -159,6 +159,20 @@ pub struct Quota {
     pub subnets_per_network: usize,
 }
 
+impl Quota {
+    /// As much as one likes.
+    pub const UNLIMITED: Quota = Quota {
+        public_ips: usize::MAX,
+        load_balancers: usize::MAX,
+        nat_gateways: usize::MAX,
+        gateways: usize::MAX,
+        virtual_networks: usize::MAX,
+        public_ips_per_nat_gateway: usize::MAX,
+        rules_per_load_balancer: usize::MAX,
+        subnets_per_network: usize::MAX,
+    };
+}
+
 impl Default for Quota {
     fn default() -> Quota {
         Quota {

@@ -1,0 +1,12 @@
+//! `sluice plan`: what would be created, changed and deleted, and which calls that takes.
+//!
+//! Both worlds are read once and completely; then the engine and the updaters work on copies of them
+//! ([`foresight`]), and what differs afterwards is shown ([`changes`], [`report`]). Nothing is written.
+
+pub mod changes;
+pub mod foresight;
+pub mod reading;
+pub mod report;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Foresees what the controller would do: engine and updaters at work on a copy of both worlds.
+//!
+//! The copy of Azure is the cloud model after it has taken over a complete listing; the copy of
+//! Kubernetes is the listed objects. Time is virtual, nothing fails, and everything that would be
+//! written is written into the copies. What differs between before and after is the plan, and what
+//! was sent on the way is what it takes.
+//!
+//! Missing on purpose: a second set of rules. Order, batches, brakes and adoption are the engine's
+//! and the updaters' own, so a plan cannot say something else than what `sluice run` would do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use sluice_cloud::{Cloud, Latencies, Quota};
+use sluice_engine::{Engine, ServiceView};
+use sluice_model::call::{Answer, Method, Reply, Request};
+use sluice_model::effect::{Existence, KubeOutcome, Listing, Notice};
+use sluice_model::event::Relist;
+use sluice_model::kube::ServiceObject;
+use sluice_model::seeded::Seeded;
+use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time, Uid};
+use sluice_updater::{BucketSize, CallId, Output, Updaters};
+
+/// How long a call takes. A second sighting must begin later than the first one ended.
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// So long nothing may be written before everything counts as done: longer than an orphan's second sighting.
+const QUIET: Duration = Duration::from_secs(10 * 60);
+/// What is not done by then is shown as what it waits for.
+const HORIZON: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// Both worlds as they were read.
+#[derive(Clone, Debug)]
+pub struct Worlds {
+    /// Complete lists of Kubernetes: `Relisted`, one of each kind.
+    pub kubernetes: Vec<Event>,
+    /// Complete listings of Azure, the gateway first.
+    pub azure: Vec<Listing>,
+}
+
+/// What would come of it.
+#[derive(Debug)]
+pub struct Forecast {
+    /// Azure before.
+    pub before: Cloud,
+    /// Azure afterwards.
+    pub after: Cloud,
+    /// The Services before, by UID.
+    pub objects_before: BTreeMap<Uid, ServiceObject>,
+    /// The Services afterwards; what would be released and gone is missing.
+    pub objects_after: BTreeMap<Uid, ServiceObject>,
+    /// Calls to Azure by what they do.
+    pub calls: BTreeMap<Method, usize>,
+    /// Every write, in the order in which it would be sent.
+    pub writes: Vec<Request>,
+    /// What people would be told.
+    pub notices: Vec<Notice>,
+    /// Every service as it would stand in the end.
+    pub services: Vec<ServiceView>,
+    /// What is registered, unwanted and not provably ours.
+    pub unclaimed: Vec<String>,
+    /// Everything was done within the horizon.
+    pub settled: bool,
+}
+
+/// Lets the engine and the updaters do their work on copies of both worlds.
+pub fn foresee(engine: sluice_engine::Config, updaters: sluice_updater::Config, worlds: &Worlds) -> Forecast {
+    let mut stage = Stage::set(engine, updaters, worlds);
+    let (before, objects_before) = (stage.cloud.clone(), stage.objects.clone());
+    let mut events = VecDeque::from(worlds.kubernetes.clone());
+    events.push_front(Event::LeadershipGained);
+    stage.work(events);
+    let settled = stage.run();
+    Forecast {
+        before,
+        after: stage.cloud,
+        objects_before,
+        objects_after: stage.objects,
+        calls: stage.calls,
+        writes: stage.writes,
+        notices: stage.notices,
+        services: stage.engine.services(),
+        unclaimed: stage.engine.unclaimed().iter().map(ToString::to_string).collect(),
+        settled,
+    }
+}
+
+struct Stage {
+    now: Time,
+    engine: Engine,
+    updaters: Updaters,
+    cloud: Cloud,
+    objects: BTreeMap<Uid, ServiceObject>,
+    version: u64,
+    calls: BTreeMap<Method, usize>,
+    writes: Vec<Request>,
+    notices: Vec<Notice>,
+    /// Answers on their way, the oldest first.
+    answers: VecDeque<(Time, CallId, Answer)>,
+    last_write: Time,
+}
+
+impl Stage {
+    fn set(engine: sluice_engine::Config, updaters: sluice_updater::Config, worlds: &Worlds) -> Stage {
+        let scope = engine.scope.clone();
+        let mut cloud = Cloud::new(sluice_cloud::Config {
+            latency: Latencies::INSTANT,
+            buckets: None,
+            quota: Quota::UNLIMITED,
+            page_size: 1_000,
+            ..sluice_cloud::Config::default()
+        });
+        for listing in &worlds.azure {
+            cloud.take_over(&scope, listing);
+        }
+        // The budget says how long it takes, not what is done.
+        let plenty = BucketSize { burst: 1_000_000, per_second: 1_000_000 };
+        let updaters = sluice_updater::Config {
+            reads: plenty,
+            writes: plenty,
+            deletes: plenty,
+            reads_per_window: u32::MAX / 2,
+            writes_per_window: u32::MAX / 2,
+            ..updaters
+        };
+        let mut updaters = Updaters::new(updaters, scope, 0, Seeded::NONE);
+        updaters.fence(Some(Time::NEVER));
+        let mut objects = BTreeMap::new();
+        let mut version = 0;
+        for event in &worlds.kubernetes {
+            let Event::Relisted { version: listed, objects: list } = event else { continue };
+            version = version.max(*listed);
+            if let Relist::Services(services) = list {
+                objects.extend(services.iter().map(|object| (object.uid, object.clone())));
+            }
+        }
+        Stage {
+            now: Time::ZERO,
+            engine: Engine::new(engine, 0, Seeded::NONE),
+            updaters,
+            cloud,
+            objects,
+            version,
+            calls: BTreeMap::new(),
+            writes: Vec::new(),
+            notices: Vec::new(),
+            answers: VecDeque::new(),
+            last_write: Time::ZERO,
+        }
+    }
+
+    /// Until nothing has been written for a while after the first difference was worked off.
+    fn run(&mut self) -> bool {
+        let horizon = Time::ZERO + HORIZON;
+        loop {
+            let quiet_at = self.last_write + QUIET;
+            if self.engine.initial_sync_done() && self.now >= quiet_at {
+                return true;
+            }
+            let answer = self.answers.front().map(|(at, ..)| *at);
+            let deadlines = [self.engine.next_deadline(), self.updaters.next_deadline(), answer];
+            let next = deadlines.into_iter().flatten().chain([quiet_at.max(self.now)]).min();
+            let step = self.now + Duration::from_millis(1);
+            self.now = next.unwrap_or(step).max(step);
+            while let Some((_, call, answer)) = self.answers.pop_front_if(|(at, ..)| *at <= self.now) {
+                self.updaters.replied(self.now, call, Reply::Answered(answer));
+            }
+            if self.now > horizon {
+                return self.engine.initial_sync_done();
+            }
+            self.work(VecDeque::new());
+        }
+    }
+
+    fn work(&mut self, mut events: VecDeque<Event>) {
+        self.updaters.tick(self.now);
+        if self.engine.next_deadline().is_some_and(|at| at <= self.now) {
+            events.push_back(Event::Tick);
+        }
+        loop {
+            while let Some(event) = events.pop_front() {
+                for effect in self.engine.handle(self.now, event) {
+                    self.start(effect, &mut events);
+                }
+            }
+            while let Some(output) = self.updaters.next_output(self.now) {
+                match output {
+                    Output::Report(event) => events.push_back(event),
+                    Output::Send { call, request, .. } => {
+                        let answer = self.send(request);
+                        self.answers.push_back((self.now + ROUND_TRIP, call, answer));
+                    }
+                }
+            }
+            if events.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, request: Request) -> Answer {
+        *self.calls.entry(request.method).or_default() += 1;
+        let answer = self.cloud.handle(self.now, &request);
+        if is_write(request.method) {
+            self.last_write = self.now;
+            self.writes.push(request);
+        }
+        answer
+    }
+
+    fn start(&mut self, effect: Effect, events: &mut VecDeque<Event>) {
+        if self.updaters.start(self.now, &effect) {
+            return;
+        }
+        match effect.action {
+            Action::Notify(notice) => self.notices.push(notice),
+            Action::ConfirmGone(object) => {
+                let there = self.objects.contains_key(&object.uid);
+                let existence = if there { Existence::Exists } else { Existence::Gone };
+                let outcome = Outcome::Existence(existence);
+                events.push_back(Event::EffectFinished { id: effect.id, outcome });
+            }
+            Action::AddFinalizer(object) => {
+                self.write(effect.id, object.uid, events, |it| it.finalizer = true);
+            }
+            Action::RemoveFinalizer(object) => {
+                self.write(effect.id, object.uid, events, |it| it.finalizer = false);
+            }
+            Action::WriteStatus { object, ingress, retract, conditions } => {
+                self.write(effect.id, object.uid, events, |it| {
+                    it.ingress.retain(|ip| Some(*ip) != retract);
+                    if let Some(ip) = ingress.filter(|ip| !it.ingress.contains(ip)) {
+                        it.ingress.push(ip);
+                    }
+                    it.published = ingress;
+                    it.conditions = conditions;
+                });
+            }
+            // There is nothing newer than what was listed.
+            _ => {}
+        }
+    }
+
+    /// Writes into the copy of a Service; its watch tells at once.
+    fn write(
+        &mut self,
+        id: EffectId,
+        uid: Uid,
+        events: &mut VecDeque<Event>,
+        write: impl FnOnce(&mut ServiceObject),
+    ) {
+        self.version += 1;
+        let outcome = match self.objects.get_mut(&uid) {
+            None => KubeOutcome::Gone,
+            Some(object) => {
+                self.last_write = self.now;
+                write(object);
+                object.version = self.version;
+                if object.deleting && !object.finalizer {
+                    events.push_back(Event::ServiceDeleted { uid, name: object.name.clone() });
+                    self.objects.remove(&uid);
+                } else {
+                    events.push_back(Event::ServiceApplied(object.clone()));
+                }
+                KubeOutcome::Done { version: self.version }
+            }
+        };
+        events.push_back(Event::EffectFinished { id, outcome: Outcome::Kube(outcome) });
+    }
+}
+
+/// Whether a call changes anything.
+pub fn is_write(method: Method) -> bool {
+    !matches!(method, Method::Get | Method::List | Method::Poll)
+}
