@@ -1,0 +1,186 @@
+//! What must hold between several keys.
+
+use std::time::Duration;
+
+use super::keys::Config;
+use super::problems::Problem;
+use super::table::Value;
+use super::values::Setting as _;
+
+/// Everything that contradicts itself, but for keys whose own value is a problem already.
+pub(super) fn contradictions(
+    config: &Config,
+    values: &[Value],
+    file: &str,
+    known: &[Problem],
+) -> Vec<Problem> {
+    let mut checks = Checks { values, file, known, problems: Vec::new() };
+    checks.waits(config);
+    checks.leadership(config);
+    checks.listeners(config);
+    checks.subnet(config);
+    checks.problems
+}
+
+/// What can be so, and will surprise.
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if config.general.allow_mass_deletion {
+        warnings.push(
+            "sluice.allowMassDeletion is true: nothing holds back the teardown of many Services at once; \
+             take it away again when you are done"
+                .to_owned(),
+        );
+    }
+    if !config.leader_election.enabled {
+        warnings.push(
+            "sluice.leaderElection.enabled is false: a second process with this configuration would work \
+             against this one"
+                .to_owned(),
+        );
+    }
+    if config.egress.max == 0 {
+        warnings.push("sluice.egress.max is 0: no pod gets an egress".to_owned());
+    }
+    warnings
+}
+
+struct Checks<'a> {
+    values: &'a [Value],
+    file: &'a str,
+    known: &'a [Problem],
+    problems: Vec<Problem>,
+}
+
+impl Checks<'_> {
+    /// A problem that is shown at the key that is furthest from its default.
+    fn refuse(&mut self, keys: &[&str], what: String) {
+        if self.has_problem(keys) {
+            return;
+        }
+        let of = |key: &str| self.values.iter().find(|value| value.key == key);
+        let said = keys.iter().filter_map(|key| of(key)).max_by_key(|value| value.origin.clone());
+        let about = said.map_or(keys[0], |value| value.key);
+        let mut problem = Problem::new(about, what);
+        if let Some(value) = said {
+            problem = problem.at(value.origin.place(self.file));
+            if let Some(text) = value.text.as_ref().filter(|_| !value.is_secret) {
+                problem = problem.saying(text);
+            }
+        }
+        self.problems.push(problem);
+    }
+
+    fn has_problem(&self, keys: &[&str]) -> bool {
+        self.known.iter().any(|problem| keys.contains(&problem.about.as_str()))
+    }
+
+    fn not_above(&mut self, low: (&str, Duration), high: (&str, Duration)) {
+        if low.1 > high.1 {
+            let what = format!(
+                "{} ({}) must not be longer than {} ({})",
+                low.0,
+                low.1.write(),
+                high.0,
+                high.1.write()
+            );
+            self.refuse(&[low.0, high.0], what);
+        }
+    }
+
+    fn below(&mut self, low: (&str, Duration), high: (&str, Duration), why: &str) {
+        if low.1 >= high.1 {
+            let (low_text, high_text) = (low.1.write(), high.1.write());
+            let what = format!("{} ({low_text}) must be shorter than {} ({high_text}){why}", low.0, high.0);
+            self.refuse(&[low.0, high.0], what);
+        }
+    }
+
+    fn waits(&mut self, config: &Config) {
+        let (retry, locations, operations) = (&config.retry, &config.locations, &config.operations);
+        for (low, high) in [
+            (("sluice.retry.backoffMin", retry.backoff_min), ("sluice.retry.backoffMax", retry.backoff_max)),
+            (
+                ("sluice.retry.quotaParkMin", retry.quota_park_min),
+                ("sluice.retry.quotaParkMax", retry.quota_park_max),
+            ),
+            (
+                ("sluice.retry.forbiddenParkMin", retry.forbidden_park_min),
+                ("sluice.retry.forbiddenParkMax", retry.forbidden_park_max),
+            ),
+            (
+                ("sluice.locations.backoffMin", locations.backoff_min),
+                ("sluice.locations.backoffMax", locations.backoff_max),
+            ),
+            (
+                ("sluice.operations.pollMin", operations.poll_min),
+                ("sluice.operations.pollMax", operations.poll_max),
+            ),
+            (
+                ("sluice.azure.connectLimit", config.reach.connect_limit),
+                ("sluice.azure.answerLimit", config.reach.answer_limit),
+            ),
+        ] {
+            self.not_above(low, high);
+        }
+        let drift = &config.drift;
+        self.below(
+            ("sluice.drift.secondLook", drift.second_look),
+            ("sluice.drift.interval", drift.interval),
+            ", or there would be no second look before the next first one",
+        );
+    }
+
+    fn leadership(&mut self, config: &Config) {
+        let election = &config.leader_election;
+        let retry = ("sluice.leaderElection.retryPeriod", election.retry_period);
+        let deadline = ("sluice.leaderElection.renewDeadline", election.renew_deadline);
+        let lease = ("sluice.leaderElection.leaseDuration", election.lease_duration);
+        self.below(retry, deadline, ", so that a renewal can be tried again in time");
+        self.below(deadline, lease, ", so that a leader has stopped before another one starts");
+    }
+
+    fn listeners(&mut self, config: &Config) {
+        let listen = &config.listen;
+        let (cert, key) = ("sluice.listen.tlsCertFile", "sluice.listen.tlsKeyFile");
+        match (&listen.tls_certificate, &listen.tls_key) {
+            (Some(_), None) => self.refuse(&[cert], format!("has no key; set {key} too")),
+            (None, Some(_)) => self.refuse(&[key], format!("has no certificate; set {cert} too")),
+            _ => {}
+        }
+        if !listen.api.ip().is_loopback() {
+            let is_open = [
+                (listen.token_file.is_none(), "sluice.listen.tokenFile"),
+                (listen.tls_certificate.is_none(), cert),
+                (listen.tls_key.is_none(), key),
+            ];
+            let missing: Vec<&str> =
+                is_open.into_iter().filter_map(|(is_missing, key)| is_missing.then_some(key)).collect();
+            if !missing.is_empty() {
+                let what = format!(
+                    "other machines reach this address, so the API needs a token and TLS; set {} too, or \
+                     listen on 127.0.0.1",
+                    missing.join(" and ")
+                );
+                self.refuse(&["sluice.listen.api"], what);
+            }
+        }
+        let is_same_port = listen.api.port() == listen.health.port() && listen.api.port() != 0;
+        let overlaps = listen.api.ip() == listen.health.ip()
+            || listen.api.ip().is_unspecified()
+            || listen.health.ip().is_unspecified();
+        if is_same_port && overlaps {
+            let what = "sluice.listen.health and sluice.listen.api are two listeners; give them two ports";
+            self.refuse(&["sluice.listen.health", "sluice.listen.api"], what.to_owned());
+        }
+    }
+
+    fn subnet(&mut self, config: &Config) {
+        let keys = ["subnetName", "sluice.gateway.subnet"];
+        if config.azure.subnet.is_none() && config.gateway.subnet.is_none() && !self.has_problem(&keys) {
+            let what = "is missing; it is the subnet of the nodes, as `az network vnet subnet list` names it, \
+                        or set sluice.gateway.subnet";
+            self.problems.push(Problem::new("subnetName", what));
+        }
+    }
+}

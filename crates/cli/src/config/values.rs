@@ -1,0 +1,495 @@
+//! The kinds of values that a key can have: how each is read from text, and how it is written.
+//!
+//! What is written can be read again and gives the same value, so that `--print-config` can be pasted
+//! into a file. A refusal says what is allowed, because the person who reads it has the file open.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sluice_arm::{Cloud, Secret};
+use sluice_engine::{DefaultOutbound, GatewayMode};
+
+/// What somebody wrote.
+pub(crate) enum Given {
+    /// One value.
+    Text(String),
+    /// Several.
+    List(Vec<String>),
+    /// Keys with values.
+    Section,
+}
+
+/// One kind of value.
+pub(crate) trait Setting: Sized {
+    /// Whether it must not be seen.
+    const SECRET: bool = false;
+
+    /// What is allowed, to stand behind "must be".
+    fn allowed() -> String;
+
+    /// Reads one value.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// Reads what was given; only lists have more than one value.
+    fn read_given(given: &Given) -> Result<Self, String> {
+        match given {
+            Given::Text(text) => Self::read(text),
+            Given::List(_) => Err(format!("is a list; it must be {}", Self::allowed())),
+            Given::Section => Err(format!("is a section; it must be {}", Self::allowed())),
+        }
+    }
+
+    /// Writes it so that it can be read again.
+    fn write(&self) -> String;
+
+    /// What stands for "nothing was said", if that can be.
+    fn nothing() -> Option<Self> {
+        None
+    }
+
+    /// Whether it lies between two others; true for kinds without an order.
+    fn is_within(&self, _least: &str, _most: &str) -> bool {
+        true
+    }
+}
+
+fn wrong<T: Setting>() -> String {
+    format!("must be {}", T::allowed())
+}
+
+impl Setting for String {
+    fn allowed() -> String {
+        "text".to_owned()
+    }
+
+    fn read(text: &str) -> Result<String, String> {
+        match text.contains(char::is_control) {
+            true => Err("must be text without line ends and other control characters".to_owned()),
+            false => Ok(text.trim().to_owned()),
+        }
+    }
+
+    fn write(&self) -> String {
+        self.clone()
+    }
+
+    fn nothing() -> Option<String> {
+        Some(String::new())
+    }
+}
+
+impl Setting for PathBuf {
+    fn allowed() -> String {
+        "the path of a file".to_owned()
+    }
+
+    fn read(text: &str) -> Result<PathBuf, String> {
+        String::read(text).map(PathBuf::from)
+    }
+
+    fn write(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Setting for Secret {
+    const SECRET: bool = true;
+
+    fn allowed() -> String {
+        "a secret, as text".to_owned()
+    }
+
+    fn read(text: &str) -> Result<Secret, String> {
+        Ok(Secret::new(text))
+    }
+
+    fn write(&self) -> String {
+        "(redacted)".to_owned()
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const SECRET: bool = T::SECRET;
+
+    fn allowed() -> String {
+        T::allowed()
+    }
+
+    fn read(text: &str) -> Result<Option<T>, String> {
+        T::read(text).map(Some)
+    }
+
+    fn write(&self) -> String {
+        self.as_ref().map(T::write).unwrap_or_default()
+    }
+
+    fn nothing() -> Option<Option<T>> {
+        Some(None)
+    }
+
+    fn is_within(&self, least: &str, most: &str) -> bool {
+        self.as_ref().is_none_or(|value| value.is_within(least, most))
+    }
+}
+
+impl Setting for Vec<String> {
+    fn allowed() -> String {
+        "a list, or words with commas between".to_owned()
+    }
+
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        String::read(text)?;
+        Ok(text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect())
+    }
+
+    fn read_given(given: &Given) -> Result<Vec<String>, String> {
+        match given {
+            Given::Text(text) => Self::read(text),
+            Given::List(words) => match words.iter().find(|word| word.contains(',')) {
+                Some(_) => Err("has a comma inside one of its words".to_owned()),
+                None => Self::read(&words.join(",")),
+            },
+            Given::Section => Err(format!("is a section; it {}", wrong::<Self>())),
+        }
+    }
+
+    fn write(&self) -> String {
+        self.join(",")
+    }
+
+    fn nothing() -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
+}
+
+impl Setting for bool {
+    fn allowed() -> String {
+        "true or false".to_owned()
+    }
+
+    fn read(text: &str) -> Result<bool, String> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(wrong::<bool>()),
+        }
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Whole numbers and addresses: what Rust reads and writes will do.
+macro_rules! plain {
+    ($($type:ty: $allowed:literal)*) => {$(
+        impl Setting for $type {
+            fn allowed() -> String {
+                $allowed.to_owned()
+            }
+
+            fn read(text: &str) -> Result<$type, String> {
+                text.trim().parse().map_err(|_| wrong::<$type>())
+            }
+
+            fn write(&self) -> String {
+                self.to_string()
+            }
+
+            fn is_within(&self, least: &str, most: &str) -> bool {
+                is_between(self, least, most)
+            }
+        }
+    )*};
+}
+
+plain! {
+    u32: "a whole number"
+    usize: "a whole number"
+    IpAddr: "an IP address, like 10.0.0.4"
+    SocketAddr: "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082"
+}
+
+fn is_between<T: Setting + PartialOrd>(value: &T, least: &str, most: &str) -> bool {
+    let bound = |text: &str| T::read(text).ok();
+    bound(least).is_none_or(|least| *value >= least) && bound(most).is_none_or(|most| *value <= most)
+}
+
+/// The units of time, longest first.
+const TIME_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+impl Setting for Duration {
+    fn allowed() -> String {
+        "a time with its unit, like 500ms, 90s, 15m, 1h or 1h30m".to_owned()
+    }
+
+    fn read(text: &str) -> Result<Duration, String> {
+        let text = text.trim();
+        if text == "0" {
+            return Ok(Duration::ZERO);
+        }
+        let mut total: u64 = 0;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let (number, unit_and_rest) = rest.split_at(digits);
+            let letters =
+                unit_and_rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_and_rest.len());
+            let (unit, after) = unit_and_rest.split_at(letters);
+            let milliseconds = TIME_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, it)| *it);
+            total = number
+                .parse::<u64>()
+                .ok()
+                .zip(milliseconds)
+                .and_then(|(number, unit)| number.checked_mul(unit))
+                .and_then(|span| total.checked_add(span))
+                .ok_or_else(wrong::<Duration>)?;
+            rest = after;
+        }
+        if text.is_empty() { Err(wrong::<Duration>()) } else { Ok(Duration::from_millis(total)) }
+    }
+
+    fn write(&self) -> String {
+        let mut rest = u64::try_from(self.as_millis()).unwrap_or(u64::MAX);
+        if rest == 0 {
+            return "0s".to_owned();
+        }
+        let mut text = String::new();
+        for (unit, milliseconds) in TIME_UNITS {
+            if rest >= milliseconds {
+                text.push_str(&format!("{}{unit}", rest / milliseconds));
+                rest %= milliseconds;
+            }
+        }
+        text
+    }
+
+    fn is_within(&self, least: &str, most: &str) -> bool {
+        is_between(self, least, most)
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Size(pub usize);
+
+const SIZE_UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+impl Setting for Size {
+    fn allowed() -> String {
+        "a number of bytes, or one with KiB, MiB or GiB behind it".to_owned()
+    }
+
+    fn read(text: &str) -> Result<Size, String> {
+        let text = text.trim();
+        let (number, unit) = SIZE_UNITS
+            .iter()
+            .find_map(|(name, bytes)| text.strip_suffix(name).map(|number| (number.trim_end(), *bytes)))
+            .unwrap_or((text, 1));
+        number
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_mul(unit))
+            .map(Size)
+            .ok_or_else(wrong::<Size>)
+    }
+
+    fn write(&self) -> String {
+        match SIZE_UNITS.iter().find(|(_, bytes)| self.0 > 0 && self.0.is_multiple_of(*bytes)) {
+            Some((unit, bytes)) => format!("{}{unit}", self.0 / bytes),
+            None => self.0.to_string(),
+        }
+    }
+
+    fn is_within(&self, least: &str, most: &str) -> bool {
+        is_between(self, least, most)
+    }
+}
+
+/// A part of a whole, exact to a thousandth.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Share {
+    /// In thousandths.
+    pub permille: u32,
+}
+
+impl Setting for Share {
+    fn allowed() -> String {
+        "a share, like 80% or 0.8".to_owned()
+    }
+
+    fn read(text: &str) -> Result<Share, String> {
+        let text = text.trim();
+        let (number, whole, decimals) = match text.strip_suffix('%') {
+            Some(number) => (number.trim_end(), 10, 1),
+            None => (text, 1_000, 3),
+        };
+        let (before, behind) = number.split_once('.').unwrap_or((number, "0"));
+        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_digits(before) || !is_digits(behind) || behind.len() > decimals {
+            return Err(wrong::<Share>());
+        }
+        let fraction = format!("{behind:0<decimals$}").parse::<u32>().map_err(|_| wrong::<Share>())?;
+        before
+            .parse::<u32>()
+            .ok()
+            .and_then(|it| it.checked_mul(whole))
+            .and_then(|it| it.checked_add(fraction))
+            .map(|permille| Share { permille })
+            .ok_or_else(wrong::<Share>)
+    }
+
+    fn write(&self) -> String {
+        match (self.permille / 10, self.permille % 10) {
+            (percent, 0) => format!("{percent}%"),
+            (percent, tenth) => format!("{percent}.{tenth}%"),
+        }
+    }
+
+    fn is_within(&self, least: &str, most: &str) -> bool {
+        is_between(self, least, most)
+    }
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line, for collectors.
+    Json,
+}
+
+/// A choice between a few words.
+macro_rules! words {
+    ($($type:ty { $($word:literal = $value:path),+ })+) => {$(
+        impl Setting for $type {
+            fn allowed() -> String {
+                [$($word),+].join(" or ")
+            }
+
+            fn read(text: &str) -> Result<$type, String> {
+                match text.trim() {
+                    $(word if word.eq_ignore_ascii_case($word) => Ok($value),)+
+                    _ => Err(wrong::<$type>()),
+                }
+            }
+
+            fn write(&self) -> String {
+                match self {
+                    $($value => $word.to_owned(),)+
+                }
+            }
+        }
+    )+};
+}
+
+words! {
+    GatewayMode { "ensure" = GatewayMode::Ensure, "verify" = GatewayMode::Verify }
+    DefaultOutbound { "ensure" = DefaultOutbound::Ensure, "leave" = DefaultOutbound::Leave }
+    LogFormat { "text" = LogFormat::Text, "json" = LogFormat::Json }
+    Cloud {
+        "AzurePublicCloud" = Cloud::Public,
+        "AzureChinaCloud" = Cloud::China,
+        "AzureUSGovernmentCloud" = Cloud::UsGovernment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuses<T: Setting>(texts: &[&str]) {
+        for text in texts {
+            assert!(T::read(text).is_err(), "{text:?} was read as {}", T::read(text).unwrap().write());
+        }
+    }
+
+    fn rewrites<T: Setting>(pairs: &[(&str, &str)]) {
+        for (text, written) in pairs {
+            let value = T::read(text).unwrap_or_else(|problem| panic!("{text:?} {problem}"));
+            assert_eq!(value.write(), *written, "{text:?}");
+            assert_eq!(T::read(written).unwrap().write(), *written, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_a_unit_and_is_written_in_the_longest_ones() {
+        rewrites::<Duration>(&[
+            ("500ms", "500ms"),
+            ("90s", "1m30s"),
+            ("15m", "15m"),
+            ("1h30m", "1h30m"),
+            ("900s", "15m"),
+            ("0", "0s"),
+            ("0s", "0s"),
+            (" 2s ", "2s"),
+            ("1500ms", "1s500ms"),
+        ]);
+        refuses::<Duration>(&[
+            "",
+            "15",
+            "m",
+            "1.5h",
+            "-1s",
+            "15 minutes",
+            "1d",
+            "s1",
+            "99999999999999999999h",
+        ]);
+        refuses::<Duration>(&["18446744073709551615h", "1h 30m", "15M"]);
+    }
+
+    #[test]
+    fn a_size_is_bytes_or_has_a_binary_unit() {
+        rewrites::<Size>(&[
+            ("1048576", "1MiB"),
+            ("1MiB", "1MiB"),
+            ("1000", "1000"),
+            ("64 KiB", "64KiB"),
+            ("0", "0"),
+        ]);
+        refuses::<Size>(&["", "1MB", "1.5MiB", "-1", "MiB", "99999999999999999999GiB"]);
+    }
+
+    #[test]
+    fn a_share_is_a_part_or_a_percentage() {
+        rewrites::<Share>(&[
+            ("0.8", "80%"),
+            ("80%", "80%"),
+            ("0.125", "12.5%"),
+            ("1", "100%"),
+            ("12.5 %", "12.5%"),
+        ]);
+        refuses::<Share>(&["", "%", "0,8", ".8", "80.55%", "0.8888", "-1%", "99999999999%"]);
+    }
+
+    #[test]
+    fn the_words_of_the_clouds_are_those_of_the_client() {
+        for cloud in Cloud::ALL {
+            assert_eq!(Cloud::read(cloud.name()), Ok(cloud));
+            assert_eq!(cloud.write(), cloud.name());
+        }
+        assert_eq!(GatewayMode::read("Verify"), Ok(GatewayMode::Verify));
+        refuses::<GatewayMode>(&["", "make", "ensure verify"]);
+    }
+
+    #[test]
+    fn true_and_false_may_be_strings_as_azure_writes_them() {
+        for text in ["true", "True", " TRUE "] {
+            assert_eq!(bool::read(text), Ok(true));
+        }
+        refuses::<bool>(&["", "yes", "1", "on"]);
+    }
+
+    #[test]
+    fn a_list_is_a_list_or_words_with_commas() {
+        let words = |given: Given| Vec::<String>::read_given(&given);
+        let expected: Vec<String> = vec!["a".into(), "b".into()];
+        assert_eq!(words(Given::Text("a, b,".into())), Ok(expected.clone()));
+        assert_eq!(words(Given::List(expected.clone())), Ok(expected));
+        assert!(words(Given::List(vec!["a,b".into()])).is_err());
+        assert!(words(Given::Section).is_err());
+    }
+}
