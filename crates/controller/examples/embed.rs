@@ -23,9 +23,7 @@ mod azure;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
-use sluice_controller::{
-    Closed, Config, Controller, Handle, Inbox, Kube, Limits, Monotonic, Standing, StatusWrite,
-};
+use sluice_controller::{Closed, Config, Controller, Handle, Inbox, Kube, Limits, Monotonic, StatusWrite};
 use sluice_engine::DefaultOutbound;
 use sluice_model::effect::{Existence, KubeOutcome, Notice};
 use sluice_model::event::Relist;
@@ -72,7 +70,7 @@ pub(crate) async fn embed() -> Result<Vec<String>, Closed> {
     handle.fence(Some(Time::NEVER));
     handle.post(Event::LeadershipGained).await?;
     handle.wait_for_initial_sync().await?;
-    println!("{}: nothing to do yet", Standing::Leading.word());
+    println!("leading: nothing to do yet");
 
     // Its endpoints may come before it; they are wanted, and sent when it is ready.
     handle.update_endpoints(endpoints()).await?;

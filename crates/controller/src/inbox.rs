@@ -112,6 +112,11 @@ impl Handle {
         });
     }
 
+    /// Whether something may be begun now, for whoever sends something that takes more than one step.
+    pub fn may_begin(&self, clock: &impl Clock) -> bool {
+        self.orders.borrow().allow(clock.now())
+    }
+
     /// Begins nothing new; what is on the wire is awaited, and then the loop ends.
     pub fn stop(&self) {
         self.orders.send_if_modified(|orders| !std::mem::replace(&mut orders.stop, true));
@@ -158,6 +163,11 @@ impl Handle {
             }
             turns.changed().await.map_err(|_| Closed)?;
         }
+    }
+
+    /// The turns of the loop in which something happened, for whoever wants to look after them.
+    pub(crate) fn turns(&self) -> watch::Receiver<u64> {
+        self.turns.clone()
     }
 
     /// Asks inside the loop, between two turns; if the question panics, so does this.

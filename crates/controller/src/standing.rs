@@ -1,32 +1,18 @@
 //! How this process stands among its replicas, for whoever shows it.
 
-use std::sync::Arc;
+use sluice_view::overview::Role;
 
-/// Whether we lead.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Standing {
-    /// Nobody has looked at the Lease yet.
-    #[default]
-    Starting,
-    /// Somebody else leads, or nobody; we watch and wait.
-    Standby {
-        /// Who leads, as far as the Lease says.
-        holder: Option<Arc<str>>,
-    },
-    /// We lead.
-    Leading,
-    /// We led, and do not any more: the process is about to end.
-    Ended,
+/// What this replica does now, and who leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// What it does.
+    pub role: Role,
+    /// Who leads, if that is known.
+    pub leader: Option<String>,
 }
 
-impl Standing {
-    /// The fixed word.
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Standing::Starting => "starting",
-            Standing::Standby { .. } => "standby",
-            Standing::Leading => "leading",
-            Standing::Ended => "ended",
-        }
+impl Default for Standing {
+    fn default() -> Standing {
+        Standing { role: Role::Candidate, leader: None }
     }
 }
