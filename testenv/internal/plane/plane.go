@@ -105,6 +105,8 @@ func newPlane(dir string, guard *guard, ended chan *process) (*plane, error) {
 				// The endpoints of the API server itself: they may not be loopback addresses.
 				"--endpoint-reconciler-type=none",
 				"--service-cluster-ip-range=10.96.0.0/16,fd00:96::/112",
+				// One that is asked to end ends its watches too, rather than wait a minute for them.
+				"--shutdown-watch-termination-grace-period=2s",
 				"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 			},
 		},
