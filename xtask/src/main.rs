@@ -88,7 +88,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "testenv",
         group: "by hand",
-        does: "a real Kubernetes control plane: `build` builds it and says where it is, `up` starts one for you",
+        does: "a real Kubernetes control plane: `build` it, `up` for you, `try` whether it works",
         run: testenv::task,
     },
 ];

@@ -19,7 +19,7 @@ pub(crate) use trial::run;
 pub(crate) const TOOLS: &str = "Go and python3";
 
 /// The words that the task takes.
-pub(crate) const WORDS: [&str; 2] = ["build", "up"];
+pub(crate) const WORDS: [&str; 3] = ["build", "up", "try"];
 
 /// The variable that names a program that is there already.
 pub(crate) const VARIABLE: &str = "SLUICE_TESTENV";
@@ -30,14 +30,16 @@ const GO_MIN: (u32, u32) = (1, 26);
 /// How many programs the cache keeps: one for each of a few branches.
 const KEPT: usize = 3;
 
-/// The task: `build` or `up`.
+/// The task: `build`, `up` or `try`.
 pub(crate) fn task(words: &[String]) -> ExitCode {
     let outcome = match words {
         [word] if word == "build" => program().map(|program| println!("{}", program.display())),
         [word] if word == "up" => up(),
+        [word] if word == "try" => trial::run(&Tree::read_repository()).map(|text| println!("{text}")),
         _ => {
             eprintln!("cargo xtask testenv build   builds the control plane and prints where it is");
             eprintln!("cargo xtask testenv up      starts one for you; Ctrl-C stops it");
+            eprintln!("cargo xtask testenv try     starts one, tries it, and sees that nothing is left");
             return ExitCode::from(2);
         }
     };
