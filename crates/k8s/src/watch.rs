@@ -1,1 +1,131 @@
 //! Lists, watches, and lists again: one task per kind.
+//!
+//! [`Watches::run`] tells every complete list as one [`Event::Relisted`] with the version that the server gave it,
+//! then single changes in the order of the server, and lists again when that order is lost. What to ask for next
+//! is decided by `cycle`, a machine without clock or wire; `feed` sends the requests and reads the streams, `wire`
+//! takes their bytes apart, and each object is cut down and told as soon as its line is there: there is no store.
+//!
+//! Missing on purpose: a cache. The engine holds what it needs, in its own way, and deletions that
+//! happened while nobody watched show by their absence from the next list.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kube::Client;
+use sluice_model::event::Event;
+use sluice_model::kube::Kind;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::convert::Selection;
+
+mod cycle;
+mod feed;
+mod gathered;
+mod kinds;
+mod listing;
+mod progress;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod wire;
+
+pub use listing::{ListError, list_all};
+pub use progress::{KindProgress, Progress};
+
+use feed::Feed;
+use kinds::{Nodes, Pods, Services, Slices};
+
+/// Where events go.
+pub trait Facts: Clone + Send + Sync + 'static {
+    /// Hands one event over, and waits while there are too many.
+    fn tell(&self, event: Event) -> impl Future<Output = Result<(), Closed>> + Send;
+}
+
+/// Nobody listens any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the loop has ended")]
+pub struct Closed;
+
+/// The watches of all four kinds; cheap to clone.
+#[derive(Clone)]
+pub struct Watches {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    client: Client,
+    selection: Selection,
+    /// This API server does not stream lists; one kind learns it for all.
+    pages_only: AtomicBool,
+    asked: [Notify; 4],
+    progress: watch::Sender<Progress>,
+}
+
+impl Watches {
+    /// Watches that have not begun.
+    pub fn new(client: Client, selection: Selection) -> Watches {
+        let shared = Shared {
+            client,
+            selection,
+            pages_only: AtomicBool::new(false),
+            asked: Default::default(),
+            progress: watch::Sender::default(),
+        };
+        Watches { shared: Arc::new(shared) }
+    }
+
+    /// Has one kind listed anew. A list that is under way counts.
+    pub fn relist(&self, kind: Kind) {
+        self.shared.asked[kind as usize].notify_one();
+    }
+
+    /// How far each kind is.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.shared.progress.subscribe()
+    }
+
+    /// Tells all that happens, until nobody listens any more. To be run once.
+    pub async fn run(&self, facts: impl Facts) {
+        let mut feeds = JoinSet::new();
+        feeds.spawn(Feed::<Services, _>::new(Arc::clone(&self.shared), facts.clone()).run());
+        feeds.spawn(Feed::<Slices, _>::new(Arc::clone(&self.shared), facts.clone()).run());
+        feeds.spawn(Feed::<Nodes, _>::new(Arc::clone(&self.shared), facts.clone()).run());
+        feeds.spawn(Feed::<Pods, _>::new(Arc::clone(&self.shared), facts).run());
+        // When one finds nobody listening, the others need not find out for themselves.
+        if let Some(Err(failed)) = feeds.join_next().await
+            && let Ok(panic) = failed.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Shared {
+    fn streams(&self) -> bool {
+        !self.pages_only.load(Ordering::Relaxed)
+    }
+
+    fn page_lists(&self) {
+        self.pages_only.store(true, Ordering::Relaxed);
+    }
+
+    async fn relist_asked(&self, kind: Kind) {
+        self.asked[kind as usize].notified().await;
+    }
+
+    fn forget_asked(&self, kind: Kind) {
+        use futures::FutureExt;
+        let _ = self.asked[kind as usize].notified().now_or_never();
+    }
+
+    fn note(&self, kind: Kind, change: impl FnOnce(&mut KindProgress)) {
+        self.progress.send_if_modified(|progress| {
+            let before = progress.of(kind).clone();
+            change(progress.of_mut(kind));
+            *progress.of(kind) != before
+        });
+    }
+}

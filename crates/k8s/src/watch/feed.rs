@@ -1,0 +1,276 @@
+//! One kind's task: sends what the cycle asks for, reads what comes, and tells it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::value::RawValue;
+use sluice_model::event::Event;
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use super::cycle::{Answer, Ask, Cycle, Turn, jittered};
+use super::gathered::Gathered;
+use super::kinds::{self, Context, Watched};
+use super::trouble::Setback;
+use super::wire::{Line, Lines, Page};
+use super::{Closed, Facts, Shared, requests};
+
+/// A watch that brings not even a bookmark for so long is begun again: bookmarks come every minute or so.
+const QUIET_LIMIT: Duration = Duration::from_secs(180);
+/// While a list is streamed, so much silence means that its end will not come.
+const LIST_QUIET_LIMIT: Duration = Duration::from_secs(30);
+/// A watch that ends sooner has hardly begun.
+const BRIEF: Duration = Duration::from_secs(1);
+/// Other tasks get their turn after so many lines.
+const LINES_IN_A_ROW: usize = 256;
+
+/// One kind's list and watch.
+pub(crate) struct Feed<K: Watched, F> {
+    shared: Arc<Shared>,
+    facts: F,
+    cycle: Cycle,
+    context: Context,
+    gathered: Gathered<K>,
+}
+
+impl<K: Watched, F: Facts> Feed<K, F> {
+    /// A feed that has told nothing yet.
+    pub(crate) fn new(shared: Arc<Shared>, facts: F) -> Feed<K, F> {
+        Feed {
+            cycle: Cycle::new(shared.streams()),
+            context: Context { selection: shared.selection.clone(), words: Default::default() },
+            gathered: Gathered::default(),
+            shared,
+            facts,
+        }
+    }
+
+    /// Lists, watches and lists again, until nobody listens any more.
+    pub(crate) async fn run(mut self) -> Closed {
+        loop {
+            let ask = self.cycle.ask();
+            if ask.begins_list() {
+                // Held no longer than needed: a pause may follow, and the objects may be many.
+                self.gathered = Gathered::default();
+                if ask == Ask::Stream && !self.shared.streams() {
+                    self.cycle.page_lists();
+                    continue;
+                }
+            }
+            debug!(kind = K::RESOURCE, ?ask, "asking");
+            let ended = match ask {
+                Ask::Page { .. } => self.page(&ask).await,
+                Ask::Stream | Ask::Watch { .. } => self.stream(&ask).await,
+            };
+            match ended {
+                Ok(pause) => self.wait(pause).await,
+                Err(closed) => return closed,
+            }
+        }
+    }
+
+    /// Asks for one page; the pause before the next request.
+    async fn page(&mut self, ask: &Ask) -> Result<Duration, Closed> {
+        let bytes = match requests::page::<K>(&self.shared.client, ask).await {
+            Ok(bytes) => bytes,
+            Err(setback) => return Ok(self.set_back(setback)),
+        };
+        let page = match Page::read(&bytes) {
+            Ok(page) => page,
+            Err(garbled) => return Ok(self.set_back(Setback::garbled::<K>(ask, garbled))),
+        };
+        for item in &page.items {
+            if let Some(object) = self.read(item) {
+                self.gathered.put(object);
+            }
+        }
+        match self.cycle.heard(Answer::Page { version: page.version, next: page.next }) {
+            Turn::Complete { version } => {
+                self.tell_list(version).await?;
+                Ok(Duration::ZERO)
+            }
+            Turn::Ask { after } => Ok(after),
+            Turn::GoOn => Ok(Duration::ZERO),
+        }
+    }
+
+    /// Opens a stream and reads it to its end; the pause before the next request.
+    async fn stream(&mut self, ask: &Ask) -> Result<Duration, Closed> {
+        let mut body = match requests::open::<K>(&self.shared.client, ask, random()).await {
+            Ok(body) => body,
+            Err(setback) => return Ok(self.set_back(setback)),
+        };
+        if self.cycle.is_watching() {
+            self.no_trouble();
+        }
+        let begun = Instant::now();
+        let mut lines = Lines::default();
+        let mut in_a_row = 0usize;
+        loop {
+            let chunk = match self.next_chunk(ask, &mut body, begun).await {
+                Ok(chunk) => chunk,
+                Err(setback) => match self.heard(setback) {
+                    Turn::Ask { after } => return Ok(after),
+                    Turn::GoOn | Turn::Complete { .. } => continue,
+                },
+            };
+            if let Err(garbled) = lines.push(&chunk) {
+                return Ok(self.set_back(Setback::garbled::<K>(ask, garbled)));
+            }
+            while let Some(line) = lines.next() {
+                let answer = match Line::read(line) {
+                    Ok(line) => self.line(ask, &line).await?,
+                    Err(garbled) => Err(Setback::garbled::<K>(ask, garbled)),
+                };
+                let turn = match answer {
+                    Ok(None) => Turn::GoOn,
+                    Ok(Some(answer)) => self.cycle.heard(answer),
+                    Err(setback) => self.heard(setback),
+                };
+                match turn {
+                    Turn::GoOn => {}
+                    Turn::Complete { version } => self.tell_list(version).await?,
+                    Turn::Ask { after } => return Ok(after),
+                }
+                in_a_row += 1;
+                if in_a_row.is_multiple_of(LINES_IN_A_ROW) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+
+    /// The next bytes of a stream, or why there are none.
+    async fn next_chunk(&self, ask: &Ask, body: &mut Body, begun: Instant) -> Result<bytes::Bytes, Setback> {
+        let limit = if self.cycle.is_watching() { QUIET_LIMIT } else { LIST_QUIET_LIMIT };
+        let routine = |answer| Setback { answer, sentence: None };
+        let frame = tokio::select! {
+            // What has arrived is told before a new list is begun.
+            biased;
+            frame = tokio::time::timeout(limit, body.frame()) => frame,
+            () = self.shared.relist_asked(K::KIND), if self.cycle.is_watching() => {
+                return Err(routine(Answer::RelistAsked));
+            }
+        };
+        match frame {
+            Err(_) => Err(routine(Answer::Quiet)),
+            Ok(None) => Err(routine(Answer::Ended { brief: begun.elapsed() < BRIEF })),
+            Ok(Some(Err(error))) => Err(Setback::unreachable::<K>(ask, &error)),
+            Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
+        }
+    }
+
+    /// Takes in one line of a stream: into the list while there is one, else straight to whoever listens.
+    async fn line(&mut self, ask: &Ask, line: &Line<'_>) -> Result<Result<Option<Answer>, Setback>, Closed> {
+        let (object, gone) = match line {
+            Line::Present(raw) => (self.read(raw), false),
+            Line::Gone(raw) => (self.read(raw), true),
+            Line::Bookmark { version, ends_list: true } => {
+                return Ok(Ok(Some(Answer::ListEnded { version: *version })));
+            }
+            Line::Bookmark { version, ends_list: false } => {
+                return Ok(Ok(Some(Answer::Moved { version: *version })));
+            }
+            Line::Error(status) => return Ok(Err(Setback::of_status::<K>(ask, status))),
+            Line::Unknown => return Ok(Ok(None)),
+        };
+        let Some(object) = object else { return Ok(Ok(None)) };
+        let version = K::version(&object);
+        match (self.cycle.is_watching(), gone) {
+            (true, true) => self.facts.tell(K::deleted(object)).await?,
+            (true, false) => self.facts.tell(K::applied(object)).await?,
+            (false, true) => self.gathered.remove(&K::name(&object)),
+            (false, false) => self.gathered.put(object),
+        }
+        Ok(Ok(Some(Answer::Moved { version })))
+    }
+
+    /// An object in the engine's words; one that cannot be read is skipped and counted.
+    fn read(&mut self, raw: &RawValue) -> Option<K::Object> {
+        match kinds::read::<K>(raw, &mut self.context) {
+            Ok(object) => Some(object),
+            Err(why) => {
+                self.shared.note(K::KIND, |kind| {
+                    kind.skipped += 1;
+                    if kind.last_skipped.as_ref() != Some(&why) {
+                        warn!(kind = K::RESOURCE, "{why}");
+                    }
+                    kind.last_skipped = Some(why);
+                });
+                None
+            }
+        }
+    }
+
+    /// The list is complete: one event.
+    async fn tell_list(&mut self, version: u64) -> Result<(), Closed> {
+        let objects = self.gathered.take();
+        let count = objects.len();
+        // Who asked for a list before now gets this one.
+        self.shared.forget_asked(K::KIND);
+        self.facts.tell(Event::Relisted { version, objects: K::relist(objects) }).await?;
+        info!(kind = K::RESOURCE, version, objects = count, "listed");
+        self.shared.note(K::KIND, |kind| {
+            kind.listed = true;
+            kind.objects = count;
+            kind.lists += 1;
+            kind.trouble = None;
+        });
+        Ok(())
+    }
+
+    /// A request came to nothing; the pause before the next one.
+    fn set_back(&mut self, setback: Setback) -> Duration {
+        match self.heard(setback) {
+            Turn::Ask { after } => after,
+            Turn::GoOn | Turn::Complete { .. } => Duration::ZERO,
+        }
+    }
+
+    fn heard(&mut self, setback: Setback) -> Turn {
+        if setback.answer == Answer::Unsupported {
+            info!(kind = K::RESOURCE, "this API server does not stream lists; they are fetched in pages");
+            self.shared.page_lists();
+        }
+        let was_watching = self.cycle.is_watching();
+        let turn = self.cycle.heard(setback.answer);
+        self.shared.note(K::KIND, |kind| {
+            kind.restarts += u64::from(was_watching && turn != Turn::GoOn);
+            if let Some(sentence) = setback.sentence {
+                if kind.trouble.as_ref() != Some(&sentence) {
+                    warn!(kind = K::RESOURCE, "{sentence}");
+                }
+                kind.trouble = Some(sentence);
+            }
+        });
+        turn
+    }
+
+    fn no_trouble(&self) {
+        self.shared.note(K::KIND, |kind| kind.trouble = None);
+    }
+
+    /// Waits, unless a list is asked for meanwhile that is better than the watch we wait for.
+    async fn wait(&mut self, pause: Duration) {
+        if pause.is_zero() {
+            return;
+        }
+        let until = Instant::now() + jittered(pause, random());
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = self.shared.relist_asked(K::KIND), if self.cycle.is_watching() => {
+                self.cycle.heard(Answer::RelistAsked);
+                // The pause is for the server's sake, whatever is asked of it next.
+                tokio::time::sleep_until(until).await;
+            }
+        }
+    }
+}
+
+/// A number that is another one each time; jitter needs no more than that.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,82 @@
+//! Everything there is, once: for `plan` and `doctor`.
+
+use kube::Client;
+use sluice_model::event::Event;
+use sluice_model::kube::Kind;
+
+use super::cycle::{Answer, Cycle, Turn};
+use super::gathered::Gathered;
+use super::kinds::{Context, Nodes, Pods, Services, Slices, Watched};
+use super::requests;
+use super::trouble::Setback;
+use super::wire::Page;
+use crate::convert::Selection;
+
+/// A list whose tokens expired so often is given up.
+const EXPIRED_MAX: u32 = 5;
+
+/// A kind that could not be listed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{trouble}")]
+pub struct ListError {
+    /// Which.
+    pub kind: Kind,
+    /// Why, and what to do, as a sentence.
+    pub trouble: String,
+}
+
+/// One complete list of each kind, as the watches would tell it. Nothing is tried twice, except that a list
+/// which took too long is begun anew.
+pub async fn list_all(client: &Client, selection: &Selection) -> Result<Vec<Event>, ListError> {
+    let (services, slices, nodes, pods) = futures::try_join!(
+        list::<Services>(client, selection),
+        list::<Slices>(client, selection),
+        list::<Nodes>(client, selection),
+        list::<Pods>(client, selection),
+    )?;
+    Ok(vec![services, slices, nodes, pods])
+}
+
+async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<Event, ListError> {
+    let failed = |trouble: String| ListError { kind: K::KIND, trouble };
+    let mut context = Context { selection: selection.clone(), words: Default::default() };
+    let mut cycle = Cycle::new(false);
+    let mut gathered = Gathered::<K>::default();
+    let mut expired = 0;
+    loop {
+        let ask = cycle.ask();
+        if ask.begins_list() {
+            gathered = Gathered::default();
+        }
+        let setback = match requests::page::<K>(client, &ask).await {
+            Err(setback) => setback,
+            Ok(bytes) => match Page::read(&bytes) {
+                Err(garbled) => Setback::garbled::<K>(&ask, garbled),
+                Ok(page) => {
+                    for item in &page.items {
+                        match super::kinds::read::<K>(item, &mut context) {
+                            Ok(object) => gathered.put(object),
+                            Err(why) => tracing::warn!(kind = K::RESOURCE, "{why}"),
+                        }
+                    }
+                    let turn = cycle.heard(Answer::Page { version: page.version, next: page.next });
+                    if let Turn::Complete { version } = turn {
+                        return Ok(Event::Relisted { version, objects: K::relist(gathered.take()) });
+                    }
+                    continue;
+                }
+            },
+        };
+        if let Some(sentence) = setback.sentence {
+            return Err(failed(sentence));
+        }
+        expired += 1;
+        if expired >= EXPIRED_MAX {
+            return Err(failed(format!(
+                "the list of {} takes longer than the API server remembers; try again when it is less busy",
+                K::RESOURCE
+            )));
+        }
+        cycle.heard(setback.answer);
+    }
+}

@@ -1,0 +1,1 @@
+//! The feeds against an API server that says what a test wrote down.
