@@ -1,0 +1,184 @@
+//! Watches that end, break, go stale or fall silent: nothing is lost and nothing is made up.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::server::{End, status};
+use super::*;
+
+const LIST: &str = "/api/v1/pods? sendInitialEvents=true";
+
+fn listed(version: u64, names: &[&str], end: End, then: &[String]) -> Say {
+    let mut lines: Vec<String> = names.iter().map(|name| line("ADDED", pod(name, version - 1))).collect();
+    lines.push(list_end(version));
+    lines.extend_from_slice(then);
+    Say::Stream(lines, end)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_is_begun_again_where_it_stood() {
+    let mut scene = Scene::of([
+        (LIST, listed(9, &["a"], End::Close, &[line("ADDED", pod("b", 12)), bookmark(15)])),
+        (
+            "watch=true allowWatchBookmarks=true resourceVersion=15",
+            Say::stream([line("ADDED", pod("c", 16))]),
+        ),
+    ]);
+    assert_eq!(scene.heard().await, "list 9: a");
+    assert_eq!(scene.heard().await, "applied b@12");
+    assert_eq!(scene.heard().await, "applied c@16");
+    let progress = scene.progress(Kind::Pod);
+    assert_eq!((progress.lists, progress.restarts, progress.trouble), (1, 1, None));
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_in_the_middle_of_a_line_tells_only_whole_lines() {
+    for end in [End::Break, End::Close] {
+        let whole = line("ADDED", pod("b", 12));
+        let (front, back) = whole.split_at(whole.len() / 2);
+        let half = line("ADDED", pod("half", 13));
+        let half = half[..half.len() - 3].to_string();
+        let mut scene = Scene::of([
+            (LIST, listed(9, &["a"], end, &[front.into(), back.into(), half])),
+            ("resourceVersion=12", Say::stream([line("ADDED", pod("half", 13))])),
+        ]);
+        assert_eq!(scene.heard().await, "list 9: a");
+        assert_eq!(scene.heard().await, "applied b@12");
+        assert_eq!(scene.heard().await, "applied half@13");
+        assert_eq!(scene.progress(Kind::Pod).trouble, None, "the next watch ended the trouble");
+        scene.ends().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_too_old_leads_to_a_list_that_shows_what_is_gone() {
+    let refused = Say::status(410, "Expired", "too old resource version");
+    let told_so = Say::stream([line("ERROR", status(410, "Expired", "too old resource version: 9 (50)"))]);
+    for gone in [refused, told_so] {
+        let mut scene = Scene::of([
+            (LIST, listed(9, &["a", "b"], End::Close, &[])),
+            ("resourceVersion=9", gone),
+            (LIST, listed(60, &["b", "c"], End::Stay, &[])),
+        ]);
+        assert_eq!(scene.heard().await, "list 9: a b");
+        assert_eq!(scene.heard().await, "list 60: b c");
+        assert_eq!(scene.progress(Kind::Pod).trouble, None);
+        scene.ends().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_away_is_waited_for_and_nothing_is_told_meanwhile() {
+    let busy = || Say::status(503, "ServiceUnavailable", "apiserver not ready");
+    let mut scene = Scene::of([
+        (LIST, Say::Refuse),
+        (LIST, busy()),
+        (LIST, listed(9, &["a"], End::Break, &[])),
+        ("resourceVersion=9", Say::Refuse),
+        ("resourceVersion=9", Say::Refuse),
+        ("resourceVersion=9", busy()),
+        ("resourceVersion=9", Say::stream([line("DELETED", pod("a", 30))])),
+    ]);
+    assert_eq!(scene.heard().await, "list 9: a");
+    let mut progress = scene.watches.progress();
+    let trouble = progress.wait_for(|it| it.of(Kind::Pod).trouble.is_some()).await.unwrap().clone();
+    let trouble = trouble.of(Kind::Pod).trouble.clone().unwrap();
+    assert!(trouble.starts_with("the API server could not be reached (watch pods): "), "{trouble}");
+    assert_eq!(scene.heard().await, format!("deleted {}", uid("a")));
+    let after = scene.progress(Kind::Pod);
+    assert_eq!((after.trouble, after.lists), (None, 1));
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_without_a_sound_is_renewed_from_where_it_stood() {
+    let mut scene = Scene::of([
+        (LIST, listed(9, &["a"], End::Stay, &[bookmark(20)])),
+        ("resourceVersion=20", Say::stream([line("ADDED", pod("b", 21))])),
+    ]);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(scene.heard().await, "list 9: a");
+    assert_eq!(scene.heard().await, "applied b@21");
+    assert!(begun.elapsed() >= Duration::from_secs(120), "after minutes, not at once");
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_begins_to_answer_is_asked_again() {
+    let mut scene = Scene::of([(LIST, Say::Hang), (LIST, listed(9, &["a"], End::Stay, &[]))]);
+    assert_eq!(scene.heard().await, "list 9: a");
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_permission_is_named_until_it_is_granted() {
+    let forbidden =
+        || Say::status(403, "Forbidden", "pods is forbidden: User \"x\" cannot watch resource \"pods\"");
+    let mut scene =
+        Scene::of([(LIST, forbidden()), (LIST, forbidden()), (LIST, listed(9, &["a"], End::Stay, &[]))]);
+    let mut progress = scene.watches.progress();
+    let troubled = progress.wait_for(|it| it.troubles().count() > 0).await.unwrap().clone();
+    let (kind, sentence) = troubled.troubles().next().unwrap();
+    assert_eq!(kind, Kind::Pod);
+    assert!(
+        sentence.starts_with(
+            "forbidden: may not watch pods at the cluster scope; grant list, watch on pods in the ClusterRole"
+        ),
+        "{sentence}"
+    );
+    assert_eq!(scene.heard().await, "list 9: a");
+    assert_eq!(scene.progress(Kind::Pod).trouble, None);
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_that_is_no_event_ends_the_watch_and_costs_nothing() {
+    let mut scene = Scene::of([
+        (LIST, listed(9, &["a"], End::Stay, &[line("ADDED", pod("b", 12)), "<html>\n".into()])),
+        ("resourceVersion=12", Say::stream([line("ADDED", pod("c", 13))])),
+    ]);
+    for told in ["list 9: a", "applied b@12", "applied c@13"] {
+        assert_eq!(scene.heard().await, told);
+    }
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_the_server_keeps_refusing_leads_to_a_list() {
+    let too_large = || {
+        let mut status = status(504, "Timeout", "Too large resource version: 9, current: 3");
+        status["details"] = json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "x"}]});
+        Say::Json(504, status)
+    };
+    let watch = "watch=true resourceVersion=9";
+    let mut scene = Scene::of([
+        (LIST, listed(9, &["a"], End::Close, &[])),
+        (watch, too_large()),
+        (watch, too_large()),
+        (watch, too_large()),
+        (watch, too_large()),
+        (watch, too_large()),
+        (LIST, listed(4, &["b"], End::Stay, &[])),
+    ]);
+    assert_eq!(scene.heard().await, "list 9: a");
+    assert_eq!(scene.heard().await, "list 4: b", "whether to believe it is for the engine to say");
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_kinds_end_when_nobody_listens_any_more() {
+    let node = json!({"metadata": {"name": "node-a", "resourceVersion": "4"}});
+    let all = |object: serde_json::Value| Say::stream([line("ADDED", object), list_end(9)]);
+    let (client, _server) = Server::of([
+        ("", all(node.clone())),
+        ("", all(node.clone())),
+        ("", all(node.clone())),
+        ("", all(node)),
+    ]);
+    let watches = Watches::new(client, Selection::default());
+    let (ear, told) = mpsc::unbounded_channel();
+    drop(told);
+    tokio::time::timeout(Duration::from_secs(60), watches.run(Ear(ear))).await.expect("it ends");
+}
