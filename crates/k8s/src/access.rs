@@ -1,1 +1,212 @@
-//! What we may do, asked of the API server itself.
+//! What we must be allowed to do, and which of it we are not: asked before it is needed.
+//!
+//! [`needs`] is the list from which the ClusterRole in `deploy/` is made: every verb that this crate
+//! uses, and no other. [`missing`] asks the API server about each, as the account that we have, so
+//! that a missing permission is a sentence at the start and not a loop of failures later.
+
+use std::fmt;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Trouble};
+
+/// Questions under way at once.
+const QUESTIONS_MAX: usize = 8;
+
+/// One permission.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Need {
+    /// The verb, as roles have it.
+    pub verb: &'static str,
+    /// The API group; empty for the core.
+    pub group: &'static str,
+    /// The resource.
+    pub resource: &'static str,
+    /// Its subresource, or empty.
+    pub subresource: &'static str,
+    /// Only in this namespace; else everywhere.
+    pub namespace: Option<String>,
+    /// Only of this name; else of any.
+    pub name: Option<String>,
+}
+
+impl Need {
+    const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Need {
+        Need { verb, group, resource, subresource: "", namespace: None, name: None }
+    }
+
+    /// The resource as roles write it: `services/status`, `leases.coordination.k8s.io`.
+    pub fn what(&self) -> String {
+        let mut what = self.resource.to_string();
+        if !self.subresource.is_empty() {
+            what = format!("{what}/{}", self.subresource);
+        }
+        if !self.group.is_empty() {
+            what = format!("{what}.{}", self.group);
+        }
+        what
+    }
+}
+
+/// A sentence without its end: `may not patch services/status at the cluster scope`.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "may not {} {}", self.verb, self.what())?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        match &self.namespace {
+            Some(namespace) => write!(f, " in namespace {namespace}"),
+            None => write!(f, " at the cluster scope"),
+        }
+    }
+}
+
+/// Every permission that we use; with migration also that to release pods.
+///
+/// The Lease is in our own namespace. `create` cannot be limited to a name, so it is asked for without.
+pub fn needs(migration: bool, namespace: &str) -> Vec<Need> {
+    const CORE: &str = "";
+    const DISCOVERY: &str = "discovery.k8s.io";
+    const EVENTS: &str = "events.k8s.io";
+    const COORDINATION: &str = "coordination.k8s.io";
+    let mut needs = Vec::new();
+    for (group, resource) in
+        [(CORE, "services"), (DISCOVERY, "endpointslices"), (CORE, "nodes"), (CORE, "pods")]
+    {
+        needs.extend(["list", "watch"].map(|verb| Need::new(verb, group, resource)));
+    }
+    needs.push(Need::new("get", CORE, "services"));
+    needs.push(Need::new("patch", CORE, "services"));
+    needs.push(Need { subresource: "status", ..Need::new("patch", CORE, "services") });
+    needs.extend(["create", "patch"].map(|verb| Need::new(verb, EVENTS, "events")));
+    let kube_system = Some("kube-system".to_string());
+    needs.push(Need { name: kube_system, ..Need::new("get", CORE, "namespaces") });
+    let here = Some(namespace.to_string());
+    needs.extend(
+        ["get", "create", "update"]
+            .map(|verb| Need { namespace: here.clone(), ..Need::new(verb, COORDINATION, "leases") }),
+    );
+    if migration {
+        needs.push(Need::new("patch", CORE, "pods"));
+    }
+    needs
+}
+
+/// Those that we do not have, in the order they were given.
+pub async fn missing(client: &Client, needs: &[Need]) -> Result<Vec<Need>, Trouble> {
+    let answers: Vec<Option<Need>> = stream::iter(needs.iter().cloned())
+        .map(|need| async move { Ok((!is_allowed(client, &need).await?).then_some(need)) })
+        .buffered(QUESTIONS_MAX)
+        .try_collect()
+        .await?;
+    Ok(answers.into_iter().flatten().collect())
+}
+
+async fn is_allowed(client: &Client, need: &Need) -> Result<bool, Trouble> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {
+            "verb": need.verb,
+            "group": need.group,
+            "resource": need.resource,
+            "subresource": need.subresource,
+            "namespace": need.namespace.as_deref().unwrap_or_default(),
+            "name": need.name.as_deref().unwrap_or_default(),
+        }},
+    });
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_string();
+    let review: Value =
+        Call::create("selfsubjectaccessreviews.authorization.k8s.io", path, review).send(client).await?;
+    review["status"]["allowed"].as_bool().ok_or_else(|| {
+        Trouble::Unavailable("the API server's answer about a permission has no answer in it".into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::{Say, answering};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_missing_permission_reads_as_a_sentence() {
+        let said: Vec<String> = needs(true, "sluice-system").iter().map(ToString::to_string).collect();
+        for sentence in [
+            "may not list services at the cluster scope",
+            "may not watch endpointslices.discovery.k8s.io at the cluster scope",
+            "may not patch services/status at the cluster scope",
+            "may not create events.events.k8s.io at the cluster scope",
+            "may not get namespaces \"kube-system\" at the cluster scope",
+            "may not update leases.coordination.k8s.io in namespace sluice-system",
+            "may not patch pods at the cluster scope",
+        ] {
+            assert!(said.iter().any(|it| it == sentence), "{sentence} is not among {said:#?}");
+        }
+    }
+
+    #[test]
+    fn pods_are_patched_only_in_a_migration_and_nothing_is_updated_deleted_or_secret() {
+        let without = needs(false, "ours");
+        assert_eq!(needs(true, "ours").len(), without.len() + 1);
+        assert!(!without.iter().any(|need| need.resource == "pods" && need.verb == "patch"));
+        for need in needs(true, "ours") {
+            assert!(need.verb != "delete" && need.resource != "secrets", "{need}");
+            assert!(need.verb != "update" || need.resource == "leases", "{need}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order() {
+        let (client, heard) = answering(|heard| {
+            let asked = &heard.body["spec"]["resourceAttributes"];
+            let allowed = !(asked["verb"] == "patch" && asked["resource"] == "services");
+            Say::Json(201, json!({"status": {"allowed": allowed}}))
+        });
+        let needs = needs(true, "ours");
+        let missing = missing(&client, &needs).await.unwrap();
+        let said: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "may not patch services at the cluster scope",
+                "may not patch services/status at the cluster scope"
+            ]
+        );
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard.len(), needs.len());
+        let lease =
+            heard.iter().find(|it| it.body["spec"]["resourceAttributes"]["verb"] == "update").unwrap();
+        assert_eq!(
+            lease.body["spec"]["resourceAttributes"],
+            json!({"verb": "update", "group": "coordination.k8s.io", "resource": "leases",
+                   "subresource": "", "namespace": "ours", "name": ""})
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_none_is_not_taken_for_a_permission() {
+        let (client, _) = answering(|_| Say::Json(201, json!({"status": {}})));
+        assert!(missing(&client, &needs(false, "ours")).await.is_err());
+        let (client, _) = answering(|_| Say::status(500, "InternalError", "no"));
+        assert!(missing(&client, &needs(false, "ours")).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_are_asked_side_by_side_but_not_all_at_once() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let (client, _) = answering(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Say::Hang
+        });
+        let needs = needs(false, "ours");
+        assert!(needs.len() > QUESTIONS_MAX);
+        assert!(missing(&client, &needs).await.is_err());
+        assert_eq!(asked.load(Ordering::SeqCst), QUESTIONS_MAX);
+    }
+}

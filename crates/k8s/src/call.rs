@@ -111,6 +111,12 @@ impl Call {
 
     /// Sends it, once.
     pub(crate) async fn send<T: DeserializeOwned>(&self, client: &Client) -> Result<T, Trouble> {
+        let (status, body) = self.answer(client).await?;
+        self.understand(status, &body)
+    }
+
+    /// Sends it, once, and gives whatever comes back.
+    pub(crate) async fn answer(&self, client: &Client) -> Result<(StatusCode, Vec<u8>), Trouble> {
         match tokio::time::timeout(self.limit, self.exchange(client)).await {
             Ok(answer) => answer,
             Err(_) => Err(Trouble::Unavailable(format!(
@@ -121,7 +127,8 @@ impl Call {
         }
     }
 
-    async fn exchange<T: DeserializeOwned>(&self, client: &Client) -> Result<T, Trouble> {
+    /// Status and body of whatever the server says.
+    async fn exchange(&self, client: &Client) -> Result<(StatusCode, Vec<u8>), Trouble> {
         let lost = |error: kube::Error| {
             let why = chain(&error);
             Trouble::Unavailable(format!("the API server could not be reached ({}): {why}", self.what()))
@@ -129,10 +136,14 @@ impl Call {
         let answer = client.send(self.request()?).await.map_err(lost)?;
         let status = answer.status();
         let bytes = answer.into_body().collect_bytes().await.map_err(lost)?;
+        Ok((status, bytes.to_vec()))
+    }
+
+    fn understand<T: DeserializeOwned>(&self, status: StatusCode, bytes: &[u8]) -> Result<T, Trouble> {
         if !status.is_success() {
-            return Err(self.trouble(status, &bytes));
+            return Err(self.trouble(status, bytes));
         }
-        serde_json::from_slice(&bytes).map_err(|error| {
+        serde_json::from_slice(bytes).map_err(|error| {
             Trouble::Unavailable(format!("the API server's answer cannot be read ({}): {error}", self.what()))
         })
     }

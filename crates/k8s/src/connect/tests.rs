@@ -1,0 +1,148 @@
+use super::*;
+use crate::scripted::{Say, Script};
+use serde_json::json;
+use std::io::Write;
+
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: here\n\
+         clusters: [{{name: c, cluster: {{server: \"{server}\"}}}}]\n\
+         users: [{{name: u, user: {{token: very-secret}}}}]\n\
+         contexts:\n- {{name: here, context: {{cluster: c, user: u, namespace: ours}}}}\n\
+         - {{name: there, context: {{cluster: missing, user: u}}}}\n"
+    )
+}
+
+fn written(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+async fn refusal(text: &str, context: Option<&str>) -> String {
+    let file = written(text);
+    let error = connect(Some(file.path()), context).await.unwrap_err().to_string();
+    error.replace(&file.path().display().to_string(), "FILE")
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_named() {
+    let error = connect(Some(Path::new("no/such/kubeconfig")), None).await.unwrap_err().to_string();
+    assert!(error.starts_with("the kubeconfig no/such/kubeconfig cannot be used: No such file"), "{error}");
+    assert!(error.contains("name another with --kubeconfig"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_makes_no_sense_is_refused_without_showing_what_is_in_it() {
+    for text in ["{ token: very-secret", "users: very-secret", "- very-secret"] {
+        let error = refusal(text, None).await;
+        assert!(error.contains("FILE cannot be used") || error.contains("no current context"), "{error}");
+        assert!(!error.contains("very-secret"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_context_is_answered_with_those_there_are() {
+    let text = kubeconfig("https://127.0.0.1:1");
+    assert_eq!(
+        refusal(&text, Some("nowhere")).await,
+        "the kubeconfig has no context \"nowhere\"; it has here, there; choose one with --context"
+    );
+    assert_eq!(
+        refusal("apiVersion: v1\nkind: Config\n", None).await,
+        "the kubeconfig says no current context; it has none; choose one with --context"
+    );
+    let error = refusal(&text, Some("there")).await;
+    assert!(error.contains("FILE cannot be used") && error.contains("missing"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unreachable() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let error = refusal(&kubeconfig(&format!("http://127.0.0.1:{port}")), None).await;
+    let begin = format!("the Kubernetes API server at http://127.0.0.1:{port} cannot be reached:");
+    assert!(error.starts_with(&begin) && error.contains("refused"), "{error}");
+    assert!(!error.contains("very-secret"), "{error}");
+}
+
+async fn greeting(say: Say) -> Result<(), ConnectError> {
+    let (client, script) = Script::of([("GET /version", say)]);
+    let greeting = greet(&client, "https://cluster").await;
+    script.played();
+    greeting
+}
+
+#[tokio::test]
+async fn only_an_api_server_passes_for_one() {
+    let version = json!({"major": "1", "minor": "36", "gitVersion": "v1.36.3"});
+    assert!(greeting(Say::ok(version)).await.is_ok());
+    assert!(greeting(Say::status(403, "Forbidden", "no")).await.is_ok());
+    for (say, begin) in [
+        (
+            Say::status(401, "Unauthorized", "Unauthorized"),
+            "the Kubernetes API server at https://cluster does not accept",
+        ),
+        (Say::Text(200, "<html>"), "what answers at https://cluster is no Kubernetes API server"),
+        (Say::Text(404, "not found"), "what answers at https://cluster is no Kubernetes API server"),
+        (Say::Text(403, "denied"), "what answers at https://cluster is no Kubernetes API server"),
+        (Say::ok(json!({"version": 2})), "what answers at https://cluster is no Kubernetes API server"),
+        (
+            Say::status(503, "ServiceUnavailable", "starting"),
+            "the Kubernetes API server at https://cluster cannot be reached: it answers 503",
+        ),
+        (Say::Break, "the Kubernetes API server at https://cluster cannot be reached"),
+    ] {
+        let error = greeting(say).await.unwrap_err().to_string();
+        assert!(error.starts_with(begin), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_accepts_and_says_nothing_is_unreachable() {
+    let error = greeting(Say::Hang).await.unwrap_err().to_string();
+    assert!(error.contains("cannot be reached") && error.contains("within 10.0 s"), "{error}");
+}
+
+#[tokio::test]
+async fn the_cluster_is_known_by_its_oldest_namespace() {
+    let line = "GET /api/v1/namespaces/kube-system";
+    let (client, _) = Script::of([(line, Say::ok(json!({"metadata": {"uid": "0a1b"}})))]);
+    assert_eq!(cluster_id(&client).await.unwrap(), "0a1b");
+    let words = "namespaces \"kube-system\" is forbidden: User \"u\" cannot get resource \"namespaces\"";
+    let (client, _) = Script::of([(line, Say::status(403, "Forbidden", words))]);
+    let error = cluster_id(&client).await.unwrap_err().to_string();
+    assert!(error.starts_with("may not get namespaces: namespaces \"kube-system\" is forbidden"), "{error}");
+}
+
+/// A server that answers 503 to everything, and the requests that it got.
+async fn busy_server() -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = format!("http://{}", listener.local_addr().unwrap());
+    let (requests, got) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut text = Vec::new();
+            while !text.ends_with(b"\r\n\r\n") {
+                text.push(stream.read_u8().await.unwrap());
+            }
+            requests.send(String::from_utf8(text).unwrap().to_lowercase()).unwrap();
+            let answer = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    (host, got)
+}
+
+#[tokio::test]
+async fn nothing_is_repeated_behind_our_back_and_we_say_who_we_are() {
+    let (host, mut got) = busy_server().await;
+    let error = refusal(&kubeconfig(&host), None).await;
+    assert!(error.contains("it answers 503"), "{error}");
+    let request = got.recv().await.unwrap();
+    assert!(request.starts_with("get /version "), "{request}");
+    assert!(request.contains("user-agent: sluice/0."), "{request}");
+    assert!(request.contains("authorization: bearer very-secret"), "{request}");
+    assert!(got.try_recv().is_err(), "one question, one request");
+}
