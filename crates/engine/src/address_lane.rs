@@ -24,8 +24,9 @@ impl Engine {
             _ if record.actual.is_live() => Mode::Ready,
             _ => Mode::Waiting,
         };
+        let waiting_since = record.buffered_since;
         self.note_buffered(service, mode == Mode::Ready);
-        self.addresses.set_mode(service, mode);
+        self.addresses.set_mode_since(service, mode, waiting_since);
     }
 
     /// Measures how long the addresses of a service waited for it.
@@ -80,12 +81,24 @@ impl Engine {
         if self.addresses.needs_listing() {
             self.survey.look_soon(Listable::Locations, self.now);
         }
-        let Some(batch) = self.addresses.next_batch(self.now) else { return };
+        let Some(batch) = self.addresses.next_batch(self.now) else {
+            self.note_addresses_in_sync();
+            return;
+        };
         let promoted = self.addresses.totals().promoted;
         let cause = if promoted > self.promoted { Cause::BecameReady } else { Cause::AddressesChanged };
         self.promoted = promoted;
         self.send(Action::SyncLocations(batch), cause, Errand::Sync);
         self.sync = Some(self.now);
+    }
+
+    /// Nothing differs any more, so what sweeps had found is repaired.
+    fn note_addresses_in_sync(&mut self) {
+        let totals = self.addresses.totals();
+        if self.address_drift > 0 && totals.dirty == 0 && totals.either == 0 && totals.quarantined == 0 {
+            let repaired = core::mem::take(&mut self.address_drift);
+            self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(repaired);
+        }
     }
 
     pub(crate) fn sync_finished(&mut self, failure: Option<Failure>, next_at: Time) {
@@ -95,6 +108,7 @@ impl Engine {
         }
         self.sync_not_before = next_at;
         self.addresses.finish(now, failure.as_ref());
+        self.counters.addresses_programmed = *self.addresses.delays();
         if failure.is_some_and(|failure| failure.class == FailureClass::NotFound) {
             self.survey.look_soon(Listable::Foundation, now);
             self.survey.look_soon(Listable::Registrations, now);

@@ -123,6 +123,29 @@ impl Engine {
         }
     }
 
+    /// Measures how long a service was other than wanted, and counts the drift that is repaired.
+    pub(crate) fn note_in_sync(&mut self, service: ServiceIndex) {
+        let (now, wanted) = (self.now, self.is_wanted(service));
+        let Some(record) = self.record_mut(service) else { return };
+        match &record.compared {
+            Some(Compared::InSync) if wanted && record.state == State::Created => {
+                let drifted = core::mem::take(&mut record.drifted);
+                let since = record.different_since.take();
+                self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
+                if let Some(since) = since {
+                    self.counters.services_programmed.add(now.since(since), 1);
+                }
+            }
+            Some(Compared::Different | Compared::Unclear) if wanted => {
+                record.different_since.get_or_insert(now);
+            }
+            // It cannot be, or need not be.
+            Some(Compared::Invalid(..)) => record.different_since = None,
+            _ if !wanted => record.different_since = None,
+            _ => {}
+        }
+    }
+
     pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {
         let now = self.now;
         let look_again = now + self.config.retry.quota_park.0;

@@ -2,6 +2,9 @@
 
 use core::time::Duration;
 
+use sluice_model::FailureClass;
+use sluice_model::reason::Reason;
+
 use crate::state::{State, Trigger};
 
 /// Counts since the engine was made, and the histograms behind the duration metrics.
@@ -35,12 +38,24 @@ pub struct Counters {
     pub pod_promotions: u64,
     /// Those of them that could not be sent: their node has no address of the family.
     pub pod_promotion_failures: u64,
+    /// Plans that failed, by class, in the order of [`FailureClass::ALL`].
+    pub failures: [u64; FailureClass::ALL.len()],
+    /// How long wanted services were other than wanted: from the change to the end of the operation that
+    /// made them right.
+    pub services_programmed: Histogram,
+    /// How long addresses were other than wanted: from the change, or from the first of their service that
+    /// waited, to Azure's confirmation.
+    pub addresses_programmed: Histogram,
     /// Parks.
     pub parks: u64,
     /// Differences that two listings agreed on.
     pub drift_found: u64,
+    /// Those of them that are right again.
+    pub drift_repaired: u64,
     /// Orphans whose teardown was begun.
     pub orphans_found: u64,
+    /// Orphans of which nothing is left.
+    pub orphans_removed: u64,
     /// Inputs that were not acted on.
     pub refusals: u64,
     /// Invariants that would have been broken.
@@ -64,9 +79,14 @@ impl Default for Counters {
             pod_buffer: Histogram::default(),
             pod_promotions: 0,
             pod_promotion_failures: 0,
+            failures: [0; FailureClass::ALL.len()],
+            services_programmed: Histogram::default(),
+            addresses_programmed: Histogram::default(),
             parks: 0,
             drift_found: 0,
+            drift_repaired: 0,
             orphans_found: 0,
+            orphans_removed: 0,
             refusals: 0,
             internal_errors: 0,
         }
@@ -118,4 +138,12 @@ pub struct Gauges {
     pub quarantined_addresses: u64,
     /// Registrations that are unwanted and not provably ours.
     pub unclaimed: u64,
+    /// Services by direction (inbound, outbound) and state, in the order of [`State::ALL`].
+    pub states: [[u64; State::COUNT]; 2],
+    /// Services that wait for long, or for a mended spec, by reason in the order of [`Reason::ALL`].
+    pub parked_for: [u64; Reason::ALL.len()],
+    /// Services whose teardown the brake holds.
+    pub held: u64,
+    /// Services that the initial sync has not brought to rest yet.
+    pub initial_sync_left: u64,
 }

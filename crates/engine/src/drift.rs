@@ -38,6 +38,7 @@ impl Engine {
                 if accepted > 0 {
                     let found = u64::try_from(accepted).unwrap_or(u64::MAX);
                     self.counters.drift_found = self.counters.drift_found.saturating_add(found);
+                    self.address_drift = self.address_drift.saturating_add(found);
                 }
                 let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
                 let news = self.note_strangers();
@@ -113,6 +114,7 @@ impl Engine {
                 slot.suspected = None;
             } else if trust || slot.suspected.is_some_and(|first| first < began) {
                 slot.believe(seen);
+                record.drifted += 1;
                 self.counters.drift_found = self.counters.drift_found.saturating_add(1);
                 self.fire(service, Trigger::DriftFound);
                 self.recompare(service);

@@ -22,6 +22,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, Effect, EffectId, EgressName, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
 
 use crate::addresses::{Addresses, ServiceIndex};
+use crate::changes::Changes;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::dispatch::Dispatch;
@@ -67,10 +68,13 @@ pub struct Engine {
     pub(crate) sync_not_before: Time,
     /// Addresses promoted before the last batch.
     pub(crate) promoted: u64,
+    /// Addresses that sweeps found different, and that have not all been written again since.
+    pub(crate) address_drift: u64,
     pub(crate) touched: BTreeSet<ServiceIndex>,
     pub(crate) timers: BTreeSet<(Time, ServiceIndex)>,
     next_effect: u64,
     out: Vec<Effect>,
+    pub(crate) changes: Changes,
     pub(crate) counters: Counters,
     refusals: Refusals,
 }
@@ -144,10 +148,12 @@ impl Engine {
             sync: None,
             sync_not_before: Time::ZERO,
             promoted: 0,
+            address_drift: 0,
             touched: BTreeSet::new(),
             timers: BTreeSet::new(),
             next_effect: 1,
             out: Vec::new(),
+            changes: Changes::default(),
             counters: Counters::default(),
             refusals: Refusals::default(),
         }
@@ -156,15 +162,19 @@ impl Engine {
     /// Takes one fact and returns every consequence.
     pub fn handle(&mut self, now: Time, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
+        self.addresses.advance(self.now);
         self.counters.events = self.counters.events.saturating_add(1);
         self.take_in(event);
         if self.is_leading() {
             self.wake_the_due();
             self.work();
         } else {
-            self.touched.clear();
+            for service in core::mem::take(&mut self.touched) {
+                self.changes.look_at(service);
+            }
             self.addresses.take_touched();
         }
+        self.number_changes();
         mem::take(&mut self.out)
     }
 
@@ -196,10 +206,6 @@ impl Engine {
     /// What has been counted about addresses.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
-    }
-
-    pub(crate) fn is_leading(&self) -> bool {
-        self.leadership == Leadership::Leading
     }
 
     fn take_in(&mut self, event: Event) {
@@ -313,6 +319,7 @@ impl Engine {
                 // Nothing is sent before everybody has settled.
                 continue;
             }
+            self.note_first_difference();
             self.hand_out_slots();
             self.sync_locations();
             if self.touched.is_empty() {
@@ -387,6 +394,7 @@ impl Engine {
             self.timers.remove(&(at, service));
         }
         self.dispatch.dequeue(service);
+        self.changes.gone(&record.key, record.change);
         self.by_key.remove(&record.key);
         self.survey.forget(&record.key, self.now);
         if let (ServiceKey::Inbound(uid), Some(object)) = (&record.key, &record.object) {

@@ -43,14 +43,39 @@ pub struct ServiceView {
     pub public_ip: Option<IpAddr>,
     /// Unfinished pods of an egress.
     pub pods: usize,
+    /// Since when somebody has wanted it; of no meaning while nobody does.
+    pub wanted_since: Time,
+    /// When its last operation began.
+    pub last_attempt: Option<Time>,
+    /// How its last operation failed; none once one has succeeded.
+    pub last_failure: Option<LastFailure>,
     /// Addresses that it should have.
     pub addresses_wanted: u32,
     /// Addresses that Azure has for it.
     pub addresses_programmed: u32,
     /// Addresses that Azure may have for it: the deletion gate.
     pub addresses_mapped: u32,
+    /// Addresses that wait until it is ready.
+    pub addresses_buffered: u32,
+    /// Addresses that wait for an address of their node.
+    pub addresses_unplaceable: u32,
+    /// Addresses that Azure refuses.
+    pub addresses_quarantined: u32,
     /// The gateway sends traffic to it.
     pub live: bool,
+}
+
+/// How an operation failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LastFailure {
+    /// When.
+    pub at: Time,
+    /// At which step.
+    pub step: &'static str,
+    /// Azure's code, or ours.
+    pub code: Arc<str>,
+    /// A sentence.
+    pub text: String,
 }
 
 /// One service, and why it is where it is.

@@ -59,6 +59,14 @@ impl Foundation {
         matches!(self.standing, Standing::Unusable(_) | Standing::Unlisted)
     }
 
+    /// Why it cannot be used or made, while that is so.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        match &self.standing {
+            Standing::Unusable(why) => Some(why.clone()),
+            _ => self.hold.as_ref().map(|hold| hold.text.clone()),
+        }
+    }
+
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.hold.as_ref().filter(|_| self.in_flight.is_none()).map(|hold| hold.until)
     }

@@ -20,6 +20,7 @@ extern crate std;
 
 mod address_lane;
 pub mod addresses;
+mod changes;
 mod compare;
 pub mod config;
 pub mod counters;
@@ -37,6 +38,7 @@ mod orphans;
 mod plan;
 mod resources;
 mod service;
+pub mod start_up;
 pub mod state;
 mod survey;
 #[cfg(test)]
@@ -47,6 +49,7 @@ mod views;
 pub use config::{Config, DefaultOutbound, GatewayMode};
 pub use counters::{Counters, Gauges, Histogram};
 pub use engine::Engine;
-pub use explain::{Explanation, ServiceView, WaitsFor};
+pub use explain::{Explanation, LastFailure, ServiceView, WaitsFor};
 pub use hold::Hold;
+pub use start_up::{FirstDifference, Phase, StartUp};
 pub use state::{Cell, State, Trigger};

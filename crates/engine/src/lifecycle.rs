@@ -40,6 +40,7 @@ impl Engine {
 
     /// Brings one service to where its levels say it belongs.
     pub(crate) fn settle(&mut self, service: ServiceIndex) {
+        self.changes.look_at(service);
         self.note_pods(service);
         self.note_wanted(service);
         self.ask_for_the_vanished(service);
@@ -51,6 +52,7 @@ impl Engine {
             }
         }
         self.compare(service);
+        self.note_in_sync(service);
         self.tell_if_invalid(service);
         self.tend_addresses(service);
         self.tend_object(service);
@@ -161,6 +163,7 @@ impl Engine {
                 {
                     self.counters.deletions.add(now.since(since), 1);
                 }
+                self.note_removed(service);
                 self.forget(service);
                 return;
             }
@@ -191,6 +194,13 @@ impl Engine {
                 record.discovered = false;
                 record.reported_at = None;
                 record.compared = None;
+                record.orphan = false;
+                let drifted = match trigger {
+                    // It is made anew, and what sweeps had found is gone with the old.
+                    Trigger::GoneButWanted => core::mem::take(&mut record.drifted),
+                    _ => 0,
+                };
+                self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
                 self.survey.discovered.remove(&service);
             }
             Trigger::FoundInSync => {
@@ -204,6 +214,14 @@ impl Engine {
             }
             _ => {}
         }
+    }
+
+    /// Counts what ends with a service: an orphan, and drift that needs no repair any more.
+    fn note_removed(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service) else { return };
+        let (orphan, drifted) = (u64::from(record.orphan), record.drifted);
+        self.counters.orphans_removed = self.counters.orphans_removed.saturating_add(orphan);
+        self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
     }
 
     pub(crate) fn where_it_came_from(&self, service: ServiceIndex) -> State {

@@ -14,7 +14,7 @@ use sluice_model::{Action, EffectId, Failure, FailureClass, Plan, Step};
 use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
 use crate::engine::{Engine, Errand};
-use crate::explain::Moment;
+use crate::explain::{LastFailure, Moment};
 use crate::plan::NoPlan;
 use crate::resources::Knowledge;
 use crate::service::{Compared, Operation, Service};
@@ -125,6 +125,7 @@ impl Engine {
         }
         if let Some(record) = self.record_mut(service) {
             record.teardown_begun |= intent == Intent::Deprovision;
+            record.last_attempt = Some(now);
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
             record.operation = Some(Operation { id, plan, started: now });
         }
@@ -139,6 +140,8 @@ impl Engine {
             Intent::Deprovision if record.discovered => Cause::Orphaned,
             Intent::Deprovision => Cause::LastAddressLeft,
             _ if record.attempts.total > 0 => Cause::RetryDue,
+            _ if record.orphan => Cause::Orphaned,
+            _ if record.drifted > 0 => Cause::DriftFound,
             _ if record.key.is_inbound() => Cause::ServiceApplied,
             _ if record.requested => Cause::Requested,
             _ => Cause::PodsCame,
@@ -161,6 +164,7 @@ impl Engine {
                     // A look that succeeds mends nothing, so it does not end a row of failures.
                     record.attempts = Default::default();
                     record.told = None;
+                    record.last_failure = None;
                 }
                 record.timeline.push(now, Moment::Finished { id });
                 if forget_spec && record.state == State::CreationInProgress {
@@ -190,6 +194,9 @@ impl Engine {
     ) {
         let (now, seeded) = (self.now, self.seeded);
         self.counters.plans_failed = self.counters.plans_failed.saturating_add(1);
+        if let Some(count) = self.counters.failures.get_mut(failure.class as usize) {
+            *count = count.saturating_add(1);
+        }
         let step = operation.plan.steps.get(at);
         let retry = self.config.retry.clone();
         let mut jitter = self.jitter.clone();
@@ -198,6 +205,12 @@ impl Engine {
         // Whatever went wrong, Azure is not asked again before it said so.
         hold.until = failure.retry_after.map_or(hold.until, |wait| hold.until.max(now + wait));
         let code = failure.code.clone();
+        record.last_failure = Some(LastFailure {
+            at: now,
+            step: step.map_or("", Step::word),
+            code: code.clone(),
+            text: hold.text.clone(),
+        });
         record
             .timeline
             .push(now, Moment::Failed { id: operation.id, step: step.map_or("", Step::word), code });

@@ -72,6 +72,7 @@ impl Engine {
             let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains_key(uid));
             let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
             if let Some(record) = self.record_mut(service) {
+                record.orphan = true;
                 record.vanished = (!skip).then(Vanished::default);
                 if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
                     // Somebody may have made what it is registered for since we listed; then it is not ours.

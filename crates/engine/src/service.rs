@@ -11,7 +11,8 @@ use sluice_model::reason::Reason;
 use sluice_model::{EffectId, Family, Plan, ServiceKey, Time};
 
 use crate::addresses::ServiceIndex;
-use crate::explain::Timeline;
+use crate::changes::Glance;
+use crate::explain::{LastFailure, Timeline};
 use crate::hold::{Attempts, Hold};
 use crate::plan::Target;
 use crate::resources::{Actual, Knowledge};
@@ -58,6 +59,19 @@ pub(crate) struct Service {
     pub(crate) reported_at: Option<Time>,
     pub(crate) timeline: Timeline,
     pub(crate) wake: Option<Time>,
+    /// When its last operation began.
+    pub(crate) last_attempt: Option<Time>,
+    /// How its last operation failed, until one succeeds.
+    pub(crate) last_failure: Option<LastFailure>,
+    /// Since when it is other than wanted.
+    pub(crate) different_since: Option<Time>,
+    /// Differences found by sweeps that have not been repaired yet.
+    pub(crate) drifted: u64,
+    /// It was found in Azure, wanted by nobody.
+    pub(crate) orphan: bool,
+    /// The number of its last change that people can see, and how it looked then.
+    pub(crate) change: u64,
+    pub(crate) glance: Option<Glance>,
 }
 
 /// A plan in flight.
@@ -140,6 +154,13 @@ impl Service {
             reported_at: None,
             timeline: Timeline::default(),
             wake: None,
+            last_attempt: None,
+            last_failure: None,
+            different_since: None,
+            drifted: 0,
+            orphan: false,
+            change: 0,
+            glance: None,
         }
     }
 

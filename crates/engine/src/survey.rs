@@ -21,6 +21,7 @@ use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
 use crate::resources::{Actual, Carrier};
+use crate::start_up::FirstDifference;
 
 const KINDS: usize = Listable::ALL.len();
 
@@ -39,6 +40,8 @@ pub(crate) struct Survey {
     /// Services that the initial sync has not brought to rest yet.
     pub(crate) initial: BTreeSet<ServiceIndex>,
     pub(crate) initial_done: bool,
+    /// What the first complete look at both sides found.
+    pub(crate) first_difference: Option<FirstDifference>,
     /// Identities that have addresses and nothing else, as the last listing showed.
     pub(crate) strangers: BTreeSet<Arc<str>>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
@@ -106,6 +109,22 @@ impl Found {
 impl Survey {
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Which kinds have been listed completely, in the order of [`Listable::ALL`].
+    pub(crate) fn listed(&self) -> [bool; KINDS] {
+        let pending = &self.pending;
+        Listable::ALL.map(|kind| {
+            self.complete
+                || match kind {
+                    Listable::Foundation => pending.gateway_missing.is_some(),
+                    Listable::Registrations => pending.registrations.is_some(),
+                    Listable::Locations => pending.locations.is_some(),
+                    Listable::LoadBalancers => pending.load_balancers.is_some(),
+                    Listable::NatGateways => pending.nat_gateways.is_some(),
+                    Listable::PublicIps => pending.public_ips.is_some(),
+                }
+        })
     }
 
     pub(crate) fn start(&mut self, now: Time) {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
 use sluice_model::kube::Kind;
+use sluice_model::reason::Reason;
 
 use crate::addresses::ServiceIndex;
 use crate::counters::Gauges;
@@ -22,6 +23,11 @@ impl Engine {
             self.services.iter().flatten().map(|record| self.view(record)).collect();
         all.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         all
+    }
+
+    /// One service; `None` if there is none of that key.
+    pub fn view_of(&self, key: &ServiceKey) -> Option<ServiceView> {
+        Some(self.view(self.record(*self.by_key.get(key)?)?))
     }
 
     /// Why one service is where it is.
@@ -44,6 +50,7 @@ impl Engine {
         let mut gauges = Gauges {
             quarantined_addresses: u64::try_from(self.addresses.totals().quarantined).unwrap_or(u64::MAX),
             unclaimed: u64::try_from(self.unclaimed().len()).unwrap_or(u64::MAX),
+            initial_sync_left: u64::try_from(self.initial_sync_left()).unwrap_or(u64::MAX),
             ..Gauges::default()
         };
         for record in self.services.iter().flatten() {
@@ -51,6 +58,12 @@ impl Engine {
             gauges.pending_deletions += u64::from(deleting);
             gauges.operations_active += u64::from(record.operation.is_some());
             gauges.parked += u64::from(record.hold.as_ref().is_some_and(|hold| hold.parked));
+            gauges.held += u64::from(self.is_braked(record.index));
+            let direction = usize::from(!record.key.is_inbound());
+            gauges.states[direction][record.state as usize] += 1;
+            if let Some(reason) = parked_for(record) {
+                gauges.parked_for[reason as usize] += 1;
+            }
             if record.buffered_since.is_some() && !deleting {
                 let wanted = u64::from(self.addresses.wanted(record.index));
                 match record.key.is_inbound() {
@@ -79,9 +92,18 @@ impl Engine {
             attempts: record.attempts.total,
             public_ip: shown_ip(record),
             pods: self.addresses.pods(service),
+            wanted_since: record.wanted_since,
+            last_attempt: record.last_attempt,
+            last_failure: record.last_failure.clone(),
             addresses_wanted: self.addresses.wanted(service),
             addresses_programmed: self.addresses.programmed(service),
             addresses_mapped: self.addresses.mapped(service),
+            addresses_buffered: match record.buffered_since {
+                Some(_) => self.addresses.wanted(service),
+                None => 0,
+            },
+            addresses_unplaceable: self.addresses.unplaceable(service),
+            addresses_quarantined: self.addresses.quarantined(service),
             live: record.actual.is_live(),
         }
     }
@@ -153,6 +175,15 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// Why nothing is tried for a while, or until the spec changes.
+fn parked_for(record: &Service) -> Option<Reason> {
+    match (&record.compared, &record.hold) {
+        (Some(Compared::Invalid(reason, _)), _) => Some(*reason),
+        (_, Some(hold)) if hold.parked => Some(hold.reason),
+        _ => None,
     }
 }
 

@@ -142,7 +142,11 @@ impl Addresses {
         }
         draft.bytes = draft.bytes.saturating_add(bytes);
         let set = self.hold(&effective);
-        self.add(draft, Sent { spot, set }, dequeued);
+        let since = match dequeued {
+            true => self.peek_since(),
+            false => self.odd.get(&spot).and_then(|odd| odd.since),
+        };
+        self.add(draft, Sent { spot, set, since }, dequeued);
         Fit::Added
     }
 
@@ -196,7 +200,7 @@ impl Addresses {
                 let effective = self.effective(spot);
                 self.hold(&effective)
             };
-            self.add(&mut draft, Sent { spot, set }, false);
+            self.add(&mut draft, Sent { spot, set, since: None }, false);
         }
         let update = draft.updates.first_mut()?;
         update.full = true;
@@ -241,7 +245,7 @@ impl Addresses {
             }
         }
         let Draft { sent, places, hollow, updates, .. } = draft;
-        self.flight = Some(Flight { sent, places, hollow, group });
+        self.flight = Some(Flight { sent, places, hollow, group, began: self.now });
         Some(updates)
     }
 
@@ -278,13 +282,16 @@ impl Addresses {
 
     fn succeed(&mut self, flight: Flight) {
         self.lane.answered();
-        let Flight { sent, places, group, .. } = flight;
+        let Flight { sent, places, group, began, .. } = flight;
         let spots: Box<[Spot]> = sent.iter().map(|sent| sent.spot).collect();
         for spots in spots.chunks(READ_AHEAD) {
             self.ahead_of_spots(spots);
         }
         self.remember_write(spots, places);
-        for &Sent { spot, set } in &sent {
+        for &Sent { spot, set, since } in &sent {
+            if let Some(since) = since {
+                self.delays.add(self.now.since(since), 1);
+            }
             self.commit(spot, set);
             let changed = self.land(spot);
             let odd = self.places.entry(spot).is_some_and(|entry| entry.is(Entry::ODD));
@@ -292,7 +299,10 @@ impl Addresses {
                 self.tidy_odd(spot);
             }
             if changed || odd {
+                // It changed at some time since the batch was sent.
+                self.news_since = Some(began);
                 self.queue_if_needed(spot);
+                self.news_since = None;
             }
         }
         if let Some(group) = group {
@@ -309,7 +319,7 @@ impl Addresses {
     fn finish_unknown(&mut self, flight: Flight, failure: &Failure) {
         self.fail(failure);
         let Flight { sent, places, group, .. } = flight;
-        for &Sent { spot, set } in &sent {
+        for &Sent { spot, set, .. } in &sent {
             self.doubt(spot, set);
             self.land(spot);
         }
@@ -325,7 +335,7 @@ impl Addresses {
     }
 
     pub(super) fn undo(&mut self, sent: &[Sent]) {
-        for &Sent { spot, set } in sent {
+        for &Sent { spot, set, .. } in sent {
             self.revert(spot, set);
             self.land(spot);
         }
@@ -336,8 +346,10 @@ impl Addresses {
             self.bisect.put_back(group);
         }
         for sent in sent {
+            self.news_since = sent.since;
             self.queue_if_needed(sent.spot);
         }
+        self.news_since = None;
     }
 }
 

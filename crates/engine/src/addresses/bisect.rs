@@ -186,8 +186,10 @@ impl Addresses {
                     self.bisect.calls_left = self.limits.bisect_calls_max;
                 }
                 let spots: Vec<Spot> = sent.iter().map(|sent| sent.spot).collect();
-                for &spot in &spots {
-                    self.odd_mut(spot).standing = Standing::Suspect;
+                for sent in &sent {
+                    let odd = self.odd_mut(sent.spot);
+                    odd.standing = Standing::Suspect;
+                    odd.since = sent.since;
                 }
                 self.group_refused(Group { spots, ..Group::default() });
             }

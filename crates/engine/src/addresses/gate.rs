@@ -58,6 +58,7 @@ impl Addresses {
         for &service in self.sets.members(old) {
             if was_certain {
                 self.services[service].programmed -= 1;
+                self.services.recount(service);
                 self.totals.programmed -= 1;
             }
             if !self.sets.contains(set, service) {
@@ -74,6 +75,7 @@ impl Addresses {
         }
         for &service in self.sets.members(set) {
             self.services[service].programmed += 1;
+            self.services.recount(service);
             self.totals.programmed += 1;
         }
         self.sets.drop(old, &mut self.services);
@@ -108,6 +110,7 @@ impl Addresses {
             self.totals.either += 1;
             for &service in self.sets.members(entry.actual()) {
                 self.services[service].programmed -= 1;
+                self.services.recount(service);
                 self.totals.programmed -= 1;
             }
         }

@@ -21,6 +21,8 @@ use super::{Addresses, Limits};
 pub(super) struct Sent {
     pub(super) spot: Spot,
     pub(super) set: SetId,
+    /// Since when it has been news; `None`: it is not, and only goes with the others.
+    pub(super) since: Option<Time>,
 }
 
 /// The batch in flight.
@@ -31,6 +33,7 @@ pub(super) struct Flight {
     pub(super) hollow: Vec<PlaceId>,
     /// The suspects that it tries, if it is one of those.
     pub(super) group: Option<Group>,
+    pub(super) began: Time,
 }
 
 /// What one batch wrote, remembered for listings that do not show it yet.
@@ -123,7 +126,7 @@ impl Addresses {
     }
 
     /// Takes notice of the time; it never goes back.
-    pub(super) fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
         while self.lane.written.front().is_some_and(|old| old.at + self.limits.writes_remembered < self.now) {
             self.forget_oldest_write();

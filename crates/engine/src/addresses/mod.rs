@@ -62,6 +62,7 @@ pub use notice::AddressNotice;
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};
 
+use crate::counters::Histogram;
 use place::Spot;
 
 /// A hash map that is the same in every process.
@@ -171,6 +172,10 @@ pub struct Addresses {
     hollow: BTreeSet<place::PlaceId>,
     notices: Vec<AddressNotice>,
     totals: Totals,
+    /// Since when what is queued now has been news; `None`: since now.
+    news_since: Option<Time>,
+    /// How long entries were other than wanted.
+    delays: Histogram,
 }
 
 impl fmt::Debug for Addresses {
@@ -208,6 +213,8 @@ impl Addresses {
             hollow: BTreeSet::new(),
             notices: Vec::new(),
             totals: Totals::default(),
+            news_since: None,
+            delays: Histogram::default(),
         }
     }
 
@@ -271,6 +278,13 @@ impl Addresses {
                 self.check(spot);
             }
         }
+    }
+
+    /// As [`Addresses::set_mode`], when what becomes dirty by it has waited since an earlier moment.
+    pub fn set_mode_since(&mut self, service: ServiceIndex, mode: Mode, since: Option<Time>) {
+        self.news_since = since;
+        self.set_mode(service, mode);
+        self.news_since = None;
     }
 
     /// As [`Addresses::set_mode`] with nothing in between: ready, or draining.
@@ -360,6 +374,16 @@ impl Addresses {
     /// ports or counting endpoints changed, since the last call. In the order in which it happened.
     pub fn take_touched(&mut self) -> Vec<ServiceIndex> {
         self.services.take_touched()
+    }
+
+    /// The services whose counts may have changed since the last call, each once.
+    pub fn take_recounted(&mut self) -> Vec<ServiceIndex> {
+        self.services.take_recounted()
+    }
+
+    /// How long entries were other than wanted, from the change to Azure's confirmation.
+    pub fn delays(&self) -> &Histogram {
+        &self.delays
     }
 
     /// What people should know, each once.

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use sluice_model::Time;
+
 use super::Addresses;
 use super::bisect::Turn;
 use super::place::{Entry, Spot};
@@ -14,6 +16,8 @@ pub(super) struct Odd {
     /// Lists that may have reached Azure, beside the one that it had before.
     pub(super) either: Vec<SetId>,
     pub(super) standing: Standing,
+    /// Since when what is wanted of it has been news, while it is suspected or refused.
+    pub(super) since: Option<Time>,
     /// It has been said that Azure refuses it.
     pub(super) reported: bool,
 }

@@ -8,8 +8,10 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use sluice_model::Time;
+
 use super::place::{Entry, Spot};
-use super::services::ServiceIndex;
+use super::services::{Service, ServiceIndex};
 use super::sets::SetId;
 use super::wanted::Effective;
 use super::{Addresses, READ_AHEAD};
@@ -49,6 +51,11 @@ impl Addresses {
             self.ring.push_back(service);
         }
         queue.push_back(spot);
+        let since = self.news_since.unwrap_or(self.now);
+        match self.services[service].queued_since.back_mut() {
+            Some((last, entries)) if *last == since => *entries += 1,
+            _ => self.services[service].queued_since.push_back((since, 1)),
+        }
         self.totals.dirty += 1;
     }
 
@@ -95,14 +102,26 @@ impl Addresses {
         self.services[*self.ring.front()?].queue.front().copied()
     }
 
+    /// Since when that entry has been news.
+    pub(super) fn peek_since(&self) -> Option<Time> {
+        Some(self.services[*self.ring.front()?].queued_since.front()?.0)
+    }
+
     /// Takes the next entry of the service at the front of the ring. Its flag is for the caller to clear.
     pub(super) fn dequeue(&mut self) -> Option<Spot> {
         let service = *self.ring.front()?;
-        let queue = &mut self.services[service].queue;
+        let Service { queue, queued_since, .. } = &mut self.services[service];
         let spot = queue.pop_front()?;
+        if let Some((_, entries)) = queued_since.front_mut() {
+            *entries -= 1;
+            if *entries == 0 {
+                queued_since.pop_front();
+            }
+        }
         if queue.is_empty() {
             if queue.capacity() > ROOM_KEPT {
                 *queue = VecDeque::new();
+                *queued_since = VecDeque::new();
             }
             self.ring.pop_front();
             self.services.forget_if_unused(service);

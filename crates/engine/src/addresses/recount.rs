@@ -245,6 +245,8 @@ impl Addresses {
         let with_queue = self.services.iter().filter(|(_, service)| !service.queue.is_empty());
         agree!(ring, with_queue.map(|(id, _)| id).collect::<Vec<_>>(), "the ring");
         for (_, service) in self.services.iter() {
+            let moments: u32 = service.queued_since.iter().map(|(_, entries)| *entries).sum();
+            agree!(moments as usize, service.queue.len(), "moments of a queue");
             for &spot in &service.queue {
                 agree!(queued.insert(spot), true, "{spot:?} is queued once");
             }

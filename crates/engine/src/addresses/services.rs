@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use sluice_model::Uid;
+use sluice_model::{Time, Uid};
 
 use super::Map;
 use super::place::Spot;
@@ -54,6 +54,8 @@ pub(super) struct Service {
     pub(super) kept: BTreeSet<Spot>,
     /// It is on the list of `take_touched`.
     touched: bool,
+    /// It is on the list of `take_recounted`.
+    recounted: bool,
     /// The list that names nobody else, if anybody holds it.
     pub(super) solo: SetId,
     /// How many lists name it.
@@ -74,6 +76,8 @@ pub(super) struct Service {
     pub(super) pods: Vec<PodId>,
     /// Its entries that may differ from Azure, first come first served.
     pub(super) queue: VecDeque<Spot>,
+    /// Since when those have been news: moments, and how many entries in a row share each.
+    pub(super) queued_since: VecDeque<(Time, u32)>,
 }
 
 impl Service {
@@ -87,6 +91,7 @@ pub(super) struct Services {
     slab: Slab<ServiceIndex, Service>,
     by_identity: Map<Arc<str>, ServiceIndex>,
     touched: Vec<ServiceIndex>,
+    recounted: Vec<ServiceIndex>,
     /// Found in Azure and not known to the lifecycle.
     strangers: BTreeSet<ServiceIndex>,
     /// Stands in for the identity of a number that names nothing.
@@ -99,6 +104,7 @@ impl Services {
             slab: Slab::new(),
             by_identity: Map::default(),
             touched: Vec::new(),
+            recounted: Vec::new(),
             strangers: BTreeSet::new(),
             nobody: "".into(),
         }
@@ -136,6 +142,7 @@ impl Services {
             mode: Mode::Draining,
             kept: BTreeSet::new(),
             touched: false,
+            recounted: false,
             solo: SetId::EMPTY,
             mentions: 0,
             mapped: 0,
@@ -147,6 +154,7 @@ impl Services {
             owners: Vec::new(),
             pods: Vec::new(),
             queue: VecDeque::new(),
+            queued_since: VecDeque::new(),
         });
         self.by_identity.insert(identity, service);
         service
@@ -206,6 +214,28 @@ impl Services {
         touched
     }
 
+    /// Puts a service on the list of those whose counts have changed.
+    pub(super) fn recount(&mut self, service: ServiceIndex) {
+        let record = &mut self.slab[service];
+        if !record.recounted {
+            record.recounted = true;
+            self.recounted.push(service);
+        }
+    }
+
+    pub(super) fn take_recounted(&mut self) -> Vec<ServiceIndex> {
+        if self.recounted.is_empty() {
+            return Vec::new();
+        }
+        let mut recounted = core::mem::take(&mut self.recounted);
+        // One that has gone meanwhile has nothing to show.
+        recounted.retain(|&service| match self.slab.get_mut(service) {
+            Some(record) => core::mem::take(&mut record.recounted),
+            None => false,
+        });
+        recounted
+    }
+
     pub(super) fn unmention(&mut self, service: ServiceIndex) {
         self.slab[service].mentions -= 1;
         self.forget_if_unused(service);
@@ -233,6 +263,7 @@ impl Services {
     /// One more pair that may be mapped to the service.
     pub(super) fn count_mapped(&mut self, service: ServiceIndex) {
         self.slab[service].mapped += 1;
+        self.recount(service);
     }
 
     /// One pair less; the last one opens the gate.
@@ -242,6 +273,7 @@ impl Services {
         if record.mapped == 0 {
             self.touch(service);
         }
+        self.recount(service);
     }
 }
 

@@ -52,6 +52,7 @@ impl Addresses {
             }
         }
         let place = record.place[side(family)];
+        self.services.recount(service);
         let counts = &mut self.services[service];
         counts.wanted += 1;
         self.totals.wanted += 1;
@@ -84,6 +85,7 @@ impl Addresses {
             return;
         }
         let place = record.place[side(family)];
+        self.services.recount(service);
         let counts = &mut self.services[service];
         counts.wanted -= 1;
         counts.unplaceable -= u32::from(place.is_none());

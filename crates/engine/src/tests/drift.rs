@@ -79,7 +79,7 @@ pub(super) fn a_difference_is_mended_when_two_listings_show_it() {
             t=915.9 #6 list nat-gateways   because drift sweep
             t=1012.8 #7 list public-ips   because drift sweep
             t=1305.9 #8 list load-balancers   because drift sweep
-            t=1307.7 #9 update web: load-balancer, register   because service applied
+            t=1307.7 #9 update web: load-balancer, register   because drift found
             t=1307.9 web is Created
         "#]],
     );
@@ -176,7 +176,7 @@ pub(super) fn a_lost_load_balancer_is_made_and_registered_again() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 update web: load-balancer, register   because service applied
+            #2 update web: load-balancer, register   because drift found
             web is Created
         "#]],
     );
@@ -201,7 +201,7 @@ pub(super) fn a_lost_registration_is_made_again_and_its_addresses_are_sent_again
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
-            #3 update web: register   because service applied
+            #3 update web: register   because drift found
             #4 push 10.0.0.4 to node-a for web   because service became ready
             web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
         "#]],
@@ -241,7 +241,7 @@ pub(super) fn a_changed_load_balancer_is_changed_back() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 update web: load-balancer   because service applied
+            #2 update web: load-balancer   because drift found
             web is Created
         "#]],
     );
@@ -260,7 +260,7 @@ fn a_load_balancer_that_was_edited_where_no_rule_shows_it_is_set_right_once() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 update web: load-balancer   because service applied
+            #2 update web: load-balancer   because drift found
             web is Created
         "#]],
     );
@@ -278,7 +278,7 @@ pub(super) fn a_load_balancer_whose_last_write_failed_is_written_again() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 update web: load-balancer   because service applied
+            #2 update web: load-balancer   because drift found
             web is Created
         "#]],
     );
@@ -355,7 +355,7 @@ pub(super) fn a_lost_nat_gateway_is_made_again() {
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 push 10.1.0.1 to node-a for blue   because service became ready
-            #4 update blue: nat-gateway, register   because pods came
+            #4 update blue: nat-gateway, register   because drift found
             blue is Created
         "#]],
     );

@@ -17,8 +17,10 @@ fn provisioned(after: &str) -> Story {
 fn endpoints_count_as_buffered_until_their_service_is_ready_and_the_time_is_measured() {
     let mut story = provisioned("tick 3");
     assert_eq!(story.engine.gauges().buffered_endpoints, 2);
+    assert_eq!(story.engine.services()[0].addresses_buffered, 2);
     story.play("#1 done");
     assert_eq!(story.engine.gauges().buffered_endpoints, 0);
+    assert_eq!(story.engine.services()[0].addresses_buffered, 0);
     let waited = story.engine.counters().endpoint_buffer;
     assert_eq!(waited.count, 2);
     assert!(waited.sum_ms >= 2 * 3_000, "{waited:?}");

@@ -1,5 +1,7 @@
 //! What is counted: the numbers behind the metrics of the design documents.
 
+use sluice_model::reason::Reason;
+
 use super::story::told;
 use crate::State;
 use crate::counters::Histogram;
@@ -106,6 +108,82 @@ fn drift_and_orphans_are_counted_when_they_are_believed() {
     story.play("azure has egress=lost\ntick 3000");
     let counters = story.engine.counters();
     assert_eq!((counters.drift_found, counters.orphans_found), (1, 1));
+    assert_eq!((counters.drift_repaired, counters.orphans_removed), (0, 0));
+    story.play("#2 done");
+    let counters = story.engine.counters();
+    assert_eq!((counters.drift_repaired, counters.orphans_removed), (1, 0));
+    story.play("#3 done\n#4 done");
+    assert_eq!(story.engine.counters().orphans_removed, 1, "{}", story.shown());
+}
+
+#[test]
+fn an_address_that_somebody_took_away_is_repaired_drift_once_it_is_back() {
+    let mut story = told(LIVE_EGRESS);
+    story.play("tick 60\nazure loses address 10.1.0.1\ntick 2000");
+    assert_eq!((story.engine.counters().drift_found, story.engine.counters().drift_repaired), (1, 0));
+    story.play("#4 done\ntick 1");
+    assert_eq!((story.engine.counters().drift_found, story.engine.counters().drift_repaired), (1, 1));
+}
+
+#[test]
+fn the_time_from_a_change_of_a_service_to_its_end_is_counted_and_nothing_that_was_right() {
+    let mut story = told("service web known\nazure has web\nlead");
+    assert_eq!(story.engine.counters().services_programmed, Histogram::default(), "adopted as it was");
+    story.play(
+        "service web applied port=81->8081\ntick 4\n#1 failed ServerBusy 503\ntick 2\n#2 done\n#3 done",
+    );
+    let programmed = story.engine.counters().services_programmed;
+    assert_eq!((programmed.count, programmed.sum_ms), (1, 6_500));
+}
+
+#[test]
+fn the_time_from_a_change_of_a_pod_to_azures_word_is_counted_through_failures() {
+    let mut story = told(LIVE_EGRESS);
+    let first = story.engine.counters().addresses_programmed;
+    assert_eq!(first.count, 1);
+    assert!(first.sum_ms > 100, "the time it waited for its egress counts: {first:?}");
+    story.play(
+        "pod p2 egress=blue ip=10.1.0.2 node=node-a\ntick 3\n#4 failed ServerBusy 503\ntick 2\n#5 done",
+    );
+    let programmed = story.engine.counters().addresses_programmed;
+    assert_eq!((programmed.count - first.count, programmed.sum_ms - first.sum_ms), (1, 5_400));
+}
+
+#[test]
+fn a_change_that_comes_while_its_address_is_on_the_way_counts_from_the_sending() {
+    let mut story = told(LIVE_EGRESS);
+    let first = story.engine.counters().addresses_programmed;
+    story.play("pod p2 egress=blue ip=10.1.0.2 node=node-a\npod p2 deleted\n#4 done\ntick 1\n#5 done");
+    let programmed = story.engine.counters().addresses_programmed;
+    assert_eq!(programmed.count - first.count, 2);
+    assert_eq!(programmed.sum_ms - first.sum_ms, 200 + 1_400);
+}
+
+#[test]
+fn failures_are_counted_by_class_and_parks_by_reason() {
+    let mut story = told("service web applied\n#1 failed QuotaExceeded 400\nservice bad applied invalid");
+    let failures = story.engine.counters().failures;
+    assert_eq!(failures[sluice_model::FailureClass::Quota as usize], 1);
+    assert_eq!(failures.iter().sum::<u64>(), 1);
+    let gauges = story.engine.gauges();
+    assert_eq!(gauges.parked_for[Reason::QuotaExceeded as usize], 1);
+    assert_eq!(gauges.parked_for[Reason::InvalidSpec as usize], 1);
+    assert_eq!(gauges.states[0][State::NotStarted as usize], 2);
+    story.play("pod p1 egress=blue ip=10.1.0.1 node=node-a");
+    assert_eq!(story.engine.gauges().states[1][State::NotStarted as usize], 1);
+}
+
+#[test]
+fn the_last_failure_is_shown_until_an_operation_succeeds() {
+    let mut story = told("service web applied\ntick 1\n#1 failed ServerBusy 503 at load-balancer");
+    let view = |story: &super::story::Story| story.engine.view_of(&story.key("web")).expect("known");
+    let failed = view(&story).last_failure.expect("it failed");
+    assert_eq!((failed.step, &*failed.code), ("load-balancer", "ServerBusy"));
+    assert!(view(&story).last_attempt < Some(failed.at));
+    story.play("tick 2\n#2 done");
+    assert!(view(&story).last_failure.is_some(), "a look mends nothing");
+    story.play("#3 done");
+    assert_eq!(view(&story).last_failure, None);
 }
 
 #[test]

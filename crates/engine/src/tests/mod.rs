@@ -3,6 +3,7 @@
 mod adoption;
 mod bad_input;
 mod cells;
+mod changes;
 mod deletion;
 mod dispatch;
 mod drift;

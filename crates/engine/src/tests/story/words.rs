@@ -102,7 +102,7 @@ impl Story {
         number.map_or("an effect that was not shown".into(), |number| format!("#{number}"))
     }
 
-    fn name_of(&self, key: &ServiceKey) -> String {
+    pub(crate) fn name_of(&self, key: &ServiceKey) -> String {
         self.name_of_identity(&key.identity())
     }
 
