@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,7 +20,13 @@ func world(t *testing.T) (*plane, *part) {
 		t.Fatal(err)
 	}
 	t.Cleanup(guard.dismiss)
-	made := &part{name: sleeper, log: t.TempDir() + "/log", isReady: func(context.Context) error { return nil }}
+	log := filepath.Join(t.TempDir(), "log")
+	made := &part{name: sleeper, log: log, isReady: func(context.Context) error {
+		if text, err := os.ReadFile(log); err != nil || len(text) == 0 {
+			return errors.New("it has said nothing yet")
+		}
+		return nil
+	}}
 	plane := &plane{guard: guard, ended: ended}
 	plane.parts = append(plane.parts, made)
 	t.Cleanup(plane.end)
@@ -56,6 +65,22 @@ func TestAPartIsStoppedFrozenAndStartedAsItIsTold(t *testing.T) {
 		if runs := part.process != nil; runs != step.runs {
 			t.Fatalf("after %q it is so that the part runs: %v", step.line, runs)
 		}
+	}
+}
+
+func TestAFrozenPartHearsThatItIsToEnd(t *testing.T) {
+	plane, part := world(t)
+	for _, line := range []string{"start sleeper", "pause sleeper"} {
+		if err := plane.obey(t.Context(), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	process := part.process
+	if err := plane.obey(t.Context(), "stop sleeper"); err != nil {
+		t.Fatal(err)
+	}
+	if how := fmt.Sprint(process.how); how != "signal: terminated" {
+		t.Fatalf("it ended by %q, and not because it was asked", how)
 	}
 }
 

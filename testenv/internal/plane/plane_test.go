@@ -29,7 +29,10 @@ func TestMain(m *testing.M) {
 			}
 			return
 		case sleeper:
-			select {}
+			fmt.Println("ready")
+			// Longer than any test; an empty select would be a deadlock, and so an end.
+			time.Sleep(time.Hour)
+			return
 		case owner:
 			own(os.Args[2])
 			return
@@ -72,22 +75,25 @@ func TestWhoIsKilledLeavesNeitherProcessNorFolder(t *testing.T) {
 	if _, scanned := fmt.Sscan(line, &pid); err != nil || scanned != nil {
 		t.Fatalf("the owner said %q: %v, %v", line, err, scanned)
 	}
+	if isGone(pid) {
+		t.Fatal("the part is gone before anybody was killed")
+	}
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = command.Wait()
-	eventually(t, "the part is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid) })
+	eventually(t, "the part is gone", func() bool { return isGone(pid) })
 	eventually(t, "the folder is gone", func() bool {
 		_, err := os.Stat(dir)
 		return errors.Is(err, os.ErrNotExist)
 	})
 }
 
-// isZombie is about orphans where nobody reaps them, as in a container.
-func isZombie(pid int) bool {
+// isGone counts the dead whom nobody has reaped as gone: in a container orphans often stay so.
+func isGone(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return strings.HasPrefix(rest, "Z")
+	_, state, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(state, "Z") || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 func eventually(t *testing.T, claim string, holds func() bool) {
