@@ -1,3 +1,232 @@
 //! The stories, end to end: a real API server, the emulator as a process, and the shipped binary.
+//!
+//! It depends on no other crate of ours. What the controller has done is judged from outside, by the
+//! API server and the emulator; see [`judge`]. How a story is played is in [`scene`], how one is
+//! written in `README.md`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to a terminal")]
+#![allow(dead_code, reason = "words of stories that are still to be told")]
 
-fn main() {}
+mod azure;
+mod controller;
+mod judge;
+mod narration;
+mod page;
+mod plane;
+mod process;
+mod recorder;
+mod runner;
+mod scene;
+mod seed;
+mod setting;
+mod stories;
+mod story;
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Parser, ValueEnum};
+use runner::{Ended, Means, Run};
+use scene::Programs;
+use seed::Seeded;
+use serde_json::json;
+use story::{Story, Variant};
+
+/// Plays stories against a real API server, the emulator and the shipped binary.
+#[derive(Parser, Debug)]
+#[command(name = "sluice-e2e")]
+struct Arguments {
+    /// The stories to play [default: all]
+    names: Vec<String>,
+    /// Say which stories there are, and fail if one is missing
+    #[arg(long)]
+    list: bool,
+    /// Only in this way
+    #[arg(long, value_enum)]
+    variant: Option<Variant>,
+    /// Decides when the controller is killed, and which third is played
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only a part of all, which the seed chooses: 1/3, 2/3 or 3/3
+    #[arg(long, value_name = "K/3", value_parser = third)]
+    third: Option<usize>,
+    /// How many stories are played at once, each on a control plane of its own [default: two for each core]
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// How to tell what came of it
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// The program that is a control plane
+    #[arg(long, env = "SLUICE_TESTENV", required_unless_present = "list")]
+    testenv: Option<PathBuf>,
+    /// The program under test
+    #[arg(long, required_unless_present = "list")]
+    sluice: Option<PathBuf>,
+    /// The manifests with the controller's permissions
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/sluice.yaml"))]
+    manifests: PathBuf,
+    /// Where logs and states of failed stories go [default: a new temporary folder]
+    #[arg(long)]
+    artefacts: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Output {
+    Text,
+    Json,
+}
+
+fn third(text: &str) -> Result<usize, String> {
+    match text {
+        "1/3" => Ok(0),
+        "2/3" => Ok(1),
+        "3/3" => Ok(2),
+        _ => Err("a third is 1/3, 2/3 or 3/3".to_string()),
+    }
+}
+
+fn main() -> ExitCode {
+    // Two rustls providers in one process would panic at the first client; this is the one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let arguments = Arguments::parse();
+    let outcome = if arguments.list { list(arguments.output) } else { play(arguments) };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("{problem:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints every promise with its stories; whether none is missing.
+fn list(output: Output) -> Result<bool> {
+    let stories = stories::all();
+    let gaps = page::gaps(&stories);
+    if output == Output::Json {
+        let variants = Variant::ALL.map(Variant::word);
+        let rows: Vec<_> = stories
+            .iter()
+            .map(|it| json!({"name": it.name, "does": it.does, "variants": variants}))
+            .collect();
+        println!("{}", json!({"stories": rows, "gaps": gaps}));
+        return Ok(gaps.is_empty());
+    }
+    for promise in page::PAGE {
+        println!("{}", promise.says);
+        for name in promise.stories {
+            match stories.iter().find(|it| it.name == *name) {
+                Some(it) => println!("  {name:<32} plain, killed, down   {}", it.does),
+                None => println!("  {name:<32} MISSING"),
+            }
+        }
+    }
+    println!("\n{} stories, each in {} ways", stories.len(), Variant::ALL.len());
+    for gap in &gaps {
+        eprintln!("{gap}");
+    }
+    Ok(gaps.is_empty())
+}
+
+fn play(arguments: Arguments) -> Result<bool> {
+    let runs = choose(&arguments)?;
+    let sluice = existing(arguments.sluice, "--sluice")?;
+    let testenv = existing(arguments.testenv, "--testenv")?;
+    let manifests = existing(Some(arguments.manifests), "--manifests")?;
+    let artefacts = match arguments.artefacts {
+        Some(folder) => folder,
+        None => tempfile::Builder::new().prefix("sluice-e2e-").tempdir()?.keep(),
+    };
+    std::fs::create_dir_all(&artefacts)?;
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let jobs = arguments.jobs.unwrap_or(2 * cores).max(1);
+    let output = arguments.output;
+    let number = runs.len();
+    if output == Output::Text {
+        println!("{number} to play with seed {}, {} at once", arguments.seed, jobs.min(number));
+    }
+    let narrate = output == Output::Text && number == 1;
+    let tell = if output == Output::Json { tell_json } else { tell_text };
+    let means = Means {
+        programs: Programs { can_plan: can(&sluice, "plan")?, sluice },
+        testenv,
+        manifests,
+        artefacts: artefacts.clone(),
+        seed: arguments.seed,
+        jobs,
+        narrate,
+    };
+    let ended = runner::play_all(runs, &means, tell)?;
+    let failed = ended.iter().filter(|it| it.failure.is_some()).count();
+    if output == Output::Text {
+        println!("\n{} passed, {failed} failed", ended.len() - failed);
+        for it in ended.iter().filter(|it| it.failure.is_some()) {
+            println!("  FAILED {}", it.name);
+        }
+    }
+    if failed == 0 {
+        let _ = std::fs::remove_dir_all(&artefacts);
+    }
+    Ok(failed == 0)
+}
+
+/// What the words on the command line mean.
+fn choose(arguments: &Arguments) -> Result<Vec<Run>> {
+    let all = stories::all();
+    let mut stories: Vec<&'static Story> = Vec::new();
+    for name in &arguments.names {
+        match all.iter().find(|story| story.name == name) {
+            Some(story) => stories.push(story),
+            None => bail!("there is no story {name:?}; --list shows all of them"),
+        }
+    }
+    if stories.is_empty() {
+        stories = all;
+    }
+    let variants = arguments.variant.map_or(Variant::ALL.to_vec(), |only| vec![only]);
+    let mut runs: Vec<Run> = Vec::new();
+    for story in stories {
+        runs.extend(variants.iter().map(|variant| Run { story, variant: *variant }));
+    }
+    if let Some(third) = arguments.third {
+        Seeded::new(arguments.seed, "thirds").shuffle(&mut runs);
+        runs = runs.into_iter().enumerate().filter(|(at, _)| at % 3 == third).map(|(_, run)| run).collect();
+    }
+    Ok(runs)
+}
+
+fn existing(path: Option<PathBuf>, flag: &str) -> Result<PathBuf> {
+    let path = path.with_context(|| format!("{flag} is missing"))?;
+    if !path.exists() {
+        bail!("{flag}: {} is not there", path.display());
+    }
+    Ok(std::fs::canonicalize(&path)?)
+}
+
+/// Whether the binary has a command.
+fn can(sluice: &Path, command: &str) -> Result<bool> {
+    let output = std::process::Command::new(sluice).args([command, "--help"]).output()?;
+    Ok(output.status.success())
+}
+
+fn tell_text(it: &Ended) {
+    let word = if it.failure.is_some() { "FAILED" } else { "passed" };
+    println!("{word} {:>7.1} s  {}", it.took.as_secs_f64(), it.name);
+    if let Some(why) = &it.failure {
+        println!("{}", why.lines().map(|line| format!("    {line}\n")).collect::<String>());
+    }
+}
+
+fn tell_json(it: &Ended) {
+    println!(
+        "{}",
+        json!({
+            "name": it.name,
+            "passed": it.failure.is_none(),
+            "seconds": it.took.as_secs_f64(),
+            "failure": it.failure,
+        })
+    );
+}

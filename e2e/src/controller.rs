@@ -1,0 +1,179 @@
+//! The controller under test: the shipped binary as a process, with somebody who restarts it like a kubelet.
+//!
+//! It runs with a configuration file and the kubeconfig of its own account, and nothing else. When it
+//! ends by itself because it has lost its lease, it is started again, which is counted; any other end
+//! that nobody asked for is kept as the story's failure.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::jiff::Timestamp;
+use kube::{Api, Client};
+use tokio::process::Command;
+
+use crate::process::{Program, Signal, tail};
+
+/// The exit code that says "the lease was lost; start me again".
+const LEASE_LOST: i32 = 5;
+/// How long it may take to end when it is asked to: its grace period, and some for a slow machine.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// One replica.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    /// `controller`, or `replica-2`.
+    pub(crate) name: String,
+    sluice: PathBuf,
+    arguments: Vec<String>,
+    /// Where its output goes.
+    pub(crate) log: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    program: Option<Arc<Program>>,
+    started: Option<Timestamp>,
+    starts: usize,
+    kills: usize,
+    leases_lost: usize,
+    crashed: Option<String>,
+}
+
+/// How often what happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) starts: usize,
+    pub(crate) kills: usize,
+    pub(crate) leases_lost: usize,
+}
+
+impl Controller {
+    /// One that does not run yet.
+    pub(crate) fn new(name: &str, sluice: &Path, arguments: Vec<String>, folder: &Path) -> Arc<Controller> {
+        Arc::new(Controller {
+            name: name.to_string(),
+            sluice: sluice.to_path_buf(),
+            arguments,
+            log: folder.join(format!("{name}.log")),
+            inner: Mutex::default(),
+        })
+    }
+
+    /// Starts it, unless it runs.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<()> {
+        let mut inner = self.inner();
+        if inner.program.is_some() {
+            return Ok(());
+        }
+        let mut command = Command::new(&self.sluice);
+        command.args(&self.arguments).env("NO_COLOR", "1");
+        let program = Arc::new(Program::start(&self.name, &mut command, &self.log)?);
+        inner.program = Some(Arc::clone(&program));
+        inner.started = Some(Timestamp::now());
+        inner.starts += 1;
+        drop(inner);
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let status = program.ended().await;
+            this.ended_by_itself(&program, status);
+        });
+        Ok(())
+    }
+
+    /// What a kubelet does when a container ends.
+    fn ended_by_itself(self: &Arc<Self>, program: &Arc<Program>, status: ExitStatus) {
+        let mut inner = self.inner();
+        // Whoever ends it on purpose has taken it away first.
+        if !inner.program.as_ref().is_some_and(|it| Arc::ptr_eq(it, program)) {
+            return;
+        }
+        inner.program = None;
+        if status.code() == Some(LEASE_LOST) {
+            inner.leases_lost += 1;
+            drop(inner);
+            if let Err(problem) = self.start() {
+                self.inner().crashed = Some(format!("{problem:#}"));
+            }
+            return;
+        }
+        inner.crashed =
+            Some(format!("{} ended by itself with {status}:\n{}", self.name, tail(&self.log, 25)));
+    }
+
+    /// `kill -9`.
+    pub(crate) async fn kill(&self) -> Result<()> {
+        let program = {
+            let mut inner = self.inner();
+            inner.kills += usize::from(inner.program.is_some());
+            inner.program.take()
+        };
+        match program {
+            Some(program) => program.kill().await,
+            None => Ok(()),
+        }
+    }
+
+    /// SIGTERM; it must end with success within its grace period.
+    pub(crate) async fn stop(&self) -> Result<()> {
+        let Some(program) = self.inner().program.take() else { return Ok(()) };
+        program.signal(Signal::Terminate).await?;
+        let Ok(status) = tokio::time::timeout(GRACE, program.ended()).await else {
+            program.kill().await?;
+            bail!("{} did not end within {GRACE:?} of SIGTERM:\n{}", self.name, tail(&self.log, 25));
+        };
+        if !status.success() {
+            bail!("{} ended with {status} after SIGTERM:\n{}", self.name, tail(&self.log, 25));
+        }
+        Ok(())
+    }
+
+    /// Freezes it, or lets it go on.
+    pub(crate) async fn signal(&self, signal: Signal) -> Result<()> {
+        let program = self.inner().program.clone();
+        program.with_context(|| format!("{} does not run", self.name))?.signal(signal).await
+    }
+
+    /// Waits for an end that the story expects, and gives its exit code.
+    pub(crate) async fn ended(&self) -> Result<Option<i32>> {
+        let program = self.inner().program.clone();
+        let program = program.with_context(|| format!("{} does not run", self.name))?;
+        // It is taken away, so that nobody calls the expected end a crash.
+        self.inner().program = None;
+        Ok(program.ended().await.code())
+    }
+
+    /// Whether it runs.
+    pub(crate) fn is_up(&self) -> bool {
+        self.inner().program.is_some()
+    }
+
+    /// The end that nobody asked for, if there was one.
+    pub(crate) fn crashed(&self) -> Option<String> {
+        self.inner().crashed.clone()
+    }
+
+    /// How often what happened.
+    pub(crate) fn counts(&self) -> Counts {
+        let inner = self.inner();
+        Counts { starts: inner.starts, kills: inner.kills, leases_lost: inner.leases_lost }
+    }
+
+    /// Whether the lease was taken or renewed since this process was started: with one replica, by it.
+    pub(crate) async fn holds_the_lease(&self, client: &Client, namespace: &str) -> Result<bool> {
+        let Some(started) = self.inner().started.filter(|_| self.is_up()) else { return Ok(false) };
+        let leases = Api::<Lease>::namespaced(client.clone(), namespace).list(&Default::default()).await?;
+        Ok(leases.into_iter().filter_map(|lease| lease.spec).any(|spec| {
+            spec.holder_identity.is_some_and(|holder| !holder.is_empty())
+                && spec.renew_time.is_some_and(|time| time.0 > started)
+        }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("nobody panics with the controller in hand")
+    }
+}

@@ -1,0 +1,221 @@
+//! A real control plane (`testenv`): etcd, API server and the controllers that make EndpointSlices,
+//! collect garbage and empty namespaces.
+//!
+//! One story at a time has a plane for itself: every Sluice of a cluster has the same finalizer, so
+//! two of them on one plane would take it off each other's Services, as the contract says. Several
+//! planes run side by side instead, and each serves story after story; between two of them
+//! [`Plane::is_clean`] must hold. The permissions are those of the shipped manifests, applied once
+//! per plane, and the controller gets a token of the ServiceAccount in them.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Namespace, Node, Service, ServiceAccount};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::GroupVersionKind;
+use kube::discovery::{Scope, pinned_kind};
+use kube::{Api, Client, Config, ResourceExt as _};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+
+use crate::process::{Program, appending, tail};
+
+/// The namespaces that are there from the start.
+const OWN_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// What testenv says once it serves.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) url: String,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) ca: PathBuf,
+}
+
+/// One control plane.
+#[derive(Debug)]
+pub(crate) struct Plane {
+    /// A number for names of files.
+    pub(crate) number: usize,
+    pub(crate) ready: Ready,
+    /// With all rights; for the story and the judge, never for the controller.
+    pub(crate) admin: AdminClient,
+    /// The account that the shipped manifests give to the controller.
+    pub(crate) account: Account,
+    /// A kubeconfig with nothing but that account's token.
+    pub(crate) kubeconfig: PathBuf,
+    pipe: Mutex<(ChildStdin, tokio::io::Lines<BufReader<ChildStdout>>)>,
+    _program: Program,
+}
+
+/// A client that can be shown as nothing but its name.
+#[derive(Clone)]
+pub(crate) struct AdminClient(pub(crate) Client);
+
+impl std::fmt::Debug for AdminClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdminClient")
+    }
+}
+
+/// Namespace and name of a ServiceAccount.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Account {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Plane {
+    /// Starts one and applies the shipped manifests.
+    pub(crate) async fn start(
+        number: usize,
+        testenv: &Path,
+        manifests: &Path,
+        folder: &Path,
+    ) -> Result<Plane> {
+        let log = folder.join(format!("plane-{number}.log"));
+        let mut child = Command::new(testenv)
+            .arg("up")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(appending(&log)?)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("{} cannot be started", testenv.display()))?;
+        let stdin = child.stdin.take().context("testenv has no standard input")?;
+        let stdout = child.stdout.take().context("testenv has no standard output")?;
+        let program = Program::watch("testenv", child)?;
+        let mut lines = BufReader::new(stdout).lines();
+        let Some(line) = lines.next_line().await? else {
+            bail!("testenv ended before it was ready:\n{}", tail(&log, 20));
+        };
+        let ready: Ready = serde_json::from_str(&line).context("testenv says what is no JSON")?;
+        let admin = admin_client(&ready).await?;
+        let account = install(&admin, manifests).await?;
+        let kubeconfig = folder.join(format!("plane-{number}.kubeconfig"));
+        let token = token(&admin, &account).await?;
+        std::fs::write(&kubeconfig, kubeconfig_text(&ready, &token, &account.namespace))?;
+        Ok(Plane {
+            number,
+            ready,
+            admin: AdminClient(admin),
+            account,
+            kubeconfig,
+            pipe: Mutex::new((stdin, lines)),
+            _program: program,
+        })
+    }
+
+    /// Does something to a part of the plane: `restart apiserver`, `pause apiserver`, ….
+    pub(crate) async fn tell(&self, command: &str) -> Result<()> {
+        let mut pipe = self.pipe.lock().await;
+        let (stdin, lines) = &mut *pipe;
+        stdin.write_all(format!("{command}\n").as_bytes()).await?;
+        stdin.flush().await?;
+        let line = lines.next_line().await?.with_context(|| format!("testenv ended at {command:?}"))?;
+        let answer: Value = serde_json::from_str(&line)?;
+        if answer["ok"] != true {
+            bail!("testenv does not {command}: {}", answer["error"]);
+        }
+        Ok(())
+    }
+
+    /// What a story left behind, which makes the plane unfit for the next one.
+    pub(crate) async fn left_over(&self) -> Result<Vec<String>> {
+        let client = self.admin.0.clone();
+        let all = ListParams::default();
+        let mut left = Vec::new();
+        for namespace in Api::<Namespace>::all(client.clone()).list(&all).await? {
+            let name = namespace.name_any();
+            if !OWN_NAMESPACES.contains(&name.as_str()) && name != self.account.namespace {
+                left.push(format!("namespace {name}"));
+            }
+        }
+        for node in Api::<Node>::all(client.clone()).list(&all).await? {
+            left.push(format!("node {}", node.name_any()));
+        }
+        for service in Api::<Service>::all(client).list(&all).await? {
+            if service.name_any() != "kubernetes" {
+                left.push(format!("service {}", crate::judge::cluster::named(&service)));
+            }
+        }
+        Ok(left)
+    }
+}
+
+async fn admin_client(ready: &Ready) -> Result<Client> {
+    let kubeconfig = Kubeconfig::read_from(&ready.kubeconfig)?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Client::try_from(config).context("the administrator's kubeconfig of testenv does not do")
+}
+
+/// Applies every manifest but the Deployment and what is about it: the harness plays its part.
+async fn install(client: &Client, manifests: &Path) -> Result<Account> {
+    let text = std::fs::read_to_string(manifests).with_context(|| {
+        format!("{}: the permissions of the controller are in there", manifests.display())
+    })?;
+    let mut account = None;
+    for document in serde_yaml_ng::Deserializer::from_str(&text) {
+        let value =
+            Value::deserialize(document).with_context(|| format!("{} is no YAML", manifests.display()))?;
+        let kind = value["kind"].as_str().unwrap_or_default().to_string();
+        if matches!(
+            kind.as_str(),
+            "" | "Deployment" | "PodDisruptionBudget" | "Service" | "ConfigMap" | "Secret"
+        ) {
+            continue;
+        }
+        if kind == "ServiceAccount" {
+            let word = |name: &str| value["metadata"][name].as_str().unwrap_or_default().to_string();
+            account = Some(Account { namespace: word("namespace"), name: word("name") });
+        }
+        apply(client, value).await.with_context(|| format!("{kind} of {}", manifests.display()))?;
+    }
+    account.with_context(|| format!("{} has no ServiceAccount", manifests.display()))
+}
+
+async fn apply(client: &Client, value: Value) -> Result<()> {
+    let object: DynamicObject = serde_json::from_value(value)?;
+    let types = object.types.clone().context("it has no kind")?;
+    let kind = GroupVersionKind::try_from(&types)?;
+    let (resource, capabilities) = pinned_kind(client, &kind).await?;
+    let api: Api<DynamicObject> = match (capabilities.scope, object.namespace()) {
+        (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+        (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), &namespace, &resource),
+        (Scope::Namespaced, None) => bail!("{} has no namespace", object.name_any()),
+    };
+    let own = PatchParams::apply("sluice-e2e").force();
+    api.patch(&object.name_any(), &own, &Patch::Apply(&object)).await?;
+    Ok(())
+}
+
+async fn token(client: &Client, account: &Account) -> Result<String> {
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), &account.namespace);
+    let request: TokenRequest =
+        serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 86_400}}))?;
+    let answer = accounts.create_token_request(&account.name, &PostParams::default(), &request).await?;
+    answer.status.and_then(|status| status.token).context("the API server gives no token")
+}
+
+fn kubeconfig_text(ready: &Ready, token: &str, namespace: &str) -> String {
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "sluice",
+        "clusters": [{
+            "name": "testenv",
+            "cluster": {"server": ready.url, "certificate-authority": ready.ca},
+        }],
+        "users": [{"name": "sluice", "user": {"token": token}}],
+        "contexts": [{
+            "name": "sluice",
+            "context": {"cluster": "testenv", "user": "sluice", "namespace": namespace},
+        }],
+    });
+    config.to_string()
+}

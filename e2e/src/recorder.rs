@@ -1,0 +1,86 @@
+//! Watches the Services from the beginning of a story to its end and writes down what they showed.
+//!
+//! What a Service looks like at the end says nothing about what it looked like in between; a client
+//! that had resolved an IP cares. So every version that the watch shows is kept, cut down to the
+//! fields that the judge's history needs.
+
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Service;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client};
+
+use crate::judge::cluster::named;
+
+/// One version of a Service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shown {
+    /// Its UID.
+    pub(crate) uid: String,
+    /// `namespace/name`.
+    pub(crate) name: String,
+    /// It is of type `LoadBalancer` and not being deleted.
+    pub(crate) wants_an_ip: bool,
+    /// The IPs in its status.
+    pub(crate) ingress: Vec<String>,
+}
+
+/// The record so far.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    shown: Arc<Mutex<Vec<Shown>>>,
+    watching: tokio::task::JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Begins to watch.
+    pub(crate) fn start(client: Client) -> Recorder {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&shown);
+        let watching = tokio::spawn(async move {
+            let services = Api::<Service>::all(client);
+            let mut versions = watcher(services, watcher::Config::default()).default_backoff().boxed();
+            while let Some(version) = versions.next().await {
+                let service = match version {
+                    Ok(watcher::Event::Apply(service) | watcher::Event::InitApply(service)) => service,
+                    // Whatever goes wrong, the watch begins anew with a list.
+                    _ => continue,
+                };
+                let seen = show(&service);
+                let mut record = record.lock().expect("nobody panics with the record in hand");
+                if record.iter().rev().find(|it: &&Shown| it.uid == seen.uid) != Some(&seen) {
+                    record.push(seen);
+                }
+            }
+        });
+        Recorder { shown, watching }
+    }
+
+    /// Everything that was shown, in order.
+    pub(crate) fn shown(&self) -> Vec<Shown> {
+        self.shown.lock().expect("nobody panics with the record in hand").clone()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+fn show(service: &Service) -> Shown {
+    let is_load_balancer =
+        service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    Shown {
+        uid: service.metadata.uid.clone().unwrap_or_default(),
+        name: named(service),
+        wants_an_ip: is_load_balancer && service.metadata.deletion_timestamp.is_none(),
+        ingress: status
+            .iter()
+            .flat_map(|it| it.ingress.iter().flatten())
+            .filter_map(|it| it.ip.clone())
+            .collect(),
+    }
+}

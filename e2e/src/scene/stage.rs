@@ -1,0 +1,196 @@
+//! Sets the stage before a story, and sees that it is left as it was.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use tokio::process::Command;
+
+use super::{Look, Scene};
+use crate::azure::Azure;
+use crate::controller::Controller;
+use crate::narration::Narration;
+use crate::plane::Plane;
+use crate::process::tail;
+use crate::recorder::Recorder;
+use crate::seed::Seeded;
+use crate::setting::Setting;
+use crate::story::{Story, Variant};
+use crate::world::World;
+
+/// The programs that stories are played with.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    /// The shipped binary.
+    pub(crate) sluice: PathBuf,
+    /// Whether it has `sluice plan`.
+    pub(crate) can_plan: bool,
+}
+
+/// Sets the stage.
+pub(crate) async fn set(
+    story: &Story,
+    variant: Variant,
+    seed: u64,
+    plane: Arc<Plane>,
+    programs: &Programs,
+    folder: &Path,
+    narration: Arc<Narration>,
+) -> Result<Scene> {
+    let mut setting = Setting::default();
+    (story.setting)(&mut setting);
+    let name = format!("{}/{variant}", story.name);
+    let mut seeded = Seeded::new(seed, &name);
+    let azure =
+        Azure::start(&programs.sluice, folder, setting.time_factor, seeded.below(1 << 32), &setting.emulator)
+            .await?;
+    forget_leases(&plane).await?;
+    let client = plane.admin.0.clone();
+    let world = World::new(client.clone(), "shop", setting.class.clone(), Arc::clone(&narration)).await?;
+    let config = folder.join("config.json");
+    std::fs::write(&config, setting.config_file(&azure.greeting))?;
+    let replicas = (1..=setting.replicas)
+        .map(|number| {
+            let name =
+                if setting.replicas == 1 { "controller".to_string() } else { format!("replica-{number}") };
+            let mut arguments = vec!["run".to_string(), format!("--time-factor={}", setting.time_factor)];
+            arguments.extend(access(&config, &plane));
+            Controller::new(&name, &programs.sluice, arguments, folder)
+        })
+        .collect();
+    let scene = Scene {
+        recorder: Recorder::start(client),
+        contract: setting.contract().into(),
+        world,
+        azure,
+        plane,
+        replicas,
+        setting,
+        variant,
+        narration,
+        seeded: seeded.into(),
+        killer: Default::default(),
+        identities: Default::default(),
+        foreign: Default::default(),
+        programs: programs.clone(),
+        folder: folder.to_path_buf(),
+    };
+    if scene.setting.starts_running {
+        for replica in &scene.replicas {
+            replica.start()?;
+        }
+    }
+    Ok(scene)
+}
+
+fn access(config: &Path, plane: &Plane) -> [String; 2] {
+    [format!("--config={}", config.display()), format!("--kubeconfig={}", plane.kubeconfig.display())]
+}
+
+/// A lease of the story before would keep the controller waiting.
+async fn forget_leases(plane: &Plane) -> Result<()> {
+    let leases = Api::<Lease>::namespaced(plane.admin.0.clone(), &plane.account.namespace);
+    leases.delete_collection(&Default::default(), &Default::default()).await?;
+    Ok(())
+}
+
+impl Scene {
+    /// Writes the configuration anew from the setting, for the next start of the controller.
+    pub(crate) fn reconfigure(&self, change: impl FnOnce(&mut Setting)) -> Result<()> {
+        let mut setting = self.setting.clone();
+        change(&mut setting);
+        let exceptions = self.contract().exceptions;
+        self.agree(|it| *it = crate::judge::Contract { exceptions, ..setting.contract() });
+        std::fs::write(self.folder.join("config.json"), setting.config_file(&self.azure.greeting))?;
+        Ok(())
+    }
+
+    /// What must hold after every story: agreement, honest history, and a plan that says so.
+    pub(crate) async fn judged(&self) -> Result<()> {
+        self.settled().await?;
+        self.quiet().await?;
+        let mark = self.mark_writes().await?;
+        self.planned().await?;
+        let problems = self.history().await?;
+        if !problems.is_empty() {
+            bail!("looking back over the whole story:\n  - {}", problems.join("\n  - "));
+        }
+        self.no_write_since(mark).await
+    }
+
+    /// `sluice plan` says "in sync".
+    async fn planned(&self) -> Result<()> {
+        if !self.programs.can_plan {
+            if std::env::var("CI").is_ok_and(|it| it == "true") {
+                bail!("this sluice has no `plan`, so it could not be asked, and CI=true wants it asked");
+            }
+            self.tell("PLAN NOT CHECKED: this sluice has no `plan`");
+            return Ok(());
+        }
+        let mut command = Command::new(&self.programs.sluice);
+        command.arg("plan").args(access(&self.folder.join("config.json"), &self.plane)).env("NO_COLOR", "1");
+        let limit = Duration::from_secs(120);
+        let output = tokio::time::timeout(limit, command.kill_on_drop(true).output())
+            .await
+            .with_context(|| format!("`sluice plan` did not end within {limit:?}"))??;
+        if !output.status.success() {
+            bail!(
+                "`sluice plan` ended with {} and not in sync:\n{}{}",
+                output.status,
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        self.tell("`sluice plan` says that all is in sync");
+        Ok(())
+    }
+
+    /// Everybody leaves; nothing of ours may be left when they have.
+    pub(crate) async fn struck(&self) -> Result<()> {
+        self.tell("everybody leaves");
+        for replica in &self.replicas {
+            replica.start()?;
+        }
+        for name in self.story_namespaces().await? {
+            let corner = self.world.in_namespace(&name);
+            let _ = corner.delete_namespace().await;
+            corner.end_all_pods().await?;
+        }
+        self.except(|it| {
+            it.frozen.clear();
+            it.lingering.clear();
+        });
+        self.until("everything is gone and agrees", async || {
+            let mut left = self.plane.left_over().await?;
+            left.retain(|it| !it.starts_with("node "));
+            left.extend(self.differences().await?);
+            Ok(Look::unless(&left))
+        })
+        .await?;
+        let problems = self.history().await?;
+        if !problems.is_empty() {
+            bail!("looking back after everybody left:\n  - {}", problems.join("\n  - "));
+        }
+        for replica in &self.replicas {
+            replica.stop().await?;
+        }
+        self.delete_all_nodes().await?;
+        self.until("the control plane is as it was", async || {
+            Ok(Look::unless(&self.plane.left_over().await?))
+        })
+        .await
+    }
+
+    async fn story_namespaces(&self) -> Result<Vec<String>> {
+        let left = self.plane.left_over().await?;
+        Ok(left.iter().filter_map(|it| it.strip_prefix("namespace ")).map(str::to_string).collect())
+    }
+
+    /// The controller's log so far has these words somewhere.
+    pub(crate) fn log_says(&self, words: &str) -> bool {
+        self.replicas.iter().any(|it| tail(&it.log, usize::MAX).contains(words))
+    }
+}

@@ -1,0 +1,156 @@
+//! Who wrote what to Azure, and what must not have been written.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use super::{Look, Scene};
+use crate::azure::{Request, resource_id};
+use crate::judge::cluster::Cluster;
+use crate::judge::wanted::lower;
+use crate::judge::{Contract, egress, history};
+
+/// A place in the request log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mark(u64);
+
+impl Scene {
+    /// Remembers where the request log ends now.
+    pub(crate) async fn mark_writes(&self) -> Result<Mark> {
+        Ok(Mark(self.azure.newest_request().await?))
+    }
+
+    /// The writes since a mark.
+    pub(crate) async fn writes_since(&self, mark: Mark) -> Result<Vec<Request>> {
+        let all = self.azure.requests_with_bodies(mark.0).await?;
+        Ok(all.into_iter().filter(Request::is_write).collect())
+    }
+
+    /// Fails if there was a write since the mark.
+    pub(crate) async fn no_write_since(&self, mark: Mark) -> Result<()> {
+        let lines: Vec<String> = self.writes_since(mark).await?.iter().map(Request::line).collect();
+        if !lines.is_empty() {
+            bail!("there should have been no write to Azure, and there were\n  {}", lines.join("\n  "));
+        }
+        self.tell("there was no write to Azure");
+        Ok(())
+    }
+
+    /// Fails if there was a write since the mark that names this service, its IP or its address.
+    pub(crate) async fn no_write_about(&self, mark: Mark, name: &str) -> Result<()> {
+        let writes = self.writes_since(mark).await?;
+        let lines: Vec<String> = writes.iter().filter(|it| it.is_about(name)).map(Request::line).collect();
+        if !lines.is_empty() {
+            bail!("there should have been no write about {name}, and there were\n  {}", lines.join("\n  "));
+        }
+        self.tell(format!("there was no write about {name}"));
+        Ok(())
+    }
+
+    /// Waits until the controller has surely seen every change of a Service so far: it serves one that
+    /// was made after them, which the same watch brings later. The fence is taken away again.
+    pub(crate) async fn fence(&self, name: &str) -> Result<()> {
+        self.service(name).port(1, 1).quiet().make().await?;
+        self.calm_down().await?;
+        self.ip_of(name).await?;
+        self.delete_service(name).await?;
+        self.service_gone(name).await
+    }
+
+    /// Puts a resource of somebody else into the group, which must never change from then on.
+    pub(crate) async fn foreign(&self, kind: &str, name: &str, body: Value) -> Result<String> {
+        self.tell(format!("somebody else has {kind}/{name}"));
+        let id = resource_id(kind, name);
+        self.azure.tamper(json!({"do": "put", "id": id, "body": body})).await?;
+        self.keep_foreign(&id).await?;
+        Ok(id)
+    }
+
+    /// From now on a resource is somebody else's and must stay as it is.
+    pub(crate) async fn keep_foreign(&self, id: &str) -> Result<()> {
+        let state = self.azure.state().await?;
+        let Some(shown) = resource(&state, id) else { bail!("{id} is not there") };
+        self.foreign.lock().expect("nobody panics with the foreigners in hand").push((id.to_string(), shown));
+        self.except(|it| {
+            it.foreign.insert(lower(id));
+        });
+        Ok(())
+    }
+
+    /// Foreign resources that are not what they were, to the letter and the ETag.
+    pub(super) fn changed_foreigners(&self, azure: &Value) -> Vec<String> {
+        let foreign = self.foreign.lock().expect("nobody panics with the foreigners in hand");
+        let mut problems = Vec::new();
+        for (id, before) in &*foreign {
+            match resource(azure, id) {
+                None => problems.push(format!("{id} is somebody else's and is gone")),
+                Some(now) if now != *before => {
+                    problems.push(format!(
+                        "{id} is somebody else's and was\n      {before}\n    and is\n      {now}"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        problems
+    }
+
+    /// Writes down who may have asked for something, since what is gone at the end did, too.
+    pub(super) fn note_identities(&self, cluster: &Cluster, contract: &Contract) {
+        let mut identities = self.identities.lock().expect("nobody panics with the identities in hand");
+        identities.insert("default-natgw".to_string());
+        identities.extend(cluster.services.iter().filter_map(|it| it.uid()));
+        identities.extend(egress::wanted(cluster, contract));
+    }
+
+    /// Tells the judge that an egress of this name was asked for, in case it never sees the pod.
+    pub(crate) fn asked_for(&self, identity: &str) {
+        let mut identities = self.identities.lock().expect("nobody panics with the identities in hand");
+        identities.insert(identity.to_ascii_lowercase());
+    }
+
+    /// What only the whole story shows.
+    pub(crate) async fn history(&self) -> Result<Vec<String>> {
+        let requests = self.azure.requests_with_bodies(0).await?;
+        let mut identities: BTreeSet<String> =
+            self.identities.lock().expect("nobody panics with the identities in hand").clone();
+        let shown = self.recorder.shown();
+        identities.extend(shown.iter().map(|it| it.uid.clone()));
+        let mut problems = history::strange_writes(&requests, &identities);
+        let mut by_others = std::collections::BTreeMap::new();
+        for uid in shown.iter().map(|it| it.uid.clone()) {
+            let name = format!("{uid}-pip");
+            let number = self.azure.deleted_by_others(&name).await;
+            by_others.insert(name, number);
+        }
+        let deletions = |name: &str| {
+            let by_us = requests
+                .iter()
+                .filter(|it| it.method == "DELETE" && it.kind.as_deref() == Some("publicIPAddresses"))
+                .filter(|it| it.name.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
+                .count();
+            by_us + by_others.get(name).copied().unwrap_or(0)
+        };
+        problems.extend(history::moved_ips(&shown, deletions));
+        Ok(problems)
+    }
+
+    /// Waits until every request that came has been answered.
+    pub(crate) async fn quiet(&self) -> Result<()> {
+        self.until("every request has its answer", async || {
+            let open = self.azure.requests(0).await?;
+            let open: Vec<String> =
+                open.iter().filter(|it| it.answered_ms.is_none()).map(Request::line).collect();
+            Ok(Look::unless(&open))
+        })
+        .await
+    }
+}
+
+fn resource(azure: &Value, id: &str) -> Option<Value> {
+    let kinds = ["publicIPAddresses", "loadBalancers", "natGateways", "serviceGateways", "subnets"];
+    let all = kinds.iter().filter_map(|kind| azure[kind].as_array()).flatten();
+    all.into_iter().find(|it| it["id"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(id))).cloned()
+}

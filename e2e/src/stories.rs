@@ -1,0 +1,28 @@
+//! All stories, by theme.
+
+mod inbound;
+
+use crate::story::Story;
+
+/// Every story that is written.
+pub(crate) fn all() -> Vec<&'static Story> {
+    [inbound::STORIES].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_for_the_command_line_and_told_once() {
+        let mut names: Vec<&str> = all().iter().map(|story| story.name).collect();
+        for name in &names {
+            let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+            assert!(name.chars().all(is_plain), "{name}");
+        }
+        let number = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), number, "a name stands for two stories");
+    }
+}

@@ -1,0 +1,72 @@
+//! What a story is: a name, a sentence, a setting and a function; and the three ways to run it.
+
+use std::fmt;
+use std::pin::Pin;
+
+use anyhow::Result;
+
+use crate::scene::Scene;
+use crate::setting::Setting;
+
+/// What a story's function gives back. Every worker has a thread of its own, so it need not be `Send`.
+pub(crate) type Played<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+/// One story.
+pub(crate) struct Story {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// What it is about, in a sentence.
+    pub(crate) does: &'static str,
+    /// What it needs otherwise than usual.
+    pub(crate) setting: fn(&mut Setting),
+    /// What happens.
+    pub(crate) play: for<'a> fn(&'a Scene) -> Played<'a>,
+}
+
+impl Story {
+    /// A story in the usual setting.
+    pub(crate) const fn new(
+        name: &'static str,
+        does: &'static str,
+        play: for<'a> fn(&'a Scene) -> Played<'a>,
+    ) -> Story {
+        Story { name, does, setting: |_| {}, play }
+    }
+
+    /// The same story in another setting.
+    pub(crate) const fn with(mut self, setting: fn(&mut Setting)) -> Story {
+        self.setting = setting;
+        self
+    }
+}
+
+/// A way to run a story.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
+pub(crate) enum Variant {
+    /// As it is told.
+    Plain,
+    /// The controller is killed (`kill -9`) and started again at random moments of the seed.
+    Killed,
+    /// The controller is down while things change.
+    Down,
+}
+
+impl Variant {
+    /// All three.
+    pub(crate) const ALL: [Variant; 3] = [Variant::Plain, Variant::Killed, Variant::Down];
+
+    /// As it stands on the command line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Variant::Plain => "plain",
+            Variant::Killed => "killed",
+            Variant::Down => "down",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
