@@ -8,6 +8,7 @@
 mod cache;
 mod conformance;
 mod coverage;
+mod e2e;
 mod glossary;
 mod kubectl;
 mod manifest;
@@ -80,6 +81,12 @@ const TASKS: &[Task] = &[
         run: conformance::task,
     },
     Task {
+        name: "e2e",
+        group: "one check alone",
+        does: "stories against a real API server: all of them, those that are named, or --list; --help tells more",
+        run: e2e::task,
+    },
+    Task {
         name: "purity",
         group: "one check alone",
         does: "the pure crates depend on nothing but no_std containers",
@@ -113,6 +120,8 @@ fn main() -> ExitCode {
     let is_known = |word: &&String| match task.name {
         "coverage-check" => *word == "--strict",
         "testenv" => testenv::WORDS.contains(&word.as_str()),
+        // Its program says what it does not take.
+        "e2e" => true,
         "conformance" => conformance::CLIENTS.iter().any(|client| client.name == *word),
         _ => false,
     };

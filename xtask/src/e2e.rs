@@ -1,0 +1,45 @@
+//! The stories, end to end: builds what they are played with and plays them.
+//!
+//! The shipped binary is built by itself and optimised, as it ships; the simulator's switches for
+//! seeded bugs would come along if it were built with the whole workspace. The words of the command
+//! line are `sluice-e2e`'s own: `--list`, names of stories, `--variant killed`, `--seed 7`.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use crate::conformance::target_folder;
+use crate::stage::cargo;
+use crate::testenv;
+use crate::tree::root;
+
+/// The task: the words go to the program that plays the stories.
+pub(crate) fn task(words: &[String]) -> ExitCode {
+    match play(words) {
+        Ok(status) => status,
+        Err(problems) => {
+            for problem in problems {
+                eprintln!("{problem}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn play(words: &[String]) -> Result<ExitCode, Vec<String>> {
+    let player = build("sluice-e2e")?;
+    let mut command = Command::new(&player);
+    command.args(words).current_dir(root());
+    let only_asks = words.iter().any(|word| matches!(word.as_str(), "--list" | "--help" | "-h"));
+    if !only_asks {
+        command.arg("--sluice").arg(build("sluice")?).arg("--testenv").arg(testenv::program()?);
+    }
+    let status =
+        command.status().map_err(|error| vec![format!("{} cannot be started: {error}", player.display())])?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds one program, optimised and by itself, and says where it is.
+fn build(package: &str) -> Result<PathBuf, Vec<String>> {
+    cargo(&["build", "--quiet", "--release", "-p", package], &[], |_| Ok(()))?;
+    Ok(target_folder().join("release").join(format!("{package}{}", std::env::consts::EXE_SUFFIX)))
+}
