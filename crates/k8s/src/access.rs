@@ -90,7 +90,7 @@ pub fn needs(migration: bool, namespace: &str) -> Vec<Need> {
             .map(|verb| Need { namespace: here.clone(), ..Need::new(verb, COORDINATION, "leases") }),
     );
     if migration {
-        needs.push(Need::new("patch", CORE, "pods"));
+        needs.extend(["get", "patch"].map(|verb| Need::new(verb, CORE, "pods")));
     }
     needs
 }
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn pods_are_patched_only_in_a_migration_and_nothing_is_updated_deleted_or_secret() {
         let without = needs(false, "ours");
-        assert_eq!(needs(true, "ours").len(), without.len() + 1);
-        assert!(!without.iter().any(|need| need.resource == "pods" && need.verb == "patch"));
+        assert_eq!(needs(true, "ours").len(), without.len() + 2);
+        assert!(!without.iter().any(|need| need.resource == "pods" && matches!(need.verb, "get" | "patch")));
         for need in needs(true, "ours") {
             assert!(need.verb != "delete" && need.resource != "secrets", "{need}");
             assert!(need.verb != "update" || need.resource == "leases", "{need}");

@@ -52,6 +52,7 @@ pub(crate) struct Call {
     resource: &'static str,
     method: Method,
     path: String,
+    accept: &'static str,
     content_type: Option<&'static str>,
     body: Option<Value>,
     limit: Duration,
@@ -65,10 +66,16 @@ impl Call {
             resource,
             method: Method::GET,
             path,
+            accept: "application/json",
             content_type: None,
             body: None,
             limit: CALL_LIMIT,
         }
+    }
+
+    /// `GET` of a page of objects.
+    pub(crate) fn list(resource: &'static str, path: String) -> Call {
+        Call { verb: "list", ..Call::get(resource, path) }
     }
 
     /// `POST` of a new object.
@@ -102,6 +109,11 @@ impl Call {
             content_type: Some("application/merge-patch+json"),
             ..call
         }
+    }
+
+    /// The same, answered in another form.
+    pub(crate) fn accepting(self, accept: &'static str) -> Call {
+        Call { accept, ..self }
     }
 
     /// The same with another limit.
@@ -150,7 +162,7 @@ impl Call {
 
     fn request(&self) -> Result<Request<Body>, Trouble> {
         let mut request = Request::builder().method(self.method.clone()).uri(&self.path);
-        request = request.header(http::header::ACCEPT, "application/json");
+        request = request.header(http::header::ACCEPT, self.accept);
         if let Some(content_type) = self.content_type {
             request = request.header(http::header::CONTENT_TYPE, content_type);
         }

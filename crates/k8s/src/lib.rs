@@ -3,7 +3,8 @@
 //! Reading: [`watch`] keeps one task per kind that lists, watches and lists again, cuts every object
 //! down (`light`) and turns it into the engine's words ([`convert`], pure). Writing: [`write`] puts
 //! finalizers and status, [`notices`] tells people by events. [`lease`] is leader election without a
-//! clock of its own, [`access`] asks what we may do, and [`connect`] finds the API server.
+//! clock of its own, [`access`] asks what we may do, [`connect`] finds the API server, and
+//! [`migrate`] releases what our predecessor held.
 //!
 //! Missing on purpose: decisions. Nothing here knows what Azure has, and no call is repeated by itself
 //! but a list or a watch.
@@ -14,6 +15,7 @@ pub mod connect;
 pub mod convert;
 pub mod lease;
 mod light;
+pub mod migrate;
 pub mod notices;
 #[cfg(test)]
 mod scripted;
