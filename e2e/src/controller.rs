@@ -1,8 +1,8 @@
 //! The controller under test: the shipped binary as a process, with somebody who restarts it like a kubelet.
 //!
 //! It runs with a configuration file and the kubeconfig of its own account, and nothing else. When it
-//! ends by itself because it has lost its lease, it is started again, which is counted; any other end
-//! that nobody asked for is kept as the story's failure.
+//! ends by itself because it has lost its lease or found no API server, it is started again, which is
+//! counted; any other end that nobody asked for is kept as the story's failure.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -18,7 +18,13 @@ use tokio::process::Command;
 use crate::process::{Program, Signal, tail};
 
 /// The exit code that says "the lease was lost; start me again".
-const LEASE_LOST: i32 = 5;
+const LEASE_LOST: i32 = 7;
+/// The exit code of a start without an API server: a kubelet tries again.
+const NO_KUBERNETES: i32 = 5;
+/// How often a kubelet is patient with the same controller.
+const RESTARTS_MAX: usize = 40;
+/// How long a kubelet waits between two tries.
+const BACKOFF: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to: its grace period, and some for a slow machine.
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -41,6 +47,9 @@ struct Inner {
     starts: usize,
     kills: usize,
     leases_lost: usize,
+    restarts: usize,
+    /// It ended by itself and is about to be started again.
+    comes_back: bool,
     crashed: Option<String>,
 }
 
@@ -50,6 +59,7 @@ pub(crate) struct Counts {
     pub(crate) starts: usize,
     pub(crate) kills: usize,
     pub(crate) leases_lost: usize,
+    pub(crate) restarts: usize,
 }
 
 impl Controller {
@@ -74,6 +84,7 @@ impl Controller {
         command.args(&self.arguments).env("NO_COLOR", "1");
         let program = Arc::new(Program::start(&self.name, &mut command, &self.log)?);
         inner.program = Some(Arc::clone(&program));
+        inner.comes_back = false;
         inner.started = Some(Timestamp::now());
         inner.starts += 1;
         drop(inner);
@@ -93,12 +104,22 @@ impl Controller {
             return;
         }
         inner.program = None;
-        if status.code() == Some(LEASE_LOST) {
-            inner.leases_lost += 1;
-            drop(inner);
-            if let Err(problem) = self.start() {
-                self.inner().crashed = Some(format!("{problem:#}"));
-            }
+        let is_usual = matches!(status.code(), Some(LEASE_LOST | NO_KUBERNETES));
+        if is_usual && inner.restarts < RESTARTS_MAX {
+            inner.restarts += 1;
+            inner.leases_lost += usize::from(status.code() == Some(LEASE_LOST));
+            inner.comes_back = true;
+            let this = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(BACKOFF).await;
+                // Whoever stopped or killed it meanwhile decides when it comes back.
+                if !std::mem::take(&mut this.inner().comes_back) {
+                    return;
+                }
+                if let Err(problem) = this.start() {
+                    this.inner().crashed = Some(format!("{problem:#}"));
+                }
+            });
             return;
         }
         inner.crashed =
@@ -109,6 +130,7 @@ impl Controller {
     pub(crate) async fn kill(&self) -> Result<()> {
         let program = {
             let mut inner = self.inner();
+            inner.comes_back = false;
             inner.kills += usize::from(inner.program.is_some());
             inner.program.take()
         };
@@ -120,7 +142,12 @@ impl Controller {
 
     /// SIGTERM; it must end with success within its grace period.
     pub(crate) async fn stop(&self) -> Result<()> {
-        let Some(program) = self.inner().program.take() else { return Ok(()) };
+        let program = {
+            let mut inner = self.inner();
+            inner.comes_back = false;
+            inner.program.take()
+        };
+        let Some(program) = program else { return Ok(()) };
         program.signal(Signal::Terminate).await?;
         let Ok(status) = tokio::time::timeout(GRACE, program.ended()).await else {
             program.kill().await?;
@@ -147,9 +174,10 @@ impl Controller {
         Ok(program.ended().await.code())
     }
 
-    /// Whether it runs.
+    /// Whether it runs, or is about to be started again.
     pub(crate) fn is_up(&self) -> bool {
-        self.inner().program.is_some()
+        let inner = self.inner();
+        inner.program.is_some() || inner.comes_back
     }
 
     /// The end that nobody asked for, if there was one.
@@ -160,7 +188,12 @@ impl Controller {
     /// How often what happened.
     pub(crate) fn counts(&self) -> Counts {
         let inner = self.inner();
-        Counts { starts: inner.starts, kills: inner.kills, leases_lost: inner.leases_lost }
+        Counts {
+            starts: inner.starts,
+            kills: inner.kills,
+            leases_lost: inner.leases_lost,
+            restarts: inner.restarts,
+        }
     }
 
     /// Whether the lease was taken or renewed since this process was started: with one replica, by it.

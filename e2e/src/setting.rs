@@ -86,11 +86,11 @@ impl Setting {
             put("loadBalancerClass", json!(class));
         }
         for (path, value) in [
-            ("authorityHost", json!(azure.url)),
-            ("azureCa", json!(azure.ca_path)),
-            ("lease.duration", json!("5s")),
-            ("lease.renewDeadline", json!("3500ms")),
-            ("lease.retryPeriod", json!("500ms")),
+            ("azure.authorityHost", json!(azure.url)),
+            ("azure.caFile", json!(azure.ca_path)),
+            ("leaderElection.leaseDuration", json!("5s")),
+            ("leaderElection.renewDeadline", json!("3500ms")),
+            ("leaderElection.retryPeriod", json!("500ms")),
             ("listen.health", json!("127.0.0.1:0")),
             ("listen.api", json!("127.0.0.1:0")),
         ] {
