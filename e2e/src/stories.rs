@@ -1,12 +1,13 @@
 //! All stories, by theme.
 
 mod inbound;
+mod ports;
 
 use crate::story::Story;
 
 /// Every story that is written.
 pub(crate) fn all() -> Vec<&'static Story> {
-    [inbound::STORIES].into_iter().flatten().collect()
+    [inbound::STORIES, ports::STORIES].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

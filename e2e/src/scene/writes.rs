@@ -22,6 +22,11 @@ impl Scene {
         Ok(Mark(self.azure.newest_request().await?))
     }
 
+    /// The mark before the first request.
+    pub(crate) fn start_of_writes(&self) -> Mark {
+        Mark(0)
+    }
+
     /// The writes since a mark.
     pub(crate) async fn writes_since(&self, mark: Mark) -> Result<Vec<Request>> {
         let all = self.azure.requests_with_bodies(mark.0).await?;

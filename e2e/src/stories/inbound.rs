@@ -1,7 +1,7 @@
 //! Services of type LoadBalancer, from their making to their end.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scene::Scene;
 use crate::story::Story;
@@ -33,6 +33,9 @@ pub(crate) const STORIES: &[Story] = &[
     }),
     Story::new("same-name-again", "a Service is deleted and another of its name is made", |scene| {
         Box::pin(same_name_again(scene))
+    }),
+    Story::new("foreign-class", "Services of another class and without one are none of ours", |scene| {
+        Box::pin(foreign_class(scene))
     }),
 ];
 
@@ -164,4 +167,26 @@ async fn same_name_again(scene: &Scene) -> Result<()> {
         scene.meanwhile(async { scene.service("web").port(80, 8080).selecting("web").make().await }).await?;
     ensure!(first != second, "the API server gave one UID twice");
     scene.settled().await
+}
+
+async fn foreign_class(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 2, &["a"]).await?;
+    scene
+        .meanwhile(async {
+            let theirs = scene.service("theirs").port(80, 8080).selecting("web");
+            theirs.with("loadBalancerClass", "example.com/other").make().await?;
+            let nobodys = scene.service("nobodys").port(80, 8080).selecting("web");
+            nobodys.with("loadBalancerClass", Value::Null).make().await?;
+            scene.service("ours").port(80, 8080).selecting("web").make().await
+        })
+        .await?;
+    scene.settled().await?;
+    let (theirs, nobodys) = (scene.uid_of("theirs").await?, scene.uid_of("nobodys").await?);
+    scene.meanwhile(scene.set_ports("theirs", &[tcp(81, 8080)])).await?;
+    scene.fence("fence").await?;
+    scene.settled().await?;
+    let from_the_start = scene.start_of_writes();
+    scene.no_write_about(from_the_start, &theirs).await?;
+    scene.no_write_about(from_the_start, &nobodys).await
 }
