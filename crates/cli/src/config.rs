@@ -7,6 +7,7 @@
 //! - `keys`: the table of all keys, from which everything else is made
 //! - [`arguments`](ConfigArguments): what every command takes
 //! - [`print`]: `--print-config`
+//! - [`reference`]: `docs/configuration.md`
 //!
 //! All that is wrong is said at once. Secrets are of a type that cannot be printed, and are never part
 //! of a message. Missing on purpose: reloading. A changed file needs a restart, which costs nothing and
@@ -22,8 +23,11 @@ mod keys;
 mod origin;
 pub mod print;
 mod problems;
+pub mod reference;
 mod sources;
 mod table;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::path::{Path, PathBuf};

@@ -53,16 +53,13 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    /// A problem that is shown at the key that is furthest from its default.
-    fn refuse(&mut self, keys: &[&str], what: String) {
-        if self.has_problem(keys) {
+    /// A problem of one key, unless it has one already.
+    fn refuse(&mut self, key: &str, what: String) {
+        if self.has_problem(&[key]) {
             return;
         }
-        let of = |key: &str| self.values.iter().find(|value| value.key == key);
-        let said = keys.iter().filter_map(|key| of(key)).max_by_key(|value| value.origin.clone());
-        let about = said.map_or(keys[0], |value| value.key);
-        let mut problem = Problem::new(about, what);
-        if let Some(value) = said {
+        let mut problem = Problem::new(key, what);
+        if let Some(value) = self.value(key) {
             problem = problem.at(value.origin.place(self.file));
             if let Some(text) = value.text.as_ref().filter(|_| !value.is_secret) {
                 problem = problem.saying(text);
@@ -71,28 +68,39 @@ impl Checks<'_> {
         self.problems.push(problem);
     }
 
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.values.iter().find(|value| value.key == key)
+    }
+
     fn has_problem(&self, keys: &[&str]) -> bool {
         self.known.iter().any(|problem| keys.contains(&problem.about.as_str()))
     }
 
+    /// Which of two keys is to blame: the one that is further from its default.
+    fn blames_first(&self, first: &str, second: &str) -> bool {
+        let said = |key: &str| self.value(key).map(|value| value.origin.clone());
+        said(first) >= said(second)
+    }
+
     fn not_above(&mut self, low: (&str, Duration), high: (&str, Duration)) {
-        if low.1 > high.1 {
-            let what = format!(
-                "{} ({}) must not be longer than {} ({})",
-                low.0,
-                low.1.write(),
-                high.0,
-                high.1.write()
-            );
-            self.refuse(&[low.0, high.0], what);
+        if low.1 <= high.1 || self.has_problem(&[low.0, high.0]) {
+            return;
+        }
+        match self.blames_first(low.0, high.0) {
+            true => self.refuse(low.0, format!("must not be longer than {} ({})", high.0, high.1.write())),
+            false => self.refuse(high.0, format!("must not be shorter than {} ({})", low.0, low.1.write())),
         }
     }
 
     fn below(&mut self, low: (&str, Duration), high: (&str, Duration), why: &str) {
-        if low.1 >= high.1 {
-            let (low_text, high_text) = (low.1.write(), high.1.write());
-            let what = format!("{} ({low_text}) must be shorter than {} ({high_text}){why}", low.0, high.0);
-            self.refuse(&[low.0, high.0], what);
+        if low.1 < high.1 || self.has_problem(&[low.0, high.0]) {
+            return;
+        }
+        match self.blames_first(low.0, high.0) {
+            true => {
+                self.refuse(low.0, format!("must be shorter than {} ({}), {why}", high.0, high.1.write()))
+            }
+            false => self.refuse(high.0, format!("must be longer than {} ({}), {why}", low.0, low.1.write())),
         }
     }
 
@@ -127,7 +135,7 @@ impl Checks<'_> {
         self.below(
             ("sluice.drift.secondLook", drift.second_look),
             ("sluice.drift.interval", drift.interval),
-            ", or there would be no second look before the next first one",
+            "or there would be no second look before the next first one",
         );
     }
 
@@ -136,16 +144,16 @@ impl Checks<'_> {
         let retry = ("sluice.leaderElection.retryPeriod", election.retry_period);
         let deadline = ("sluice.leaderElection.renewDeadline", election.renew_deadline);
         let lease = ("sluice.leaderElection.leaseDuration", election.lease_duration);
-        self.below(retry, deadline, ", so that a renewal can be tried again in time");
-        self.below(deadline, lease, ", so that a leader has stopped before another one starts");
+        self.below(retry, deadline, "so that a renewal can be tried again in time");
+        self.below(deadline, lease, "so that a leader has stopped before another one starts");
     }
 
     fn listeners(&mut self, config: &Config) {
         let listen = &config.listen;
         let (cert, key) = ("sluice.listen.tlsCertFile", "sluice.listen.tlsKeyFile");
         match (&listen.tls_certificate, &listen.tls_key) {
-            (Some(_), None) => self.refuse(&[cert], format!("has no key; set {key} too")),
-            (None, Some(_)) => self.refuse(&[key], format!("has no certificate; set {cert} too")),
+            (Some(_), None) => self.refuse(cert, format!("has no key; set {key} too")),
+            (None, Some(_)) => self.refuse(key, format!("has no certificate; set {cert} too")),
             _ => {}
         }
         if !listen.api.ip().is_loopback() {
@@ -162,7 +170,7 @@ impl Checks<'_> {
                      listen on 127.0.0.1",
                     missing.join(" and ")
                 );
-                self.refuse(&["sluice.listen.api"], what);
+                self.refuse("sluice.listen.api", what);
             }
         }
         let is_same_port = listen.api.port() == listen.health.port() && listen.api.port() != 0;
@@ -170,8 +178,9 @@ impl Checks<'_> {
             || listen.api.ip().is_unspecified()
             || listen.health.ip().is_unspecified();
         if is_same_port && overlaps {
-            let what = "sluice.listen.health and sluice.listen.api are two listeners; give them two ports";
-            self.refuse(&["sluice.listen.health", "sluice.listen.api"], what.to_owned());
+            let (health, api) = ("sluice.listen.health", "sluice.listen.api");
+            let (about, other) = if self.blames_first(api, health) { (api, health) } else { (health, api) };
+            self.refuse(about, format!("has the port of {other}; they are two listeners and need two"));
         }
     }
 

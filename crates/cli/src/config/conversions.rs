@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use sluice_arm::{Credential, Pem, Secret, Settings, SetupError, UserAssigned};
 use sluice_engine::addresses;
+use sluice_k8s::convert::Selection;
+use sluice_k8s::lease::Timing;
 use sluice_model::names::Scope;
 use sluice_updater::{BucketSize, PollSchedule};
 
 use super::credential::Identity;
 use super::keys::{
-    Azure, Budget, Config, Deletion, Drift, Egress, Gateway, General, Locations, Operations, Process, Reach,
-    Retry,
+    Azure, Budget, Config, Deletion, Drift, Egress, Gateway, General, LeaderElection, Locations, Operations,
+    Process, Reach, Retry,
 };
 
 /// How much longer the updaters wait for an answer than the client: its words are better than theirs.
@@ -281,5 +283,23 @@ impl Config {
             kube_call: kubernetes_call_limit,
             grace: shutdown_grace,
         }
+    }
+
+    /// Which Services are ours.
+    pub fn selection(&self) -> Selection {
+        Selection { class: self.general.load_balancer_class.clone() }
+    }
+
+    /// What the elector is told; whether there is an election, and where, is in `leader_election`.
+    pub fn lease_timing(&self) -> Timing {
+        let LeaderElection {
+            enabled: _,
+            namespace: _,
+            name: _,
+            lease_duration,
+            renew_deadline,
+            retry_period,
+        } = &self.leader_election;
+        Timing { lease: *lease_duration, renew_deadline: *renew_deadline, retry: *retry_period }
     }
 }

@@ -204,6 +204,10 @@ impl<'a> Sources<'a> {
                 false => row.path.eq_ignore_ascii_case(key),
             });
             let problem = match (row, value) {
+                (None, _) if key.is_empty() => {
+                    self.problems.push(Problem::new("--set", "has no key; write --set key=value"));
+                    continue;
+                }
                 (None, _) => {
                     let near = nearest(key, self.rows.iter().map(|row| row.path));
                     let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));

@@ -72,8 +72,8 @@ pub(crate) struct Row {
     pub(crate) path: &'static str,
     /// What it means and why, line by line.
     pub(crate) meaning: &'static [&'static str],
-    /// What is allowed.
-    pub(crate) allowed: String,
+    /// What kind of value it has.
+    pub(crate) kind: String,
     pub(crate) is_secret: bool,
     pub(crate) traits: Traits,
 }
@@ -84,7 +84,7 @@ impl Row {
         meaning: &'static [&'static str],
         traits: Traits,
     ) -> Row {
-        Row { path, meaning, allowed: T::allowed(), is_secret: T::SECRET, traits }
+        Row { path, meaning, kind: T::kind(), is_secret: T::SECRET, traits }
     }
 
     /// Its twin in the environment, which each key below `sluice:` has.

@@ -25,6 +25,11 @@ pub(crate) trait Setting: Sized {
     /// Whether it must not be seen.
     const SECRET: bool = false;
 
+    /// What it is called in the reference.
+    fn kind() -> String {
+        Self::allowed()
+    }
+
     /// What is allowed, to stand behind "must be".
     fn allowed() -> String;
 
@@ -80,6 +85,10 @@ impl Setting for String {
 }
 
 impl Setting for PathBuf {
+    fn kind() -> String {
+        "path".to_owned()
+    }
+
     fn allowed() -> String {
         "the path of a file".to_owned()
     }
@@ -96,6 +105,10 @@ impl Setting for PathBuf {
 impl Setting for Secret {
     const SECRET: bool = true;
 
+    fn kind() -> String {
+        "secret".to_owned()
+    }
+
     fn allowed() -> String {
         "a secret, as text".to_owned()
     }
@@ -111,6 +124,10 @@ impl Setting for Secret {
 
 impl<T: Setting> Setting for Option<T> {
     const SECRET: bool = T::SECRET;
+
+    fn kind() -> String {
+        T::kind()
+    }
 
     fn allowed() -> String {
         T::allowed()
@@ -134,6 +151,10 @@ impl<T: Setting> Setting for Option<T> {
 }
 
 impl Setting for Vec<String> {
+    fn kind() -> String {
+        "list".to_owned()
+    }
+
     fn allowed() -> String {
         "a list, or words with commas between".to_owned()
     }
@@ -183,8 +204,12 @@ impl Setting for bool {
 
 /// Whole numbers and addresses: what Rust reads and writes will do.
 macro_rules! plain {
-    ($($type:ty: $allowed:literal)*) => {$(
+    ($($type:ty: $kind:literal, $allowed:literal;)*) => {$(
         impl Setting for $type {
+            fn kind() -> String {
+                $kind.to_owned()
+            }
+
             fn allowed() -> String {
                 $allowed.to_owned()
             }
@@ -205,10 +230,10 @@ macro_rules! plain {
 }
 
 plain! {
-    u32: "a whole number"
-    usize: "a whole number"
-    IpAddr: "an IP address, like 10.0.0.4"
-    SocketAddr: "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082"
+    u32: "number", "a whole number";
+    usize: "number", "a whole number";
+    IpAddr: "IP address", "an IP address, like 10.0.0.4";
+    SocketAddr: "address and port", "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082";
 }
 
 fn is_between<T: Setting + PartialOrd>(value: &T, least: &str, most: &str) -> bool {
@@ -220,6 +245,10 @@ fn is_between<T: Setting + PartialOrd>(value: &T, least: &str, most: &str) -> bo
 const TIME_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 impl Setting for Duration {
+    fn kind() -> String {
+        "time".to_owned()
+    }
+
     fn allowed() -> String {
         "a time with its unit, like 500ms, 90s, 15m, 1h or 1h30m".to_owned()
     }
@@ -277,6 +306,10 @@ pub struct Size(pub usize);
 const SIZE_UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 impl Setting for Size {
+    fn kind() -> String {
+        "size".to_owned()
+    }
+
     fn allowed() -> String {
         "a number of bytes, or one with KiB, MiB or GiB behind it".to_owned()
     }
@@ -315,6 +348,10 @@ pub struct Share {
 }
 
 impl Setting for Share {
+    fn kind() -> String {
+        "share".to_owned()
+    }
+
     fn allowed() -> String {
         "a share, like 80% or 0.8".to_owned()
     }

@@ -1,0 +1,95 @@
+//! The reference of all keys, as `docs/configuration.md` shows it.
+
+use super::keys::Config;
+use super::table::{Default, Row};
+
+/// A heading and a table for each section.
+pub fn markdown() -> String {
+    let rows = Config::rows();
+    let mut text = String::new();
+    let mut heading = "";
+    for row in &rows {
+        let section = section(row.path);
+        if section != heading {
+            heading = section;
+            let title = match section {
+                "" => "Keys of azure.json".to_owned(),
+                "sluice" => "`sluice`".to_owned(),
+                name => format!("`sluice.{name}`"),
+            };
+            text.push_str(&format!(
+                "\n### {title}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
+            ));
+        }
+        text.push_str(&line(row));
+    }
+    text
+}
+
+/// The part of the path that a heading is for.
+fn section(path: &str) -> &str {
+    let mut parts = path.split('.');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), None, _) => "",
+        (Some(first), Some(_), None) => first,
+        (_, Some(second), Some(_)) => second,
+        (None, ..) => "",
+    }
+}
+
+fn line(row: &Row) -> String {
+    let mut value = row.kind.clone();
+    if let Some((least, most)) = row.traits.bounds {
+        value.push_str(&format!(", {least} to {most}"));
+    }
+    let default = match row.traits.default {
+        Default::Is(text) => format!("`{text}`"),
+        Default::Unset(meaning) => format!("not set: {meaning}"),
+        Default::Required(_) => "must be set".to_owned(),
+    };
+    let mut meaning: String = row.meaning.concat().trim().to_owned();
+    if let Default::Required(source) = row.traits.default {
+        meaning.push_str(&format!(" It is {source}."));
+    }
+    if let Some(variable) = row.traits.ambient {
+        meaning.push_str(&format!(" Also from `{variable}`."));
+    }
+    format!("| `{}` | {value} | {default} | {meaning} |\n", row.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    const BEGIN: &str = "<!-- keys: written by `cargo xtask bless` -->\n";
+    const END: &str = "<!-- end of keys -->";
+
+    #[test]
+    fn the_page_shows_the_table_as_it_is() {
+        let page = std::fs::read_to_string(PAGE).unwrap();
+        let (before, rest) = page.split_once(BEGIN).expect("the page has the mark where the keys begin");
+        let (shown, after) = rest.split_once(END).expect("the page has the mark where the keys end");
+        let expected = format!("{}\n", markdown().trim_end());
+        if shown == expected {
+            return;
+        }
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(PAGE, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+            return;
+        }
+        let differs = shown.lines().zip(expected.lines()).find(|(one, two)| one != two);
+        panic!(
+            "docs/configuration.md is behind the code; run `cargo xtask bless`. First difference: {differs:#?}"
+        );
+    }
+
+    #[test]
+    fn every_row_says_what_it_is_for_in_whole_sentences() {
+        for row in Config::rows() {
+            let meaning = row.meaning.concat();
+            assert!(meaning.trim().ends_with('.'), "{}: {meaning}", row.path);
+            assert!(!meaning.contains('|'), "{}: a bar would end the cell", row.path);
+        }
+    }
+}

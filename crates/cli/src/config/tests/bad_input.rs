@@ -1,0 +1,211 @@
+//! Every kind of mistake, and what is said about it.
+
+use expect_test::{Expect, expect};
+
+use super::{LEAST, load, load_with, ours};
+
+fn check(text: &str, expect: Expect) {
+    expect.assert_eq(&load(text).expect_err("it should be refused").to_string());
+}
+
+#[test]
+fn everything_that_is_missing_is_named_together() {
+    check(
+        "",
+        expect![[r#"
+        the configuration has 6 problems:
+          - subscriptionId: is missing; it is what `az account show --query id` prints
+          - resourceGroup: is missing; it is the resource group for gateway, load balancers and public IPs, as `az group list` names it
+          - location: is missing; it is the region, as `az group show --name GROUP --query location` prints it
+          - vnetName: is missing; it is the virtual network of the nodes, as `az network vnet list` names it
+          - credential: there is none; set one of useFederatedWorkloadIdentityExtension, useManagedIdentityExtension, aadClientSecret (with aadClientId and tenantId) or aadClientCertPath
+          - subnetName: is missing; it is the subnet of the nodes, as `az network vnet subnet list` names it, or set sluice.gateway.subnet"#]],
+    );
+}
+
+#[test]
+fn an_unknown_key_of_ours_is_refused_and_the_nearest_is_named() {
+    check(
+        &ours("concurency: 20\ngateway:\n  modus: ensure\n  aadClientId: x\nzzz: 1\nretry:\n  linger: 1s"),
+        expect![[r#"
+        the configuration has 5 problems:
+          - sluice.concurency (azure.yaml:8): there is no such key; did you mean sluice.concurrency?
+          - sluice.gateway.modus (azure.yaml:10): there is no such key; did you mean sluice.gateway.mode?
+          - sluice.gateway.aadClientId (azure.yaml:11): there is no such key; aadClientId belongs to the top of the file, outside of sluice:
+          - sluice.zzz (azure.yaml:12): there is no such key; those in sluice are gateway, defaultOutbound, clusterId, concurrency, loadBalancerClass, allowMassDeletion, egress, deletion, drift, retry, budget, locations, operations, azure, listen, leaderElection, log, migration, kubernetes, shutdown
+          - sluice.retry.linger (azure.yaml:14): there is no such key; did you mean sluice.egress.linger?"#]],
+    );
+}
+
+#[test]
+fn a_section_is_no_value_and_a_value_no_section() {
+    check(
+        &ours("gateway: prod\ndrift: [1]\nconcurrency:\n  max: 3\nclusterId: [a]"),
+        expect![[r#"
+        the configuration has 4 problems:
+          - sluice.gateway (azure.yaml:8): is a section; the keys in it are name, mode, subnet, routeTargetAddress
+          - sluice.drift (azure.yaml:9): is a section; the keys in it are interval, secondLook, settle
+          - sluice.clusterId (azure.yaml:12): is a list; it must be text
+          - sluice.concurrency (azure.yaml:10): is a section; it must be a whole number"#]],
+    );
+}
+
+#[test]
+fn values_of_the_wrong_kind_say_what_is_allowed() {
+    let text = ours(
+        "concurrency: 0\ndefaultOutbound: maybe\ngateway:\n  mode: make\n  routeTargetAddress: ten\n  name: a/b\n\
+         drift:\n  interval: 15\nbudget:\n  share: 120%\nlocations:\n  bytesMax: 1MB\nlisten:\n  api: localhost\n\
+         egress:\n  namespaces: [a, B]\nlog:\n  level: loud=loud\n  format: xml\nloadBalancerClass: a b\n\
+         leaderElection:\n  leaseDuration: 15500ms\nazure:\n  apiVersion: latest\n  authorityHost: login.example",
+    );
+    check(
+        &text,
+        expect![[r#"
+            the configuration has 16 problems:
+              - sluice.gateway.name is "a/b" (azure.yaml:13): must be the name of a resource, not its id: at most 80 letters, digits, '-', '_' and '.', beginning with a letter or digit
+              - sluice.gateway.mode is "make" (azure.yaml:11): must be ensure or verify
+              - sluice.gateway.routeTargetAddress is "ten" (azure.yaml:12): must be an IP address, like 10.0.0.4
+              - sluice.defaultOutbound is "maybe" (azure.yaml:9): must be ensure or leave
+              - sluice.concurrency is "0" (azure.yaml:8): must be 1 to 200
+              - sluice.loadBalancerClass is "a b" (azure.yaml:27): must be a class as a Service names it, like example.com/sluice or sluice
+              - sluice.egress.namespaces (azure.yaml:23): has "B" in it, which is no name of a namespace
+              - sluice.drift.interval is "15" (azure.yaml:15): must be a time with its unit, like 500ms, 90s, 15m, 1h or 1h30m
+              - sluice.budget.share is "120%" (azure.yaml:17): must be 1% to 100%
+              - sluice.locations.bytesMax is "1MB" (azure.yaml:19): must be a number of bytes, or one with KiB, MiB or GiB behind it
+              - sluice.azure.apiVersion is "latest" (azure.yaml:31): must be a date, like 2025-05-01
+              - sluice.azure.authorityHost is "login.example" (azure.yaml:32): must be an address, like https://management.azure.com
+              - sluice.listen.api is "localhost" (azure.yaml:21): must be an IP address and a port, like 127.0.0.1:8082 or [::1]:8082
+              - sluice.leaderElection.leaseDuration is "15500ms" (azure.yaml:29): must be whole seconds, as a Lease counts them
+              - sluice.log.format is "xml" (azure.yaml:26): must be text or json
+              - sluice.log.level is "loud=loud" (azure.yaml:25): must be error, warn, info, debug or trace, or module=level pairs with commas between"#]],
+    );
+}
+
+#[test]
+fn numbers_that_contradict_each_other_are_refused() {
+    let text = ours(
+        "retry:\n  backoffMin: 1m\n  quotaParkMax: 1m\n  forbiddenParkMin: 2h\nlocations:\n  backoffMax: 200ms\n\
+         drift:\n  secondLook: 15m\nleaderElection:\n  retryPeriod: 10s\n  leaseDuration: 10s\n\
+         operations:\n  pollMin: 20s\nazure:\n  connectLimit: 2s\n  answerLimit: 1s",
+    );
+    check(
+        &text,
+        expect![[r#"
+            the configuration has 9 problems:
+              - sluice.retry.backoffMin is "1m" (azure.yaml:9): must not be longer than sluice.retry.backoffMax (30s)
+              - sluice.retry.quotaParkMax is "1m" (azure.yaml:10): must not be shorter than sluice.retry.quotaParkMin (10m)
+              - sluice.retry.forbiddenParkMin is "2h" (azure.yaml:11): must not be longer than sluice.retry.forbiddenParkMax (1h)
+              - sluice.locations.backoffMax is "200ms" (azure.yaml:13): must not be shorter than sluice.locations.backoffMin (1s)
+              - sluice.operations.pollMin is "20s" (azure.yaml:20): must not be longer than sluice.operations.pollMax (10s)
+              - sluice.azure.answerLimit is "1s" (azure.yaml:23): must not be shorter than sluice.azure.connectLimit (2s)
+              - sluice.drift.secondLook is "15m" (azure.yaml:15): must be shorter than sluice.drift.interval (15m), or there would be no second look before the next first one
+              - sluice.leaderElection.retryPeriod is "10s" (azure.yaml:17): must be shorter than sluice.leaderElection.renewDeadline (10s), so that a renewal can be tried again in time
+              - sluice.leaderElection.leaseDuration is "10s" (azure.yaml:18): must be longer than sluice.leaderElection.renewDeadline (10s), so that a leader has stopped before another one starts"#]],
+    );
+}
+
+#[test]
+fn the_api_is_not_served_openly() {
+    check(
+        &ours("listen:\n  api: 0.0.0.0:8082"),
+        expect![[
+            r#"the configuration cannot be used: sluice.listen.api is "0.0.0.0:8082" (azure.yaml:9): other machines reach this address, so the API needs a token and TLS; set sluice.listen.tokenFile and sluice.listen.tlsCertFile and sluice.listen.tlsKeyFile too, or listen on 127.0.0.1"#
+        ]],
+    );
+    check(
+        &ours("listen:\n  api: 10.0.0.1:8081\n  tokenFile: /t\n  tlsCertFile: /c"),
+        expect![[r#"
+            the configuration has 3 problems:
+              - sluice.listen.tlsCertFile is "/c" (azure.yaml:11): has no key; set sluice.listen.tlsKeyFile too
+              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): other machines reach this address, so the API needs a token and TLS; set sluice.listen.tlsKeyFile too, or listen on 127.0.0.1
+              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): has the port of sluice.listen.health; they are two listeners and need two"#]],
+    );
+    let closed = "listen:\n  api: 0.0.0.0:8443\n  tokenFile: /t\n  tlsCertFile: /c\n  tlsKeyFile: /k";
+    load(&ours(closed)).unwrap();
+    load(&ours("listen:\n  api: '[::1]:9000'")).unwrap();
+}
+
+#[test]
+fn a_credential_is_one_and_whole() {
+    check(
+        &format!("{LEAST}aadClientId: app\naadClientSecret: geheim\ntenantId: t\n"),
+        expect![
+            "the configuration cannot be used: credential: more than one is asked for: a managed identity by useManagedIdentityExtension (azure.yaml:6), and a client secret by aadClientSecret (azure.yaml:8); keep one"
+        ],
+    );
+    let none = LEAST.replace("useManagedIdentityExtension: true\n", "");
+    check(
+        &format!("{none}aadClientSecret: geheim\n"),
+        expect![[r#"
+        the configuration has 2 problems:
+          - tenantId: is missing, and a client secret needs it; it is the tenant that the identity is in, `az account show --query tenantId`, here or in AZURE_TENANT_ID
+          - aadClientId: is missing, and a client secret needs it; it is the client id of the application or identity, here or in AZURE_CLIENT_ID"#]],
+    );
+    check(
+        &format!("{none}useFederatedWorkloadIdentityExtension: 'true'\n"),
+        expect![[r#"
+        the configuration has 3 problems:
+          - tenantId: is missing, and a workload identity needs it; it is the tenant that the identity is in, `az account show --query tenantId`, here or in AZURE_TENANT_ID
+          - aadClientId: is missing, and a workload identity needs it; it is the client id of the application or identity, here or in AZURE_CLIENT_ID
+          - aadFederatedTokenFile: is missing, and a workload identity needs it; it is the file with the cluster's token, which AKS mounts in pods with the label azure.workload.identity/use, here or in AZURE_FEDERATED_TOKEN_FILE"#]],
+    );
+    let ambient = [("AZURE_CLIENT_SECRET", "geheim"), ("AZURE_FEDERATED_TOKEN_FILE", "/t")];
+    let error = load_with(&none, &ambient, &[]).unwrap_err();
+    expect!["the configuration cannot be used: credential: more than one is asked for: a client secret by aadClientSecret (environment variable AZURE_CLIENT_SECRET), and a workload identity by aadFederatedTokenFile (environment variable AZURE_FEDERATED_TOKEN_FILE); keep one"].assert_eq(&error.to_string());
+}
+
+#[test]
+fn flags_are_checked_like_the_file() {
+    let set = [
+        "sluice.concurency=3",
+        "sluice.concurrency",
+        "sluice.egress.max=many",
+        "aadClientSecret=geheim",
+        "=x",
+    ];
+    let error = load_with(LEAST, &[], &set).unwrap_err();
+    expect![[r#"
+        the configuration has 5 problems:
+          - sluice.concurency (--set): there is no such key; did you mean sluice.concurrency?
+          - sluice.concurrency (--set): has no value; write --set key=value
+          - aadClientSecret (--set): is a secret, and everybody on this machine sees a command line; use the file or AZURE_CLIENT_SECRET
+          - --set: has no key; write --set key=value
+          - sluice.egress.max is "many" (--set): must be a whole number"#]].assert_eq(&error.to_string());
+}
+
+#[test]
+fn a_file_that_is_no_configuration_is_one_problem_with_its_line() {
+    check(
+        "a: 1\na: 2\n",
+        expect![[
+            r#"the configuration cannot be used: azure.yaml, line 2: the key "a" is there already, in line 1; keep one"#
+        ]],
+    );
+    check(
+        "{\"a\": ",
+        expect![
+            "the configuration cannot be used: azure.yaml, line 2: is neither YAML nor JSON: while parsing a node, did not find expected node content"
+        ],
+    );
+    check(
+        &format!("{LEAST}SubscriptionID: other\nSluice:\n  concurrency: 3\n"),
+        expect![[r#"
+        the configuration has 2 problems:
+          - SubscriptionID (azure.yaml:7): is written in line 1 too, in other letters; keep one
+          - Sluice (azure.yaml:8): must be written sluice, in small letters"#]],
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_what_to_look_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("azure.json");
+    let told =
+        |path| super::super::load(Some(path), &[], &super::Environment::default()).unwrap_err().to_string();
+    let missing = told(&path);
+    assert!(missing.contains("cannot be read") && missing.contains("check --config"), "{missing}");
+    std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+    assert!(told(&path).contains("is not UTF-8 text"), "{}", told(&path));
+    let error = super::super::load(None, &[], &super::Environment::default()).unwrap_err().to_string();
+    assert!(error.contains("--config: no file was given"), "{error}");
+}
