@@ -15,6 +15,8 @@ pub(crate) mod egress;
 pub(crate) mod found;
 pub(crate) mod history;
 pub(crate) mod inbound;
+#[cfg(test)]
+mod tests;
 pub(crate) mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,25 +80,4 @@ pub(crate) fn differences(wanted: &Picture, found: &Picture) -> Vec<String> {
         }
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn what_is_missing_left_over_or_different_is_named() {
-        let picture = |rows: &[(&str, Value)]| {
-            rows.iter().map(|(name, it)| (name.to_string(), it.clone())).collect::<Picture>()
-        };
-        let wanted = picture(&[("a", json!(1)), ("b", json!(2)), ("c", json!(3))]);
-        let found = picture(&[("b", json!(2)), ("c", json!(4)), ("d", json!(5))]);
-        let lines = differences(&wanted, &found);
-        assert_eq!(lines.len(), 3, "{lines:?}");
-        for (line, words) in lines.iter().zip(["a is missing", "c is\n", "d is left over"]) {
-            assert!(line.starts_with(words), "{line}");
-        }
-        assert!(differences(&wanted, &wanted).is_empty());
-    }
 }
