@@ -1,5 +1,6 @@
 //! All stories, by theme.
 
+mod endpoints;
 mod inbound;
 mod ports;
 
@@ -7,7 +8,7 @@ use crate::story::Story;
 
 /// Every story that is written.
 pub(crate) fn all() -> Vec<&'static Story> {
-    [inbound::STORIES, ports::STORIES].into_iter().flatten().collect()
+    [inbound::STORIES, ports::STORIES, endpoints::STORIES].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
