@@ -19,11 +19,13 @@
 //! the updaters'. Here things are sent, received and reported; a call that fails, hangs or panics
 //! is reported as that and nothing else.
 
+pub mod admin;
 mod azure;
 mod clock;
 mod inbox;
 mod kube;
 pub mod memory;
+pub mod metrics;
 mod operations;
 mod records;
 mod run;

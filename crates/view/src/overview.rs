@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::moment::{Due, Since};
 use crate::state::State;
-use crate::status::Addresses;
 
 /// One replica of the controller, and all that it looks after.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,7 +25,7 @@ pub struct Overview {
     pub leader: Option<String>,
     /// When this replica started.
     pub started: Since,
-    /// The first difference between the two worlds.
+    /// How far the start has come, and the first difference between the two worlds.
     pub initial_sync: InitialSync,
     /// The watches of Kubernetes.
     #[serde(default)]
@@ -35,8 +34,11 @@ pub struct Overview {
     pub services: Counts,
     /// The NAT gateways.
     pub egresses: Counts,
+    /// How many of both are parked, by the reason's word; only those that occur.
+    #[serde(default)]
+    pub parked: BTreeMap<String, u64>,
     /// The addresses of all of them together.
-    pub addresses: Addresses,
+    pub addresses: AddressTotals,
     /// Our share of Azure's limits.
     #[serde(default)]
     pub budget: Vec<Lane>,
@@ -85,13 +87,17 @@ impl Role {
 }
 
 /// How far the first difference has been worked off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InitialSync {
+    /// What the start is at: `standby`, `reading-kubernetes`, `reading-azure`, `gateway`, `working-off`, `done`.
+    pub phase: String,
     /// Every operation of it has succeeded or is parked with a reason.
     pub done: bool,
     /// Services that are not there yet.
     pub left: u64,
+    /// Why the gateway cannot be used, while that is so.
+    pub gateway_trouble: Option<String>,
 }
 
 /// One watch.
@@ -120,8 +126,26 @@ pub struct Counts {
     pub total: u64,
     /// How many in each state; every state is there.
     pub by_state: BTreeMap<State, u64>,
-    /// How many are parked, by the reason's word; only those that occur.
-    pub parked: BTreeMap<String, u64>,
+}
+
+/// Addresses of all services, counted once for each service that wants them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AddressTotals {
+    /// That services should have.
+    pub wanted: u64,
+    /// Of those, the ones whose service is not ready.
+    pub buffered: u64,
+    /// That Azure is known to have.
+    pub programmed: u64,
+    /// That wait to be sent.
+    pub dirty: u64,
+    /// That are on their way.
+    pub in_flight: u64,
+    /// Of which nobody knows whether Azure has them.
+    pub undecided: u64,
+    /// That Azure refuses.
+    pub quarantined: u64,
 }
 
 /// One lane of the budget.

@@ -78,9 +78,12 @@ pub struct Progress {
     /// It waits long enough that people were told.
     #[serde(default)]
     pub parked: bool,
-    /// What keeps it from being as wanted, or what last did.
+    /// What keeps it from being as wanted now.
     #[serde(default)]
     pub why: Option<Why>,
+    /// How its last operation failed; nothing once one has succeeded.
+    #[serde(default)]
+    pub last_failure: Option<LastFailure>,
     /// Its public IP.
     #[serde(default)]
     pub public_ip: Option<IpAddr>,
@@ -101,8 +104,24 @@ pub struct Addresses {
     pub programmed: u64,
     /// That Azure may have; nothing is deleted before this is zero.
     pub mapped: u64,
+    /// That wait for an address of their node.
+    pub unplaceable: u64,
     /// That Azure refuses.
     pub quarantined: u64,
+}
+
+/// How an operation failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastFailure {
+    /// When.
+    pub at: Since,
+    /// At which step: `load-balancer`.
+    pub step: String,
+    /// Azure's code, or ours.
+    pub code: String,
+    /// A sentence.
+    pub message: String,
 }
 
 /// Either of the two.
@@ -156,6 +175,7 @@ pub(crate) mod tests {
                 next_retry: Some(Due { at: "2026-11-16T02:51:00Z".into(), in_seconds: 595 }),
                 parked: true,
                 why: Some(Why::new(Reason::QuotaExceeded, "PublicIPCountLimitReached: no more public IPs")),
+                last_failure: None,
                 public_ip: None,
                 addresses: Addresses { wanted: 3, buffered: 3, ..Addresses::default() },
             },
@@ -193,12 +213,14 @@ pub(crate) mod tests {
                 "code": "SGW0008",
                 "message": "PublicIPCountLimitReached: no more public IPs"
               },
+              "lastFailure": null,
               "publicIp": null,
               "addresses": {
                 "wanted": 3,
                 "buffered": 3,
                 "programmed": 0,
                 "mapped": 0,
+                "unplaceable": 0,
                 "quarantined": 0
               }
             }"#]]

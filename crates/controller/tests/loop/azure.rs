@@ -27,6 +27,9 @@ pub(crate) enum Behaviour {
     Hang,
     /// Whoever sends it panics, after it was carried out.
     Panic,
+    /// It is not carried out, and answered with this status, code and message.
+    #[allow(dead_code, reason = "the loop's own tests need no refusal, those of the admin server do")]
+    Refuse(u16, &'static str, &'static str),
 }
 
 type Script = Box<dyn FnMut(&Request) -> Behaviour + Send>;
@@ -110,6 +113,11 @@ impl Azure for SmallAzure {
             return Reply::not_sent("no leave to send");
         }
         let arrived = self.clock.now();
+        if let Behaviour::Refuse(status, code, message) = behaviour {
+            self.books.lock().unwrap().arrived.push(Arrived { at: arrived, what: words(&request) });
+            let error = ArmError { code: code.into(), message: message.into() };
+            return Reply::Answered(Answer::new(status, Payload::Error(error)));
+        }
         let is_put = matches!(request.body, Body::PublicIp(_) | Body::LoadBalancer(_));
         let answer = {
             let mut books = self.books.lock().unwrap();
@@ -130,6 +138,7 @@ impl Azure for SmallAzure {
             Behaviour::Slow(takes) => takes,
             Behaviour::Hang => return std::future::pending().await,
             Behaviour::Panic => panic!("a sender that was told to panic"),
+            Behaviour::Refuse(..) => unreachable!("refused above"),
         };
         self.clock.sleep_until(arrived + takes).await;
         Reply::Answered(answer)

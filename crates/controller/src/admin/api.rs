@@ -1,0 +1,148 @@
+//! `/api/v1/…`: services, egresses, explanations, the overview and the stream of changes.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query as Pairs, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use sluice_engine::Explanation;
+use sluice_model::{EgressName, ServiceKey, Uid};
+use sluice_view::{EgressStatus, ServiceStatus, Status};
+
+use super::access::{problem, problem_with};
+use super::query::Query;
+use super::{Room, Silence, events, overview, words};
+
+/// Everything there is to see.
+const SEE: &[&str] = &[
+    "/api/v1/overview",
+    "/api/v1/services?namespace=NAMESPACE&state=STATE&limit=NUMBER",
+    "/api/v1/services/NAMESPACE/NAME/explain",
+    "/api/v1/egresses?state=STATE&limit=NUMBER",
+    "/api/v1/egresses/NAME/explain",
+    "/api/v1/events",
+];
+
+/// The namespace of those whose object is gone.
+const NO_NAMESPACE: &str = "-";
+
+pub(super) fn router(room: Arc<Room>) -> Router {
+    Router::new()
+        .route("/api/v1/overview", get(overview))
+        .route("/api/v1/services", get(services))
+        .route("/api/v1/services/{namespace}/{name}/explain", get(explain_service))
+        .route("/api/v1/egresses", get(egresses))
+        .route("/api/v1/egresses/{name}/explain", get(explain_egress))
+        .route("/api/v1/events", get(events::stream))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(read_only)
+        .with_state(room)
+}
+
+async fn nothing_here(uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    problem_with(StatusCode::NOT_FOUND, "NotFound", &format!("There is nothing at {path}."), SEE)
+}
+
+async fn read_only(method: Method) -> Response {
+    let message = format!("{method} is not possible: this API only reads. Change things through Kubernetes.");
+    problem_with(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", &message, SEE)
+}
+
+async fn overview(State(room): State<Arc<Room>>) -> Result<Response, Silence> {
+    Ok(Json(overview::overview(&room).await?).into_response())
+}
+
+async fn services(
+    State(room): State<Arc<Room>>,
+    Pairs(pairs): Pairs<Vec<(String, String)>>,
+) -> Result<Response, Silence> {
+    let query = match Query::read(&pairs, &["namespace", "state", "limit", "continue"]) {
+        Ok(query) => query,
+        Err(why) => return Ok(problem(StatusCode::BAD_REQUEST, "BadParameter", &why)),
+    };
+    let all = room.ask(|engine, _, _| engine.services()).await?;
+    let today = room.parts.almanac.today();
+    let asked_for = all.iter().filter_map(|seen| match words::status(&today, seen) {
+        Status::Service(service) => Some(service),
+        Status::Egress(_) => None,
+    });
+    let asked_for = asked_for
+        .filter(|it| query.wants(it.progress.state))
+        .filter(|it| query.namespace.is_none() || it.namespace == query.namespace);
+    // The UID, since a Service may be deleted and made anew under the same name before the old one is gone.
+    let place = |it: &ServiceStatus| format!("{}/{}", it.title(), it.uid);
+    Ok(Json(query.page(&today, asked_for.collect(), place)).into_response())
+}
+
+async fn egresses(
+    State(room): State<Arc<Room>>,
+    Pairs(pairs): Pairs<Vec<(String, String)>>,
+) -> Result<Response, Silence> {
+    let query = match Query::read(&pairs, &["state", "limit", "continue"]) {
+        Ok(query) => query,
+        Err(why) => return Ok(problem(StatusCode::BAD_REQUEST, "BadParameter", &why)),
+    };
+    let all = room.ask(|engine, _, _| engine.services()).await?;
+    let today = room.parts.almanac.today();
+    let asked_for = all.iter().filter_map(|seen| match words::status(&today, seen) {
+        Status::Egress(egress) => Some(egress),
+        Status::Service(_) => None,
+    });
+    let asked_for = asked_for.filter(|it| query.wants(it.progress.state));
+    Ok(Json(query.page(&today, asked_for.collect(), |it: &EgressStatus| it.name.clone())).into_response())
+}
+
+async fn explain_service(
+    State(room): State<Arc<Room>>,
+    Path((namespace, name)): Path<(String, String)>,
+) -> Result<Response, Silence> {
+    let asked_for = format!("service/{namespace}/{name}");
+    let uid = Uid::parse(&name).ok().filter(|_| namespace == NO_NAMESPACE);
+    let found = room.ask(move |engine, _, _| -> Option<Explanation> {
+        if let Some(uid) = uid {
+            return engine.explain(&ServiceKey::Inbound(uid));
+        }
+        let all = engine.services();
+        let named = all.iter().filter(|seen| {
+            seen.object.as_ref().is_some_and(|it| *it.namespace == *namespace && *it.name == *name)
+        });
+        // Of two of the same name one is on its way out; people ask for the other.
+        engine.explain(&named.max_by_key(|seen| seen.wanted)?.key)
+    });
+    Ok(explained(&room, &asked_for, found.await?))
+}
+
+async fn explain_egress(
+    State(room): State<Arc<Room>>,
+    Path(name): Path<String>,
+) -> Result<Response, Silence> {
+    let asked_for = format!("egress/{name}");
+    let egress = match name.eq_ignore_ascii_case(EgressName::DEFAULT) {
+        true => Ok(EgressName::default_outbound()),
+        false => EgressName::parse(&name),
+    };
+    let egress = match egress {
+        Ok(egress) => egress,
+        Err(bad) => {
+            let message = format!("No egress can be called that: {bad}.");
+            return Ok(problem(StatusCode::BAD_REQUEST, "BadName", &message));
+        }
+    };
+    let found = room.ask(move |engine, _, _| engine.explain(&ServiceKey::Outbound(egress)));
+    Ok(explained(&room, &asked_for, found.await?))
+}
+
+fn explained(room: &Room, asked_for: &str, found: Option<Explanation>) -> Response {
+    let Some(found) = found else {
+        let message = format!(
+            "Nothing is known of {asked_for}. Either it does not exist, or it is not for us: not of type \
+             LoadBalancer, of another load balancer class, or no pod carries that egress label."
+        );
+        return problem_with(StatusCode::NOT_FOUND, "NotFound", &message, SEE);
+    };
+    let today = room.parts.almanac.today();
+    Json(words::explanation(&today, &found, room.leads())).into_response()
+}

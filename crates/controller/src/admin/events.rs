@@ -1,0 +1,193 @@
+//! `/api/v1/events`: first how everything stands, then what changes, as server-sent events.
+//!
+//! Nothing is queued for a reader: it has seen everything up to some number of a change, and is given
+//! what is beyond it as it stands now. So a slow reader gets fewer and larger steps.
+//!
+//! An id names the process and the number of the change, so that a reader that comes back with
+//! `Last-Event-ID` is given what it missed, or everything if that is too long ago or was another
+//! process. The stream ends with an event `goodbye` that says why: the loop has ended, or the reader
+//! takes nothing for too long.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream::unfold;
+use sluice_engine::{Engine, ServiceView};
+use sluice_model::{ServiceKey, Time};
+use sluice_view::{Delta, Goodbye, Removed, Status};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::access::problem;
+use super::{Room, STREAMS_MAX, Silence, words};
+use crate::clock::Clock;
+
+/// The shortest time between two looks for one stream.
+const PACE: Duration = Duration::from_millis(250);
+
+/// Whoever takes nothing for so long is sent away.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A comment that keeps the connection open, and finds out whether anybody is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(super) async fn stream(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+    let Ok(place) = Arc::clone(&room.streams).try_acquire_owned() else {
+        let message = format!("{STREAMS_MAX} streams are open already; close one, or ask /api/v1/services.");
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "TooManyStreams", &message);
+    };
+    let mut turns = room.parts.handle.turns();
+    // The first look needs no change.
+    turns.mark_changed();
+    let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let seen = last_id.and_then(|id| room.number_in(id));
+    let reader = Reader { room, turns, seen, handed_over: None, looked: None, is_over: false, _place: place };
+    let events = unfold(reader, |mut reader| async move {
+        let event = reader.next().await?;
+        Some((Ok::<Event, Infallible>(event), reader))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("still here")).into_response()
+}
+
+/// One open stream.
+struct Reader {
+    room: Arc<Room>,
+    turns: watch::Receiver<u64>,
+    seen: Option<u64>,
+    /// When the last event was handed over.
+    handed_over: Option<Time>,
+    /// When the loop was last asked.
+    looked: Option<Time>,
+    is_over: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Event> {
+        if self.is_over {
+            return None;
+        }
+        let asked = self.room.clock.now();
+        // We are asked for the next event as soon as there is room for it on the way to the reader.
+        if self.handed_over.is_some_and(|at| asked > at + PATIENCE) {
+            tracing::debug!("a reader of the stream of changes took nothing for too long and is sent away");
+            let message =
+                format!("Nothing was taken for {} s. Come back with Last-Event-ID.", PATIENCE.as_secs());
+            return Some(self.goodbye("TooSlow", message));
+        }
+        loop {
+            if self.turns.changed().await.is_err() {
+                return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
+            }
+            if let Some(at) = self.looked {
+                self.room.clock.sleep_until(at + PACE).await;
+            }
+            self.turns.mark_unchanged();
+            self.looked = Some(self.room.clock.now());
+            let seen = self.seen;
+            match self.room.ask(move |engine, _, _| Step::beyond(seen, engine)).await {
+                Ok(Some(step)) => return Some(self.hand_over(step)),
+                Ok(None) => {}
+                Err(Silence::Ended) => {
+                    return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
+                }
+                // It was waited for long enough that this does not turn in circles.
+                Err(Silence::Hangs) => self.turns.mark_changed(),
+            }
+        }
+    }
+
+    fn hand_over(&mut self, step: Step) -> Event {
+        let id = self.room.id_of(step.number);
+        self.seen = Some(step.number);
+        self.handed_over = Some(self.room.clock.now());
+        let delta = self.room.delta(&step);
+        Event::default()
+            .id(id)
+            .event(delta.event())
+            .json_data(delta)
+            .unwrap_or_else(|_| Event::default().comment("a change that could not be written"))
+    }
+
+    fn goodbye(&mut self, reason: &str, message: String) -> Event {
+        self.is_over = true;
+        let goodbye = Goodbye { reason: reason.into(), message };
+        Event::default()
+            .event(Goodbye::EVENT)
+            .json_data(goodbye)
+            .unwrap_or_else(|_| Event::default().comment("goodbye"))
+    }
+}
+
+/// What lies beyond a number.
+struct Step {
+    /// It is all there is.
+    complete: bool,
+    /// Services as they stand now.
+    services: Vec<ServiceView>,
+    /// Services that are gone.
+    gone: Vec<ServiceKey>,
+    /// What has been seen with this.
+    number: u64,
+}
+
+impl Step {
+    /// Everything beyond a number, or everything; nothing when there is nothing new.
+    fn beyond(seen: Option<u64>, engine: &Engine) -> Option<Step> {
+        let number = engine.change_number();
+        let Some(mut changed) = seen.and_then(|seen| engine.changed_since(seen)) else {
+            return Some(Step { complete: true, services: engine.services(), gone: Vec::new(), number });
+        };
+        changed.sort_unstable();
+        changed.dedup();
+        let (mut services, mut gone) = (Vec::new(), Vec::new());
+        for key in changed {
+            match engine.view_of(&key) {
+                Some(view) => services.push(view),
+                None => gone.push(key),
+            }
+        }
+        let is_empty = services.is_empty() && gone.is_empty();
+        (!is_empty).then_some(Step { complete: false, services, gone, number })
+    }
+}
+
+impl Room {
+    fn delta(&self, step: &Step) -> Delta {
+        let today = self.parts.almanac.today();
+        let mut delta = Delta { at: today.now(), complete: step.complete, ..Delta::default() };
+        for seen in &step.services {
+            match words::status(&today, seen) {
+                Status::Service(service) => delta.services.push(service),
+                Status::Egress(egress) => delta.egresses.push(egress),
+            }
+        }
+        delta.removed = step
+            .gone
+            .iter()
+            .map(|key| match key {
+                ServiceKey::Inbound(uid) => Removed::Service { uid: uid.to_string() },
+                ServiceKey::Outbound(egress) => Removed::Egress { name: egress.to_string() },
+            })
+            .collect();
+        delta
+    }
+
+    /// The process by the moment of its start, and the number.
+    fn id_of(&self, number: u64) -> String {
+        format!("{:x}-{number}", self.process())
+    }
+
+    fn number_in(&self, id: &str) -> Option<u64> {
+        let (process, number) = id.split_once('-')?;
+        (process == format!("{:x}", self.process())).then(|| number.parse().ok())?
+    }
+
+    fn process(&self) -> u64 {
+        (self.parts.almanac.begun_seconds() * 1_000.0) as u64
+    }
+}

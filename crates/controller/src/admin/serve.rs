@@ -1,0 +1,219 @@
+//! Sockets: who comes in, how long they may take, and how everybody leaves.
+//!
+//! One task per connection, as many as there are places. A connection ends when its client is slow
+//! to speak, takes nothing of an answer for a while, or has nothing more to ask; and soon after the
+//! server is told to stop. HTTP/1.1 only: probes, Prometheus, curl and browsers all speak it.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::clock::{Clock, Monotonic};
+
+/// How many, and how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServeLimits {
+    /// Connections at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// How long a TLS handshake may take, and how long a client may take to send a request.
+    pub patience: Duration,
+    /// How long a client may take nothing of an answer.
+    pub stall: Duration,
+    /// How long answers that are under way are awaited at the end.
+    pub grace: Duration,
+}
+
+impl Default for ServeLimits {
+    fn default() -> ServeLimits {
+        ServeLimits {
+            connections_max: 128,
+            patience: Duration::from_secs(10),
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Bytes of a request's head; we need a few hundred.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// Serves a router on a socket until `stop` comes back, and then until everybody has left or the grace
+/// is over. With TLS, if there is a configuration for it.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    router: Router,
+    limits: ServeLimits,
+    stop: impl Future<Output = ()>,
+) {
+    let clock = Monotonic::start();
+    let tls = tls.map(TlsAcceptor::from);
+    let places = Arc::new(Semaphore::new(limits.connections_max.max(1)));
+    let (end, _) = tokio::sync::watch::channel(false);
+    let mut guests = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place.expect("nobody closes the semaphore"),
+            () = &mut stop => break,
+        };
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, mostly; nobody tells when there are some again.
+                    tracing::warn!(%error, "the admin server could not accept a connection");
+                    clock.sleep_until(clock.now() + Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+            () = &mut stop => break,
+        };
+        while guests.try_join_next().is_some() {}
+        let guest = welcome(stream, tls.clone(), router.clone(), limits, clock, end.subscribe());
+        guests.spawn(async move {
+            guest.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    end.send_replace(true);
+    tokio::select! {
+        () = async { while guests.join_next().await.is_some() {} } => {}
+        () = clock.sleep_until(clock.now() + limits.grace) => guests.abort_all(),
+    }
+}
+
+async fn welcome(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limits: ServeLimits,
+    clock: Monotonic,
+    end: tokio::sync::watch::Receiver<bool>,
+) {
+    // Answers are small and waited for.
+    let _ = stream.set_nodelay(true);
+    let stream = Impatient::new(stream, limits.stall, clock);
+    let Some(tls) = tls else { return speak(stream, router, limits, end).await };
+    tokio::select! {
+        shaken = tls.accept(stream) => match shaken {
+            Ok(stream) => speak(stream, router, limits, end).await,
+            Err(error) => tracing::debug!(%error, "a TLS handshake with the admin server failed"),
+        },
+        () = clock.sleep_until(clock.now() + limits.patience) => {
+            tracing::debug!("a TLS handshake with the admin server took too long");
+        }
+    }
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    router: Router,
+    limits: ServeLimits,
+    mut end: tokio::sync::watch::Receiver<bool>,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.patience)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let told = async { end.wait_for(|end| *end).await.map(drop) };
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        _ = told => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection to the admin server ended badly");
+    }
+}
+
+/// A stream whose other end must take something of what is written now and then.
+struct Impatient<S> {
+    stream: S,
+    stall: Duration,
+    clock: Monotonic,
+    /// While a write waits.
+    alarm: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl<S> Impatient<S> {
+    fn new(stream: S, stall: Duration, clock: Monotonic) -> Impatient<S> {
+        Impatient { stream, stall, clock, alarm: None }
+    }
+
+    fn judge<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.alarm = None;
+            return written;
+        }
+        let (clock, stall) = (self.clock, self.stall);
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(async move { clock.sleep_until(clock.now() + stall).await }));
+        ready!(alarm.as_mut().poll(context));
+        tracing::debug!("a reader of the admin server took nothing for too long and was cut off");
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader took nothing for too long")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.judge(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.judge(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.judge(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

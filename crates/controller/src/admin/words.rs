@@ -1,0 +1,241 @@
+//! The engine's records in the words of the views.
+//!
+//! Every enum of the engine is matched without a catch-all, so that whoever adds a variant is asked
+//! for its sentence here.
+
+use sluice_engine::explain::Moment;
+use sluice_engine::{Explanation, ServiceView, State, WaitsFor};
+use sluice_model::ServiceKey;
+use sluice_model::kube::Kind;
+use sluice_model::plan::Intent;
+use sluice_model::reason::Reason;
+use sluice_view as view;
+use sluice_view::{Addresses, EgressStatus, Progress, ServiceStatus, Status, Wait, WaitKind};
+
+use super::almanac::Today;
+use super::sentences;
+
+/// One service as people see it.
+pub(super) fn status(today: &Today<'_>, seen: &ServiceView) -> Status {
+    let progress = progress(today, seen);
+    match &seen.key {
+        ServiceKey::Inbound(uid) => Status::Service(ServiceStatus {
+            namespace: seen.object.as_ref().map(|object| object.namespace.to_string()),
+            name: seen.object.as_ref().map(|object| object.name.to_string()),
+            uid: uid.to_string(),
+            progress,
+        }),
+        ServiceKey::Outbound(egress) => Status::Egress(EgressStatus {
+            name: egress.as_str().into(),
+            is_default: egress.is_default(),
+            pods: seen.pods as u64,
+            progress,
+        }),
+    }
+}
+
+fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
+    let hold = seen.hold.as_ref();
+    let invalid = seen.invalid.as_ref();
+    Progress {
+        state: state(seen.state),
+        since: today.since(seen.since),
+        wanted: seen.wanted,
+        live: seen.live,
+        operation: seen.operation.map(|id| id.to_string()),
+        attempts: seen.attempts,
+        last_attempt: seen.last_attempt.map(|at| today.since(at)),
+        next_retry: hold.and_then(|hold| today.due(hold.until)),
+        parked: invalid.is_some() || hold.is_some_and(|hold| hold.parked),
+        why: invalid
+            .map(|(reason, text)| view::Why::new(*reason, text.as_str()))
+            .or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str()))),
+        last_failure: seen.last_failure.as_ref().map(|failure| view::LastFailure {
+            at: today.since(failure.at),
+            step: failure.step.into(),
+            code: failure.code.to_string(),
+            message: failure.text.clone(),
+        }),
+        public_ip: seen.public_ip,
+        addresses: Addresses {
+            wanted: seen.addresses_wanted.into(),
+            buffered: seen.addresses_buffered.into(),
+            programmed: seen.addresses_programmed.into(),
+            mapped: seen.addresses_mapped.into(),
+            unplaceable: seen.addresses_unplaceable.into(),
+            quarantined: seen.addresses_quarantined.into(),
+        },
+    }
+}
+
+/// One service, and why it is where it is.
+pub(super) fn explanation(today: &Today<'_>, seen: &Explanation, leads: bool) -> view::Explanation {
+    let mut waits_for: Vec<Wait> = Vec::new();
+    if !leads {
+        waits_for.push(Wait { kind: WaitKind::Leadership, sentence: sentences::STANDBY.into(), until: None });
+    }
+    waits_for.extend(seen.waits_for.iter().map(|wait| waits(today, wait)));
+    let status = status(today, &seen.view);
+    view::Explanation {
+        summary: sentences::summary(&status, &waits_for),
+        what_to_do: to_do(seen),
+        timeline: seen.timeline.iter().map(|(at, moment)| happening(today.since(*at), moment)).collect(),
+        status,
+        waits_for,
+    }
+}
+
+/// The advice for everything that is in the way, each once.
+fn to_do(seen: &Explanation) -> Vec<String> {
+    let invalid = seen.view.invalid.iter().map(|(reason, _)| *reason);
+    let held = seen.view.hold.iter().map(|hold| hold.reason);
+    let mut reasons: Vec<Reason> = invalid.chain(held).collect();
+    for wait in &seen.waits_for {
+        match wait {
+            WaitsFor::MassDeletionConsent => reasons.push(Reason::MassDeletionHeld),
+            WaitsFor::Gateway => reasons.push(Reason::GatewayUnavailable),
+            _ => {}
+        }
+    }
+    let mut advice = Vec::new();
+    for reason in reasons {
+        if let Some(text) = sentences::advice(reason)
+            && !advice.iter().any(|known: &String| known.starts_with(text))
+        {
+            advice.push(format!("{text} See `sluice explain {}`.", reason.code()));
+        }
+    }
+    advice
+}
+
+fn waits(today: &Today<'_>, wait: &WaitsFor) -> Wait {
+    let until = match wait {
+        WaitsFor::Retry { at, .. } => today.due(*at),
+        WaitsFor::Linger { until } => today.due(*until),
+        _ => None,
+    };
+    let (kind, sentence) = match wait {
+        WaitsFor::KubernetesLists(kinds) => {
+            let kinds: Vec<&str> = kinds.iter().map(|kind| kind_word(*kind)).collect();
+            (
+                WaitKind::KubernetesLists,
+                format!("It waits for the first complete list of {} from the API server.", kinds.join(", ")),
+            )
+        }
+        WaitsFor::AzureListing => (
+            WaitKind::AzureListing,
+            "It waits for the first complete listing of Azure; nothing is written before.".into(),
+        ),
+        WaitsFor::Gateway => (
+            WaitKind::Gateway,
+            "It waits for the service gateway and its subnet, which are not ready.".into(),
+        ),
+        WaitsFor::Finalizer => {
+            (WaitKind::Finalizer, "It waits for our finalizer to be on its object.".into())
+        }
+        WaitsFor::SpecChange(text) => {
+            (WaitKind::SpecChange, format!("It waits for its spec to be mended: {}", sentences::ended(text)))
+        }
+        WaitsFor::Operation(id) => (WaitKind::Operation, format!("Operation {id} is under way.")),
+        WaitsFor::Slot => {
+            (WaitKind::Slot, "It waits for a free slot: as many operations as may be are under way.".into())
+        }
+        WaitsFor::Retry { reason, .. } => {
+            let when = until.as_ref().map_or("when something changes".into(), |due| match due.in_seconds {
+                0 => "any moment now".into(),
+                seconds => format!("in {}", view::moment::span(seconds)),
+            });
+            (WaitKind::Retry, format!("The next attempt comes {when}; reason {reason}."))
+        }
+        WaitsFor::Addresses(1) => {
+            (WaitKind::Addresses, "1 address in Azure still refers to it; nothing is deleted before.".into())
+        }
+        WaitsFor::Addresses(many) => (
+            WaitKind::Addresses,
+            format!("{many} addresses in Azure still refer to it; nothing is deleted before."),
+        ),
+        WaitsFor::ConfirmedAbsence => (
+            WaitKind::ConfirmedAbsence,
+            "It waits for the API server's word that its object is really gone.".into(),
+        ),
+        WaitsFor::MassDeletionConsent => (
+            WaitKind::MassDeletionConsent,
+            "The brake holds it: more services would be torn down at once than is plausible.".into(),
+        ),
+        WaitsFor::Linger { .. } => {
+            let how_long = until.as_ref().map_or("for ever".into(), |due| {
+                format!("for another {}", view::moment::span(due.in_seconds))
+            });
+            (
+                WaitKind::Linger,
+                format!("Its last pod is gone, and it is kept {how_long} in case one comes back."),
+            )
+        }
+        WaitsFor::KubernetesWrite => {
+            (WaitKind::KubernetesWrite, "It waits for the API server to take our write to its object.".into())
+        }
+    };
+    Wait { kind, sentence, until }
+}
+
+fn happening(at: view::Since, moment: &Moment) -> view::Happening {
+    let bad = matches!(moment, Moment::Failed { .. } | Moment::Parked(_) | Moment::Invalid(_));
+    let sentence = match moment {
+        Moment::Moved { from, to, by } => format!("{from} → {to}: {}", sentences::trigger(*by)),
+        Moment::Started { id, intent, steps } => {
+            let s = if *steps == 1 { "" } else { "s" };
+            format!("operation {id} started: {}, {steps} step{s}", intent_word(*intent))
+        }
+        Moment::Finished { id } => format!("operation {id} done"),
+        Moment::Failed { id, step, code } => format!("operation {id} failed at {step}: {code}"),
+        Moment::Parked(reason) => format!("parked: {reason} ({})", reason.code()),
+        Moment::Invalid(reason) => format!("not served: {reason} ({})", reason.code()),
+        Moment::Published(Some(ip)) => format!("{ip} published"),
+        Moment::Published(None) => "IP taken out of the status".into(),
+    };
+    view::Happening { at, sentence, bad }
+}
+
+const fn intent_word(intent: Intent) -> &'static str {
+    match intent {
+        Intent::Provision => "provision",
+        Intent::Update => "update",
+        Intent::Deprovision => "deprovision",
+        Intent::Inspect => "inspect",
+    }
+}
+
+/// The state's word.
+pub(crate) const fn state(state: State) -> view::State {
+    match state {
+        State::NotStarted => view::State::NotStarted,
+        State::CreationInProgress => view::State::CreationInProgress,
+        State::Created => view::State::Created,
+        State::UpdateInProgress => view::State::UpdateInProgress,
+        State::DeletionPending => view::State::DeletionPending,
+        State::DeletionInProgress => view::State::DeletionInProgress,
+    }
+}
+
+/// What a kind is called in URLs, metrics and sentences.
+pub(crate) const fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Service => "services",
+        Kind::Slice => "endpointslices",
+        Kind::Node => "nodes",
+        Kind::Pod => "pods",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_views_have_the_engines_words_for_states() {
+        for known in State::ALL {
+            assert_eq!(state(known).word(), known.word());
+        }
+        assert_eq!(State::ALL.map(state), view::State::ALL);
+    }
+}
