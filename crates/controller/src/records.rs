@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use sluice_model::effect::{Cause, KubeOutcome, Listable};
 use sluice_model::plan::Intent;
 use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
+use sluice_updater::{StepEnd, StepNote};
 
 /// Effects whose end is awaited.
 #[derive(Debug, Default)]
@@ -71,6 +72,22 @@ impl Records {
             End::Done if loud => tracing::info!(effect = %id, took_ms, cause, "{what}: done"),
             End::Done => tracing::debug!(effect = %id, took_ms, cause, "{what}: done"),
         }
+    }
+}
+
+/// A step of a plan has begun or ended: a line under the number of its effect, so that an operation can be
+/// followed call by call.
+pub(crate) fn step(note: &StepNote) {
+    let StepNote { effect, number, of, step, end, .. } = note;
+    let place = format!("{number}/{of} {step}");
+    let Some(StepEnd { took, failure }) = end else {
+        tracing::debug!(%effect, step = place, "step begins");
+        return;
+    };
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    match failure {
+        None => tracing::debug!(%effect, step = place, took_ms, "step done"),
+        Some(why) => tracing::warn!(%effect, step = place, took_ms, "step failed: {why}"),
     }
 }
 

@@ -20,6 +20,7 @@ use sluice_updater::{CallId, Output, Updaters};
 use crate::azure::Azure;
 use crate::clock::Clock;
 use crate::inbox::{Errand, Inbox, Mail, Orders};
+use crate::records;
 
 /// What the loop itself has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -91,6 +92,9 @@ impl<A: Azure> Shell<A> {
                     self.send(clock.clone(), inbox, call, request);
                 }
             }
+        }
+        while let Some(note) = self.logic.next_step_note() {
+            records::step(&note);
         }
         reports
     }

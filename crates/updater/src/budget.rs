@@ -217,6 +217,16 @@ impl Budget {
         }
     }
 
+    /// How many it would allow after a rest.
+    pub(crate) fn tokens_max(&self, gate: Gate) -> u32 {
+        match gate {
+            Gate::Reads => self.reads.most(),
+            Gate::Deletes => self.deletes.most(),
+            Gate::ServiceWrites => self.writes[SERVICES].most(),
+            Gate::LocationWrites => self.writes[LOCATIONS].most(),
+        }
+    }
+
     /// Azure says how much is left in a bucket: if that is less than we think, others use it too.
     pub(crate) fn believe(&mut self, now: Time, gate: Gate, remaining: u32) {
         self.refill(now);
@@ -235,6 +245,11 @@ impl Budget {
     /// Reads and writes in their windows.
     pub(crate) fn in_windows(&self) -> (u32, u32) {
         (self.reads_window.used(), self.writes_window.used())
+    }
+
+    /// Reads and writes that fit into their windows.
+    pub(crate) fn in_windows_max(&self) -> (u32, u32) {
+        (self.reads_window.limit(), self.writes_window.limit())
     }
 
     /// Lets time pass.

@@ -48,9 +48,16 @@ pub(crate) struct Errand {
     pub(crate) stage: Stage,
     pub(crate) timer: Option<Time>,
     pub(crate) sent_at: Time,
-    /// Since when another operation on the same resource has been in the way.
-    pub(crate) busy_since: Option<Time>,
     pub(crate) operation: Option<Operation>,
+}
+
+/// A resource for which Azure asked to wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Busy {
+    pub(crate) until: Time,
+    /// Since when another operation on it has been in the way, whoever asked; `None` when Azure had another
+    /// reason.
+    pub(crate) since: Option<Time>,
 }
 
 /// How far an errand has got.

@@ -79,8 +79,8 @@ impl Wire {
             Stage::PollQueued => errand.poll_target(),
             _ => &errand.request.target,
         };
-        let until = self.busy.get(&(gate, target.clone()))?;
-        (*until > self.now).then_some(*until)
+        let busy = self.busy.get(&(gate, target.clone()))?;
+        (busy.until > self.now).then_some(busy.until)
     }
 
     fn send(&mut self, id: ErrandId, gate: Gate) -> Option<(CallId, Request, EffectId)> {
@@ -181,21 +181,25 @@ impl Wire {
             let paused_until = self.budget.pauses.until(gate);
             GateNumbers {
                 tokens: self.budget.tokens(self.now, gate),
+                tokens_max: self.budget.tokens_max(gate),
                 queued: queue.awake.len(),
                 asleep: queue.asleep.len(),
                 paused_until: (paused_until > self.now).then_some(paused_until),
             }
         };
         let (reads_in_window, writes_in_window) = self.budget.in_windows();
+        let (reads_in_window_max, writes_in_window_max) = self.budget.in_windows_max();
         Numbers {
             reads_in_window,
             writes_in_window,
+            reads_in_window_max,
+            writes_in_window_max,
             reads_gate: gate(Gate::Reads),
             service_writes_gate: gate(Gate::ServiceWrites),
             location_writes_gate: gate(Gate::LocationWrites),
             deletes_gate: gate(Gate::Deletes),
             operations_watched: self.errands.values().filter(|errand| errand.operation.is_some()).count(),
-            resources_busy: self.busy.len(),
+            resources_busy: self.busy.values().filter(|busy| busy.until > self.now).count(),
             ..self.numbers.clone()
         }
     }

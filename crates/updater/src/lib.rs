@@ -36,6 +36,7 @@ mod numbers;
 mod pauses;
 mod plan_run;
 mod poll;
+mod steps;
 mod tokens;
 mod wire;
 
@@ -53,6 +54,7 @@ use sluice_model::{Action, Effect, EffectId, Event, Time};
 
 pub use config::{BucketSize, Config, PollSchedule};
 pub use numbers::{GateNumbers, Numbers, Remaining};
+pub use steps::{StepEnd, StepNote};
 
 use commit::Commit;
 use errand::{Happening, Owner};
@@ -167,6 +169,11 @@ impl Updaters {
         self.wire.settle_down();
         self.settle();
         self.reports.pop_front().map(Output::Report)
+    }
+
+    /// What became of a step, oldest first; for the log.
+    pub fn next_step_note(&mut self) -> Option<StepNote> {
+        self.plans.notes.take()
     }
 
     /// When to call [`Updaters::tick`] if nothing happens before.

@@ -43,6 +43,10 @@ pub struct Numbers {
     pub reads_in_window: u32,
     /// Writes and deletes in the window.
     pub writes_in_window: u32,
+    /// Reads that may be in the window at most: our share of what Azure allows.
+    pub reads_in_window_max: u32,
+    /// The same for writes and deletes.
+    pub writes_in_window_max: u32,
     /// How much Azure said is left for everybody.
     pub remaining: Remaining,
     /// Reads, polls among them.
@@ -75,6 +79,8 @@ pub struct Remaining {
 pub struct GateNumbers {
     /// Calls that our share of the bucket would allow at once; the window may allow fewer.
     pub tokens: u32,
+    /// Those that it would allow after a rest.
+    pub tokens_max: u32,
     /// Calls that wait here.
     pub queued: usize,
     /// Calls that wait here and whose plans have given their slots back meanwhile.

@@ -23,7 +23,7 @@ use sluice_model::call::{Body, Method, Payload, Request};
 use sluice_model::event::Wait;
 use sluice_model::names::Scope;
 use sluice_model::plan::{Plan, PlanReport, Step, StepResult};
-use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome};
+use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome, Time};
 
 use crate::Reports;
 use crate::answer::{not_provisioned, unexpected};
@@ -31,6 +31,7 @@ use crate::commit::{Commit, Ticket, Wish};
 use crate::config::Config;
 use crate::errand::{ErrandId, Owner};
 use crate::lister::{Asker, Lister};
+use crate::steps::{Notes, StepEnd, StepNote};
 use crate::wire::Wire;
 
 /// What plans act through.
@@ -44,6 +45,7 @@ pub(crate) struct Means<'a> {
 
 pub(crate) struct Plans {
     running: BTreeMap<EffectId, PlanRun>,
+    pub(crate) notes: Notes,
     readback_retries_max: u32,
     reread_wait_first: Duration,
     reread_wait_max: Duration,
@@ -54,6 +56,8 @@ struct PlanRun {
     done: Vec<StepResult>,
     slot: Slot,
     doing: Doing,
+    /// When the current step began.
+    step_began: Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,7 @@ impl Plans {
     pub(crate) fn new(config: &Config) -> Plans {
         Plans {
             running: BTreeMap::new(),
+            notes: Notes::default(),
             readback_retries_max: config.readback_retries_max,
             reread_wait_first: config.reread_wait_first,
             reread_wait_max: config.reread_wait_max,
@@ -94,8 +99,13 @@ impl Plans {
         if self.running.contains_key(&id) {
             return;
         }
-        let run =
-            PlanRun { steps: plan.steps.clone(), done: Vec::new(), slot: Slot::Held, doing: Doing::Nothing };
+        let run = PlanRun {
+            steps: plan.steps.clone(),
+            done: Vec::new(),
+            slot: Slot::Held,
+            doing: Doing::Nothing,
+            step_began: means.wire.now(),
+        };
         self.running.insert(id, run);
         self.begin_step(id, means);
     }
@@ -146,6 +156,8 @@ impl Plans {
     fn begin_step(&mut self, id: EffectId, means: &mut Means<'_>) {
         let Some(run) = self.running.get_mut(&id) else { return };
         let Some(step) = run.steps.get(run.done.len()) else { return self.report(id, None, means) };
+        run.step_began = means.wire.now();
+        self.notes.push(run.note(id, step, run.step_began, None));
         match Way::of(step) {
             Way::Call(request) => {
                 let errand = means.wire.begin(Owner::Plan(id), id, request, Duration::ZERO);
@@ -248,6 +260,11 @@ impl Plans {
     ) {
         let Some(run) = self.running.get_mut(&id) else { return };
         run.doing = Doing::Nothing;
+        if let Some(step) = run.steps.get(run.done.len()) {
+            let now = means.wire.now();
+            let end = StepEnd { took: now.since(run.step_began), failure: result.as_ref().err().cloned() };
+            self.notes.push(run.note(id, step, now, Some(end)));
+        }
         match result {
             Err(failure) => return self.report(id, Some(failure), means),
             Ok(result) => run.done.push(result),
@@ -269,6 +286,13 @@ impl Plans {
         let Some(run) = self.running.remove(&id) else { return };
         let outcome = Outcome::Plan(PlanReport { done: run.done, failure });
         means.reports.push_back(Event::EffectFinished { id, outcome });
+    }
+}
+
+impl PlanRun {
+    fn note(&self, effect: EffectId, step: &Step, at: Time, end: Option<StepEnd>) -> StepNote {
+        let number = self.done.len() + 1;
+        StepNote { effect, number, of: self.steps.len(), step: step.word(), at, end }
     }
 }
 

@@ -69,6 +69,11 @@ impl Tokens {
         u32::try_from(self.level_at(now) / ONE).unwrap_or(u32::MAX)
     }
 
+    /// How many whole tokens it can hold.
+    pub(crate) fn most(&self) -> u32 {
+        u32::try_from(self.cap / ONE).unwrap_or(u32::MAX)
+    }
+
     /// When there will be so many tokens, if nobody takes any; what `other` cannot hold flows
     /// in here too.
     pub(crate) fn earliest(&self, now: Time, tokens: u32, other: Option<&Tokens>) -> Time {
@@ -122,6 +127,10 @@ impl Window {
 
     pub(crate) fn room(&self) -> u32 {
         self.limit.saturating_sub(self.used)
+    }
+
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
     }
 
     pub(crate) fn used(&self) -> u32 {

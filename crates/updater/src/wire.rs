@@ -36,7 +36,7 @@ use crate::CallId;
 use crate::answer::{self, Pause, Progress, Throttle, Verdict};
 use crate::budget::{Budget, Gate};
 use crate::config::Config;
-use crate::errand::{Errand, ErrandId, Happening, Owner, Passage, Queue, Stage};
+use crate::errand::{Busy, Errand, ErrandId, Happening, Owner, Passage, Queue, Stage};
 use crate::numbers::Numbers;
 use crate::pauses::Throttled;
 use crate::poll::Habits;
@@ -53,8 +53,9 @@ pub(crate) struct Wire {
     /// Calls that nobody waits for any more. Should an answer come after all, a wait that it asks
     /// for is kept.
     pub(crate) overdue: BTreeMap<CallId, Passage>,
-    /// Until when Azure wants nothing more of a kind for a resource, by the last answers about it.
-    pub(crate) busy: BTreeMap<(Gate, ArmId), Time>,
+    /// Until when Azure wants nothing more of a kind for a resource, by the last answers about it; remembered
+    /// a while longer, so that whoever asks next goes on where the last one stopped.
+    pub(crate) busy: BTreeMap<(Gate, ArmId), Busy>,
     pub(crate) queues: [Queue; 4],
     pub(crate) timers: BTreeSet<(Time, ErrandId)>,
     pub(crate) happened: VecDeque<Happening>,
@@ -130,7 +131,6 @@ impl Wire {
             stage: Stage::Delayed,
             timer: None,
             sent_at: self.now,
-            busy_since: None,
             operation: None,
         };
         self.errands.insert(id, errand);
@@ -157,7 +157,7 @@ impl Wire {
         self.now = self.now.max(now);
         self.budget.refill(self.now);
         let now = self.now;
-        self.busy.retain(|_, until| *until > now);
+        self.busy.retain(|_, busy| busy.until + BUSY_REMEMBERED > now);
         while let Some(&(at, id)) = self.timers.first() {
             if at > self.now {
                 return;
@@ -297,6 +297,9 @@ impl Wire {
         match went {
             Went::Over(result) => {
                 self.budget.pauses.taken(self.now, gate);
+                if result.is_ok() {
+                    self.busy.remove(&wanted);
+                }
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
                     // Whoever asks for the same thing next, for whatever reason, comes back after it; what
                     // failed is what was asked for, even if a poll has told so.
@@ -306,14 +309,18 @@ impl Wire {
             }
             Went::On => {
                 self.budget.pauses.taken(self.now, gate);
-                errand.busy_since = None;
                 errand.stage = Stage::Resting;
+                if !polled {
+                    // Azure took it, so nothing is in its way any more.
+                    self.busy.remove(&wanted);
+                }
                 self.arm(id);
             }
             Went::Back(Throttle { failure, about: Pause::Resource(wait) }, _) => {
-                let since = *errand.busy_since.get_or_insert(self.now);
+                let before = self.busy.get(&(gate, target.clone()));
+                let since = before.and_then(|busy| busy.since).unwrap_or(self.now);
                 // What has been in the way for long will be so for longer, and every question costs a call.
-                let wait = wait.max(self.now.since(since) / 4);
+                let wait = wait.max((self.now.since(since) / 4).min(self.busy_limit / 2));
                 self.budget.pauses.taken(self.now, gate);
                 self.note_busy(gate, target, wait);
                 if self.now.since(since) > self.busy_limit {
@@ -352,13 +359,16 @@ impl Wire {
     fn note_busy(&mut self, gate: Gate, target: ArmId, wait: Duration) {
         self.numbers.throttled += 1;
         self.numbers.busy += 1;
-        self.bar(gate, target, wait);
+        self.bar(gate, target.clone(), wait);
+        if let Some(busy) = self.busy.get_mut(&(gate, target)) {
+            busy.since.get_or_insert(self.now);
+        }
     }
 
     /// Nothing more of this kind for this resource until Azure's wait is over.
     fn bar(&mut self, gate: Gate, target: ArmId, wait: Duration) {
-        let until = self.busy.entry((gate, target)).or_insert(Time::ZERO);
-        *until = (*until).max(self.now + wait);
+        let busy = self.busy.entry((gate, target)).or_default();
+        busy.until = busy.until.max(self.now + wait);
     }
 
     fn pause(&mut self, gate: Gate, about: Pause, wait: Option<Duration>, sent_at: Time) {
@@ -422,6 +432,10 @@ impl Wire {
         }
     }
 }
+
+/// How long it is remembered that something was in a resource's way: longer than the pauses of whoever
+/// comes back to try again.
+const BUSY_REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
 /// More calls than this are not remembered once nobody waits for them.
 const OVERDUE_MAX: usize = 1_000;

@@ -315,3 +315,43 @@ fn a_wait_inside_a_failed_operation_holds_the_next_of_its_kind_on_that_resource(
     "#]]
     .assert_eq(&story.told());
 }
+
+#[test]
+fn whoever_comes_next_goes_on_where_the_last_one_stopped() {
+    let mut story = Story::new();
+    let mut answered = 0;
+    for plan in 1..=6 {
+        story.quietly();
+        story.plan(plan, vec![put_load_balancer("web")]);
+        // Azure never lets go; the engine comes back half a minute after each failure.
+        while story.updaters.on_the_wire() + usize::from(story.updaters.next_deadline().is_some()) > 0 {
+            if story.updaters.on_the_wire() > 0 {
+                answered += 1;
+                story.reply(answered, busy(1));
+            } else {
+                let deadline = story.updaters.next_deadline().map_or(0, |at| at.as_millis());
+                story.until(deadline).resume(plan);
+            }
+        }
+        assert!(story.told().contains("failed"));
+        let later = story.now.as_millis() + 30_000;
+        story.until(later);
+    }
+    // A score for the first two minutes, and one for each attempt after that.
+    assert!((10..=30).contains(&answered), "{answered}");
+}
+
+#[test]
+fn once_azure_has_taken_something_the_next_wait_begins_anew() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]);
+    for call in 1..=3 {
+        story.reply(call, busy(60)).until(call * 60_000).resume(1);
+    }
+    story.reply(4, busy(60)).until(240_000);
+    story.plan(2, vec![put_load_balancer("web")]).accept(5);
+    story.plan(3, vec![put_load_balancer("web")]).quietly();
+    story.reply(6, busy(1)).until(241_000).resume(3);
+    let told = story.told();
+    assert!(told.contains("t=241.0 call 7"), "a second later, and no failure at once: {told}");
+}

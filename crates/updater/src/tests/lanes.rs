@@ -316,7 +316,9 @@ fn the_numbers_show_what_azure_says_is_left_and_how_every_gate_stands() {
     let mut story = Story::new();
     let fresh = story.updaters.numbers();
     assert_eq!(fresh.remaining, Remaining::default());
-    let full = |tokens| GateNumbers { tokens, ..GateNumbers::default() };
+    let of = |tokens, tokens_max| GateNumbers { tokens, tokens_max, ..GateNumbers::default() };
+    let full = |tokens| of(tokens, tokens);
+    assert_eq!((fresh.reads_in_window_max, fresh.writes_in_window_max), (8_000, 800));
     assert_eq!((fresh.reads_gate, fresh.deletes_gate), (full(200), full(160)));
     assert_eq!((fresh.service_writes_gate, fresh.location_writes_gate), (full(112), full(48)));
 
@@ -331,12 +333,12 @@ fn the_numbers_show_what_azure_says_is_left_and_how_every_gate_stands() {
     story.plan(4, vec![put_load_balancer("api")]).reply(4, busy(30));
     let numbers = story.updaters.numbers();
     assert_eq!(numbers.remaining, Remaining { reads: Some(249), writes: Some(50), deletes: None });
-    assert_eq!(numbers.reads_gate, full(199));
+    assert_eq!(numbers.reads_gate, of(199, 200));
     // 80 % of the 50 that are left, 70 % of that, and one has gone since.
-    assert_eq!(numbers.service_writes_gate, full(27));
-    assert_eq!(numbers.location_writes_gate, full(12));
+    assert_eq!(numbers.service_writes_gate, of(27, 112));
+    assert_eq!(numbers.location_writes_gate, of(12, 48));
     let nine = Some(Time::from_millis(9_000));
-    assert_eq!(numbers.deletes_gate, GateNumbers { tokens: 159, queued: 0, asleep: 1, paused_until: nine });
+    assert_eq!(numbers.deletes_gate, GateNumbers { asleep: 1, paused_until: nine, ..of(159, 160) });
     assert_eq!((numbers.operations_watched, numbers.resources_busy), (1, 1));
     assert_eq!((numbers.reads_in_window, numbers.writes_in_window), (1, 3));
 

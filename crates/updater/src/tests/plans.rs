@@ -8,6 +8,8 @@ use sluice_model::azure::{GatewayBody, LoadBalancer, Provisioning, Tags};
 use sluice_model::call::{Answer, Body, OperationState, Payload, Reply};
 use sluice_model::{EffectId, Step};
 
+use crate::{StepEnd, StepNote};
+
 use super::story::{
     Story, deprovision, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip, public_ip_id,
     put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
@@ -319,4 +321,39 @@ fn a_number_that_runs_already_is_not_run_twice() {
         cause: sluice_model::effect::Cause::StartUp,
     };
     assert!(!story.updaters.start(story.now, &effect));
+}
+
+#[test]
+fn every_step_says_when_it_began_how_long_it_took_and_how_it_ended() {
+    let mut story = Story::new();
+    story.plan(1, provision("web"));
+    story.until(100).answer(1, 201, public_ip("web", Provisioning::Succeeded));
+    story.until(700).refuse(2, 400, "QuotaExceeded");
+    let mut told = std::string::String::new();
+    while let Some(note) = story.updaters.next_step_note() {
+        let StepNote { effect, number, of, step, at, end } = note;
+        told += &std::format!("t={at} {effect} {number}/{of} {step}");
+        told += &match end {
+            None => " begins\n".into(),
+            Some(StepEnd { took, failure: None }) => std::format!(" took {took:?}\n"),
+            Some(StepEnd { took, failure: Some(why) }) => std::format!(" took {took:?}: {}\n", why.code),
+        };
+    }
+    expect![[r#"
+        t=0.0 #1 1/3 public-ip begins
+        t=0.1 #1 1/3 public-ip took 100ms
+        t=0.1 #1 2/3 load-balancer begins
+        t=0.7 #1 2/3 load-balancer took 600ms: QuotaExceeded
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn notes_that_nobody_takes_are_dropped_oldest_first() {
+    let mut story = Story::new();
+    for plan in 1..=5_000 {
+        story.plan(plan, vec![put_load_balancer("web")]).quietly();
+    }
+    let first = story.updaters.next_step_note().expect("the newest are kept");
+    assert_eq!(first.effect, EffectId(5_000 - 4_096 + 1));
 }
