@@ -4,10 +4,10 @@
 //! defaults < AZURE_* variables < file < SLUICE_* variables < --set
 //! ```
 //!
-//! - `keys`: the table of all keys, from which everything else is made
-//! - [`arguments`](ConfigArguments): what every command takes
-//! - [`print`]: `--print-config`
-//! - [`reference`]: `docs/configuration.md`
+//! - `keys` is the table of all keys, from which everything else is made
+//! - [`ConfigArguments`] is what every command takes
+//! - [`mod@print`] is `--print-config`
+//! - [`mod@reference`] is the page in `docs/`
 //!
 //! All that is wrong is said at once. Secrets are of a type that cannot be printed, and are never part
 //! of a message. Missing on purpose: reloading. A changed file needs a restart, which costs nothing and

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn names_are_accepted_as_azure_and_kubernetes_accept_them() {
-        let cases: [(fn(&str) -> Result<(), String>, &[&str], &[&str]); 9] = [
+        let cases: [(crate::config::table::Check, &[&str], &[&str]); 9] = [
             (subscription, &["00000000-0000-0000-0000-000000000000"], &["a/b", "a b"]),
             (group, &["MC_rg_(1).x", "größe"], &["rg.", "a/b", "a b"]),
             (resource, &["vnet-1", "a_", "9.x"], &["-a", "a-", "a/b", "/subscriptions/s", "a b"]),
