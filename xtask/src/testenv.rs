@@ -170,14 +170,17 @@ impl<'a> Sources<'a> {
         format!("testenv-{}", cache::key(texts.chain([go.version.as_str(), &stamp("")])))
     }
 
-    /// The version of Kubernetes, as `go.mod` has it.
+    /// The version of Kubernetes.
     fn kubernetes(&self) -> Result<String, String> {
+        self.version_of("k8s.io/kubernetes")
+    }
+
+    /// The version of a module, as `go.mod` has it.
+    fn version_of(&self, module: &str) -> Result<String, String> {
         let text = self.files.iter().find(|(path, _)| path.ends_with("/go.mod")).map_or("", |(_, text)| text);
         let mut lines = text.lines().map(str::trim);
-        let version = lines.find_map(|line| line.strip_prefix("k8s.io/kubernetes "));
-        version
-            .map(str::to_string)
-            .ok_or("testenv/go.mod does not say which version of k8s.io/kubernetes".to_string())
+        let version = lines.find_map(|line| line.strip_prefix(module)?.strip_prefix(' '));
+        version.map(str::to_string).ok_or(format!("testenv/go.mod does not say which version of {module}"))
     }
 }
 
@@ -267,10 +270,26 @@ mod tests {
     }
 
     #[test]
+    fn the_page_shows_the_versions_in_go_mod() {
+        let tree = Tree::read_repository();
+        let page = tree.text("testenv/README.md").unwrap();
+        for (part, module) in [
+            ("etcd", "go.etcd.io/etcd/server/v3"),
+            ("kube-apiserver", "k8s.io/kubernetes"),
+            ("kube-controller-manager", "k8s.io/kubernetes"),
+        ] {
+            let version = Sources::of(&tree).version_of(module).unwrap();
+            let row = format!("| {part} | {} |", version.trim_start_matches('v'));
+            assert!(page.contains(&row), "testenv/README.md should have a row {row:?}");
+        }
+    }
+
+    #[test]
     fn the_stamp_and_kubectl_are_of_the_version_in_go_mod() {
         let tree = Tree::read_repository();
         let version = Sources::of(&tree).kubernetes().unwrap();
         assert_eq!(version, format!("v{}", kubectl::VERSION));
+        assert!(Sources::of(&tree).version_of("k8s.io/kube").is_err());
         assert!(stamp("v1.36.3").ends_with("version.gitMinor=36"), "{}", stamp("v1.36.3"));
     }
 }
