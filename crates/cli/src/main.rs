@@ -19,6 +19,7 @@ mod version;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use sluice::plan::Verdict;
 
 /// Keeps Azure Service Gateway equal to what Kubernetes wants.
 #[derive(Parser, Debug)]
@@ -41,6 +42,11 @@ enum Command {
     /// its own, so that official clients work against it unchanged. What is written is kept in memory,
     /// or in a file with --state.
     Emulator(Box<emulator::Arguments>),
+    /// Shows what would be created, changed and deleted, and which calls that takes; writes nothing
+    ///
+    /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
+    /// Needs no running controller. Exit code 0: in sync; 2: there are changes; 1: cannot say.
+    Plan(Box<sluice::plan::Arguments>),
     /// Measures Sluice against an emulated Azure
     Bench(sluice::bench::Arguments),
     /// Says which version this is
@@ -53,6 +59,9 @@ enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+/// The exit code of a plan that would change something.
+const CHANGES: u8 = 2;
 
 /// What the exit codes mean, for `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments · \
@@ -77,14 +86,13 @@ fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = arguments();
-    if let Err(failure) = run(arguments) {
+    run(arguments).unwrap_or_else(|failure| {
         eprintln!("error: {:#}", failure.error);
         if let Some(hint) = failure.hint {
             eprintln!("hint: {hint}");
         }
-        return ExitCode::from(failure.code);
-    }
-    ExitCode::SUCCESS
+        ExitCode::from(failure.code)
+    })
 }
 
 /// Reads the command line, under the name that we were called by: kubectl finds us as a plugin.
@@ -98,7 +106,7 @@ fn arguments() -> Arguments {
     Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
-fn run(Arguments { log, command }: Arguments) -> Result<(), Failure> {
+fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let usual = match command {
         Command::Emulator(_) => "warn,sluice=info",
@@ -106,17 +114,18 @@ fn run(Arguments { log, command }: Arguments) -> Result<(), Failure> {
     };
     let _logs = logs::start(log.as_deref().unwrap_or(usual), logs::Format::Text)?;
     match command {
-        Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments)),
-        Command::Bench(arguments) => Ok(runtime.block_on(sluice::bench::run(arguments))?),
-        Command::Version(arguments) => {
-            version::run(&arguments);
-            Ok(())
-        }
+        Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments))?,
+        Command::Bench(arguments) => runtime.block_on(sluice::bench::run(arguments))?,
+        Command::Plan(arguments) => match runtime.block_on(sluice::plan::run(*arguments))? {
+            Verdict::InSync => {}
+            Verdict::Changes => return Ok(ExitCode::from(CHANGES)),
+        },
+        Command::Version(arguments) => version::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());
-            Ok(())
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@
 //! ([`foresight`]), and what differs afterwards is shown ([`changes`], [`report`]). Nothing is written.
 
 pub mod changes;
+mod command;
 pub mod foresight;
 pub mod reading;
 pub mod report;
+
+pub use command::{Arguments, Reached, Verdict, run};
 
 #[cfg(test)]
 mod tests;
