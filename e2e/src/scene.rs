@@ -208,6 +208,17 @@ impl Scene {
         .await
     }
 
+    /// Waits until a namespace is gone, with all that was in it.
+    pub(crate) async fn namespace_gone(&self, name: &str) -> Result<()> {
+        self.calm_down().await?;
+        self.until(&format!("namespace {name} is gone"), async || {
+            let left = self.plane.left_over().await?;
+            let own: Vec<String> = left.into_iter().filter(|it| it == &format!("namespace {name}")).collect();
+            Ok(Look::unless(&own))
+        })
+        .await
+    }
+
     /// Waits until the gateway has a service registered under this name.
     pub(crate) async fn registered(&self, identity: &str) -> Result<()> {
         self.until(&format!("{identity} is registered"), async || {

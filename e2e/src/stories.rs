@@ -1,5 +1,6 @@
 //! All stories, by theme.
 
+mod egress;
 mod endpoints;
 mod inbound;
 mod ports;
@@ -8,7 +9,7 @@ use crate::story::Story;
 
 /// Every story that is written.
 pub(crate) fn all() -> Vec<&'static Story> {
-    [inbound::STORIES, ports::STORIES, endpoints::STORIES].into_iter().flatten().collect()
+    [inbound::STORIES, ports::STORIES, endpoints::STORIES, egress::STORIES].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ use serde_json::json;
 
 use crate::narration::Narration;
 
+pub(crate) use pods::Step;
+
 /// One namespace of the story's cluster, and the nodes that all namespaces share.
 #[derive(Clone)]
 pub(crate) struct World {
