@@ -26,6 +26,8 @@ use std::time::Duration;
 
 use axum::Router;
 use sluice_engine::Engine;
+use sluice_k8s::watch::Progress;
+use sluice_model::kube::Kind;
 use sluice_updater::Updaters;
 use sluice_view::overview::{Role, WatchLine};
 use tokio::sync::{Semaphore, watch};
@@ -79,6 +81,26 @@ impl From<&sluice_updater::Config> for WindowLimits {
 
 /// How the watches stand, asked for anew with every answer.
 pub type WatchLines = Arc<dyn Fn() -> Vec<WatchLine> + Send + Sync>;
+
+/// The watches of a real cluster.
+pub fn watch_lines(progress: watch::Receiver<Progress>) -> WatchLines {
+    Arc::new(move || {
+        let progress = progress.borrow();
+        let line = |kind: Kind| {
+            let of = progress.of(kind);
+            WatchLine {
+                kind: kind_word(kind).into(),
+                listed: of.listed,
+                objects: of.objects as u64,
+                lists: of.lists,
+                restarts: of.restarts,
+                skipped: of.skipped,
+                trouble: of.trouble.clone(),
+            }
+        };
+        Kind::ALL.map(line).to_vec()
+    })
+}
 
 /// What the admin server looks at.
 #[derive(Clone)]

@@ -14,6 +14,7 @@
 mod calls;
 mod encode;
 mod facts;
+mod read;
 mod reference;
 mod table;
 
@@ -141,7 +142,11 @@ mod tests {
         "parked_services",
         "quarantined_addresses",
         "drift_found_total",
+        "drift_repaired_total",
         "orphans_found_total",
+        "orphans_removed_total",
+        "service_change_to_programmed_seconds",
+        "address_change_to_programmed_seconds",
         "initial_sync_done",
         "leader",
         "process_start_time_seconds",

@@ -114,6 +114,8 @@ pub struct WatchLine {
     pub lists: u64,
     /// How often it had to begin anew.
     pub restarts: u64,
+    /// Objects that were skipped because they cannot be read.
+    pub skipped: u64,
     /// What troubles it now, in a sentence.
     pub trouble: Option<String>,
 }
