@@ -4,12 +4,24 @@ mod egress;
 mod endpoints;
 mod inbound;
 mod ports;
+mod rejected;
+mod tamper;
 
 use crate::story::Story;
 
 /// Every story that is written.
 pub(crate) fn all() -> Vec<&'static Story> {
-    [inbound::STORIES, ports::STORIES, endpoints::STORIES, egress::STORIES].into_iter().flatten().collect()
+    [
+        inbound::STORIES,
+        ports::STORIES,
+        rejected::STORIES,
+        endpoints::STORIES,
+        egress::STORIES,
+        tamper::STORIES,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[cfg(test)]

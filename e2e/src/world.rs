@@ -24,6 +24,7 @@ use serde_json::json;
 use crate::narration::Narration;
 
 pub(crate) use pods::Step;
+pub(crate) use services::ServiceToMake;
 
 /// One namespace of the story's cluster, and the nodes that all namespaces share.
 #[derive(Clone)]

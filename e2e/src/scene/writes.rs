@@ -77,7 +77,11 @@ impl Scene {
     pub(crate) async fn keep_foreign(&self, id: &str) -> Result<()> {
         let state = self.azure.state().await?;
         let Some(shown) = resource(&state, id) else { bail!("{id} is not there") };
-        self.foreign.lock().expect("nobody panics with the foreigners in hand").push((id.to_string(), shown));
+        {
+            let mut foreign = self.foreign.lock().expect("nobody panics with the foreigners in hand");
+            foreign.retain(|(other, _)| other != id);
+            foreign.push((id.to_string(), shown));
+        }
         self.except(|it| {
             it.foreign.insert(lower(id));
         });
