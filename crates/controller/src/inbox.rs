@@ -48,12 +48,14 @@ pub(crate) struct Orders {
     pub(crate) fence: Option<Time>,
     /// Nothing is begun any more.
     pub(crate) stop: bool,
+    /// The lease was lost: the same, and the engine is to know.
+    pub(crate) lost: bool,
 }
 
 impl Orders {
     /// Whether something may be begun now.
     pub(crate) fn allow(&self, now: Time) -> bool {
-        !self.stop && self.fence.is_some_and(|until| now < until)
+        !self.stop && !self.lost && self.fence.is_some_and(|until| now < until)
     }
 }
 
@@ -109,6 +111,15 @@ impl Handle {
             let moved = orders.fence != until;
             orders.fence = until;
             moved
+        });
+    }
+
+    /// The lease is lost: nothing is begun from this moment on, and the loop ends. Said beside the
+    /// queue, since it must not wait behind a burst of facts.
+    pub fn lead_no_more(&self) {
+        self.orders.send_if_modified(|orders| {
+            orders.fence = None;
+            !std::mem::replace(&mut orders.lost, true)
         });
     }
 
@@ -277,7 +288,7 @@ impl Inbox {
         mail.unwrap_or_else(|| {
             // Every handle is gone, so nobody can raise the fence or ask us to stop.
             self.abandoned = true;
-            Mail::Ordered(Orders { fence: None, stop: true })
+            Mail::Ordered(Orders { fence: None, stop: true, lost: false })
         })
     }
 

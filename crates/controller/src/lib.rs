@@ -22,8 +22,10 @@
 pub mod admin;
 mod azure;
 mod clock;
+mod cluster;
 mod inbox;
 mod kube;
+mod leadership;
 pub mod memory;
 pub mod metrics;
 mod operations;
@@ -35,8 +37,10 @@ mod updaters;
 
 pub use azure::Azure;
 pub use clock::{Clock, Monotonic};
+pub use cluster::ApiServer;
 pub use inbox::{Closed, Handle, Inbox};
 pub use kube::{Kube, StatusWrite};
+pub use leadership::{ClusterLease, Farewell, Leadership, LeaseDoor, LeaseEnd};
 pub use run::{Config, Controller, Ended, Limits, Why};
 pub use standing::Standing;
 pub use updaters::Tally;

@@ -211,6 +211,10 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             Mail::KubeEnded(id, outcome) => turn.events.push_back(Event::EffectFinished { id, outcome }),
             Mail::Ordered(orders) => {
                 self.shell.ordered(orders);
+                if orders.lost {
+                    turn.events.push_back(Event::LeadershipLost);
+                    self.end(now, Why::LeadershipLost);
+                }
                 if orders.stop {
                     self.end(now, Why::Asked);
                 }
@@ -343,7 +347,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             return;
         }
         tracing::info!(?why, under_way = self.inbox.under_way(), "ending: nothing new is begun");
-        self.shell.ordered(Orders { fence: None, stop: true });
+        self.shell.ordered(Orders { fence: None, stop: true, lost: false });
         self.ending = Some((why, now + self.limits.grace));
     }
 

@@ -10,6 +10,7 @@
 mod azure;
 mod kube;
 mod kubernetes;
+mod leadership;
 mod log;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -95,14 +96,7 @@ impl World {
     }
 
     fn apply(&self, name: &str) {
-        let name = ObjectName::new("shop", name);
-        let ports = vec![ServicePort {
-            name: "".into(),
-            protocol: Protocol::Tcp,
-            port: 80,
-            target: TargetPort::Number(8080),
-        }];
-        self.cluster.apply_service(&name, ServiceSpec { ports, ..ServiceSpec::default() });
+        self.cluster.apply_service(&ObjectName::new("shop", name), spec());
     }
 
     fn endpoint(&self, name: &str, last: u8) {
@@ -130,6 +124,17 @@ impl World {
         self.handle.stop();
         self.running.await.unwrap()
     }
+}
+
+/// What a Service that can be served wants.
+fn spec() -> ServiceSpec {
+    let ports = vec![ServicePort {
+        name: "".into(),
+        protocol: Protocol::Tcp,
+        port: 80,
+        target: TargetPort::Number(8080),
+    }];
+    ServiceSpec { ports, ..ServiceSpec::default() }
 }
 
 fn is_put_of(request: &Request, kind: &str) -> bool {
