@@ -116,6 +116,23 @@ impl Client {
         bearer.map(|_| ()).map_err(|why| NoCredential { text: why.text.clone(), is_refused: why.for_people })
     }
 
+    /// Reads a document that the loop's contract has no words for: a quota, what we may do. For people who
+    /// look for what is wrong; the loop never asks. The error is a sentence for them.
+    pub async fn read_document(&self, path_and_query: &str) -> Result<Document, String> {
+        let started = Instant::now();
+        let mut record = CallRecord::begun("get", "other", path_of(path_and_query));
+        let read = self.inner.document(path_and_query, &mut record, started).await;
+        record.took = started.elapsed();
+        if let Err(trouble) = &read {
+            record.outcome = match trouble.fate {
+                Fate::NotSent | Fate::Denied => Outcome::NotSent(trouble.word),
+                Fate::Lost => Outcome::Lost(trouble.word),
+            };
+        }
+        record.log();
+        read.map_err(|trouble| trouble.text)
+    }
+
     /// Sends one request once and gives what came back. Never takes longer than its limit.
     pub async fn send(&self, request: &Request) -> Reply {
         self.send_while(request, || true).await
@@ -126,20 +143,11 @@ impl Client {
     /// limit to leave.
     pub async fn send_while(&self, request: &Request, may_begin: impl FnOnce() -> bool + Send) -> Reply {
         let started = Instant::now();
-        let mut record = CallRecord {
-            method: record::method_word(request.method),
-            kind: record::kind_word(request),
-            path: path_of(request.target.as_str()),
-            outcome: Outcome::NotSent("unwritable"),
-            bytes_sent: 0,
-            bytes_received: 0,
-            took: Duration::ZERO,
-            remaining: None,
-            retry_after: None,
-            client_request_id: uuid::Uuid::new_v4().to_string(),
-            request_id: None,
-            correlation_id: None,
-        };
+        let mut record = CallRecord::begun(
+            record::method_word(request.method),
+            record::kind_word(request),
+            path_of(request.target.as_str()),
+        );
         let reply = match self.inner.call(request, may_begin, &mut record, started).await {
             Ok(reply) => reply,
             Err(trouble) => {
@@ -163,6 +171,17 @@ impl Client {
         }
         reply
     }
+}
+
+/// What Azure says about something outside of the loop's contract.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Document {
+    /// The HTTP status.
+    pub status: u16,
+    /// When Azure says that it is, as its `Date` header has it.
+    pub date: Option<String>,
+    /// What came, as JSON; `null` if it is none.
+    pub body: serde_json::Value,
 }
 
 /// An answer with all of its body.
@@ -215,6 +234,37 @@ impl Inner {
             self.tokens.accepted(bearer.number);
         }
         Ok(reply)
+    }
+
+    async fn document(
+        &self,
+        path_and_query: &str,
+        record: &mut CallRecord,
+        started: Instant,
+    ) -> Result<Document, Trouble> {
+        let unwritable = || Trouble {
+            fate: Fate::NotSent,
+            word: "unwritable",
+            text: format!("the request was not sent: {path_and_query} is no path of {}", self.host),
+        };
+        let url = self.endpoint.join(path_and_query).map_err(|_| unwritable())?;
+        // The token goes along, so it must go to nobody else.
+        if url.origin() != self.endpoint.origin() {
+            return Err(unwritable());
+        }
+        let deadline = started + self.limits.answer;
+        let bearer = self.bearer(deadline).await?;
+        let asked = HttpRequest { method: "GET", url: url.to_string(), if_match: None, body: None };
+        let exchange = self.exchange(&asked, url, &bearer, record);
+        let received = timeout_at(deadline, exchange)
+            .await
+            .map_err(|_| Trouble::no_answer(&self.host, self.limits.answer))??;
+        record.outcome = Outcome::Answered(received.status);
+        Ok(Document {
+            status: received.status,
+            date: received.headers.get("date").and_then(|it| it.to_str().ok()).map(str::to_owned),
+            body: serde_json::from_slice(&received.body).unwrap_or_default(),
+        })
     }
 
     /// The request as HTTP, or why it must not leave.

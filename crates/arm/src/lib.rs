@@ -25,7 +25,7 @@ mod tls;
 mod tokens;
 mod trouble;
 
-pub use client::Client;
+pub use client::{Client, Document};
 pub use clouds::Cloud;
 pub use error::{NoCredential, SetupError};
 pub use record::{CallRecord, Observer, Outcome};

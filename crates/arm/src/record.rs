@@ -80,6 +80,24 @@ impl<F: Fn(&CallRecord) + Send + Sync> Observer for F {
 }
 
 impl CallRecord {
+    /// A call of which nothing is known yet.
+    pub(crate) fn begun(method: &'static str, kind: &'static str, path: String) -> CallRecord {
+        CallRecord {
+            method,
+            kind,
+            path,
+            outcome: Outcome::NotSent("unwritable"),
+            bytes_sent: 0,
+            bytes_received: 0,
+            took: Duration::ZERO,
+            remaining: None,
+            retry_after: None,
+            client_request_id: uuid::Uuid::new_v4().to_string(),
+            request_id: None,
+            correlation_id: None,
+        }
+    }
+
     /// One line for the log.
     pub(crate) fn log(&self) {
         tracing::debug!(

@@ -10,6 +10,7 @@ mod authority;
 mod certificates;
 mod connections;
 mod credentials;
+mod documents;
 mod leaks;
 mod printing;
 mod proxies;
