@@ -84,7 +84,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         };
         for item in &page.items {
             if let Some(object) = self.read(item) {
-                self.gathered.put(object);
+                self.gathered.add(object);
             }
         }
         match self.cycle.heard(Answer::Page { version: page.version, next: page.next }) {
@@ -165,9 +165,8 @@ impl<K: Watched, F: Facts> Feed<K, F> {
 
     /// Takes in one line of a stream: into the list while there is one, else straight to whoever listens.
     async fn line(&mut self, ask: &Ask, line: &Line<'_>) -> Result<Result<Option<Answer>, Setback>, Closed> {
-        let (object, gone) = match line {
-            Line::Present(raw) => (self.read(raw), false),
-            Line::Gone(raw) => (self.read(raw), true),
+        let raw = match line {
+            Line::Added(raw) | Line::Changed(raw) | Line::Gone(raw) => raw,
             Line::Bookmark { version, ends_list: true } => {
                 return Ok(Ok(Some(Answer::ListEnded { version: *version })));
             }
@@ -177,13 +176,14 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             Line::Error(status) => return Ok(Err(Setback::of_status::<K>(ask, status))),
             Line::Unknown => return Ok(Ok(None)),
         };
-        let Some(object) = object else { return Ok(Ok(None)) };
+        let Some(object) = self.read(raw) else { return Ok(Ok(None)) };
         let version = K::version(&object);
-        match (self.cycle.is_watching(), gone) {
-            (true, true) => self.facts.tell(K::deleted(object)).await?,
-            (true, false) => self.facts.tell(K::applied(object)).await?,
-            (false, true) => self.gathered.remove(&K::name(&object)),
-            (false, false) => self.gathered.put(object),
+        match (self.cycle.is_watching(), line) {
+            (true, Line::Gone(_)) => self.facts.tell(K::deleted(object)).await?,
+            (true, _) => self.facts.tell(K::applied(object)).await?,
+            (false, Line::Gone(_)) => self.gathered.remove(&object),
+            (false, Line::Changed(_)) => self.gathered.change(object),
+            (false, _) => self.gathered.add(object),
         }
         Ok(Ok(Some(Answer::Moved { version })))
     }

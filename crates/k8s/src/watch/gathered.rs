@@ -1,4 +1,4 @@
-//! The objects of a list that is not complete yet, each under its name once.
+//! The objects of a list that is not complete yet.
 
 use std::collections::HashMap;
 
@@ -8,45 +8,53 @@ use super::kinds::Watched;
 
 /// What a list has brought so far.
 ///
-/// Before the bookmark that ends a streamed list, objects may come again or go; a name that comes again is
-/// the newer object, be it another incarnation.
+/// Before the bookmark that ends a streamed list, objects may still change or go. Those are few, so
+/// only they are kept by name; the many others are just there.
 pub(crate) struct Gathered<K: Watched> {
     objects: Vec<K::Object>,
-    places: HashMap<ObjectName, usize>,
+    /// Objects that have changed, or gone, since they came.
+    changed: HashMap<ObjectName, Option<K::Object>>,
 }
 
 impl<K: Watched> Default for Gathered<K> {
     fn default() -> Self {
-        Gathered { objects: Vec::new(), places: HashMap::new() }
+        Gathered { objects: Vec::new(), changed: HashMap::new() }
     }
 }
 
 impl<K: Watched> Gathered<K> {
-    /// An object is there.
-    pub(crate) fn put(&mut self, object: K::Object) {
-        let name = K::name(&object);
-        match self.places.get(&name).and_then(|place| self.objects.get_mut(*place)) {
-            Some(before) => *before = object,
-            None => {
-                self.places.insert(name, self.objects.len());
-                self.objects.push(object);
-            }
+    /// An object comes for the first time.
+    pub(crate) fn add(&mut self, object: K::Object) {
+        if !self.changed.is_empty()
+            && let Some(changed) = self.changed.get_mut(&K::name(&object))
+        {
+            // It has gone meanwhile, and this is its successor.
+            *changed = Some(object);
+        } else {
+            self.objects.push(object);
         }
+    }
+
+    /// An object has changed.
+    pub(crate) fn change(&mut self, object: K::Object) {
+        self.changed.insert(K::name(&object), Some(object));
     }
 
     /// An object is gone.
-    pub(crate) fn remove(&mut self, name: &ObjectName) {
-        let Some(place) = self.places.remove(name) else { return };
-        self.objects.swap_remove(place);
-        if let Some(moved) = self.objects.get(place) {
-            self.places.insert(K::name(moved), place);
-        }
+    pub(crate) fn remove(&mut self, object: &K::Object) {
+        self.changed.insert(K::name(object), None);
     }
 
-    /// All of them; nothing is left behind.
+    /// All of them, each name once; nothing is left behind.
     pub(crate) fn take(&mut self) -> Vec<K::Object> {
-        self.places = HashMap::new();
-        std::mem::take(&mut self.objects)
+        let mut objects = std::mem::take(&mut self.objects);
+        let changed = std::mem::take(&mut self.changed);
+        if !changed.is_empty() {
+            objects.retain(|object| !changed.contains_key(&K::name(object)));
+            objects.extend(changed.into_values().flatten());
+        }
+        objects.shrink_to_fit();
+        objects
     }
 }
 
@@ -64,18 +72,20 @@ mod tests {
     #[test]
     fn a_name_stands_once_with_its_newest_object() {
         let mut gathered = Gathered::<Nodes>::default();
-        for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4)] {
-            gathered.put(node(name, version));
+        for (name, version) in [("changed", 1), ("gone", 2), ("back", 3), ("same", 4)] {
+            gathered.add(node(name, version));
         }
-        gathered.remove(&ObjectName::new("", "a"));
-        gathered.remove(&ObjectName::new("", "unknown"));
-        gathered.put(node("c", 5));
-        gathered.put(node("b", 6));
-        gathered.remove(&ObjectName::new("", "c"));
-        gathered.put(node("d", 7));
+        gathered.change(node("changed", 5));
+        gathered.remove(&node("gone", 6));
+        gathered.change(node("back", 7));
+        gathered.remove(&node("back", 8));
+        gathered.add(node("back", 9));
+        gathered.add(node("late", 10));
+        gathered.remove(&node("never-seen", 11));
         let mut names: Vec<_> = gathered.take().iter().map(|it| (it.name.to_string(), it.version)).collect();
         names.sort();
-        assert_eq!(names, [("b".to_string(), 6), ("d".to_string(), 7)]);
+        let expected = [("back", 9), ("changed", 5), ("late", 10), ("same", 4)];
+        assert_eq!(names, expected.map(|(name, version)| (name.to_string(), version)));
         assert!(gathered.take().is_empty());
     }
 }

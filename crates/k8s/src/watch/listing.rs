@@ -55,7 +55,7 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<Even
                 Ok(page) => {
                     for item in &page.items {
                         match super::kinds::read::<K>(item, &mut context) {
-                            Ok(object) => gathered.put(object),
+                            Ok(object) => gathered.add(object),
                             Err(why) => tracing::warn!(kind = K::RESOURCE, "{why}"),
                         }
                     }

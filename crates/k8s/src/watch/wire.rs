@@ -58,8 +58,10 @@ impl Lines {
 /// One line of a watch.
 #[derive(Debug)]
 pub(crate) enum Line<'a> {
-    /// An object is there, or has changed.
-    Present(&'a RawValue),
+    /// An object is there that was not, or did not match the selector.
+    Added(&'a RawValue),
+    /// An object has changed.
+    Changed(&'a RawValue),
     /// An object is gone, or does not match the selector any more.
     Gone(&'a RawValue),
     /// Nothing happened up to this version.
@@ -88,7 +90,8 @@ impl<'a> Line<'a> {
             |error: serde_json::Error| Garbled(format!("the watch sent a line that is no event: {error}"));
         let outer: Outer<'a> = serde_json::from_slice(bytes).map_err(garbled)?;
         Ok(match outer.r#type {
-            "ADDED" | "MODIFIED" => Line::Present(outer.object),
+            "ADDED" => Line::Added(outer.object),
+            "MODIFIED" => Line::Changed(outer.object),
             "DELETED" => Line::Gone(outer.object),
             "BOOKMARK" => {
                 let meta = serde_json::from_str::<Bookmark>(outer.object.get()).map_err(garbled)?.metadata;
@@ -211,9 +214,9 @@ mod tests {
     fn each_kind_of_line_is_read() {
         let line = |text: &'static str| Line::read(text.as_bytes()).unwrap();
         assert!(
-            matches!(line(r#"{"type":"ADDED","object":{"a":1}}"#), Line::Present(it) if it.get() == r#"{"a":1}"#)
+            matches!(line(r#"{"type":"ADDED","object":{"a":1}}"#), Line::Added(it) if it.get() == r#"{"a":1}"#)
         );
-        assert!(matches!(line(r#"{"type":"MODIFIED","object":{}}"#), Line::Present(_)));
+        assert!(matches!(line(r#"{"type":"MODIFIED","object":{}}"#), Line::Changed(_)));
         assert!(matches!(line(r#"{"type":"DELETED","object":{}}"#), Line::Gone(_)));
         assert!(matches!(line(r#"{"type":"RUMOUR","object":{}}"#), Line::Unknown));
         let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"12","creationTimestamp":null}}}"#;
