@@ -207,6 +207,11 @@ impl Azure {
         serde_json::from_str(&text).with_context(|| format!("{url} answers what is no JSON"))
     }
 
+    /// Counts of the request log: 429s, and calls that came before a `Retry-After` was over.
+    pub(crate) async fn summary(&self) -> Result<Value> {
+        self.read("requests/summary").await
+    }
+
     /// Tells the control API something: `("faults", {…})`.
     pub(crate) async fn tell(&self, path: &str, body: Value) -> Result<Value> {
         let url = format!("{}/_emulator/{path}", self.greeting.url);
@@ -217,6 +222,32 @@ impl Azure {
             bail!("{url} refuses {body}: {status}: {text}");
         }
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// A resource as Azure shows it to everybody.
+    pub(crate) async fn resource(&self, id: &str) -> Result<Value> {
+        let Greeting { url, tenant_id, client_secret, .. } = &self.greeting;
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("client_id", "e2e"),
+            ("client_secret", client_secret),
+            ("scope", "https://management.azure.com/.default"),
+        ];
+        let form: Vec<String> = form.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let token: Value = self
+            .client
+            .post(format!("{url}/{tenant_id}/oauth2/v2.0/token"))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(form.join("&"))
+            .send()
+            .await?
+            .error_for_status()?
+            .json()
+            .await?;
+        let token = token["access_token"].as_str().context("the emulator gives no token")?;
+        let asked = format!("{url}{id}?api-version=2025-05-01");
+        let answer = self.client.get(asked).bearer_auth(token).send().await?;
+        Ok(answer.error_for_status()?.json().await?)
     }
 
     /// Takes all rules of faults away.

@@ -25,6 +25,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
 use serde_json::Value;
 
 use crate::azure::Azure;
@@ -243,22 +246,33 @@ impl Scene {
         .await
     }
 
-    /// The Warning events about an object, as `reason: text`.
+    /// Waits for a Warning event about whatever, anywhere, with these words.
+    pub(crate) async fn warned_somewhere(&self, words: &[&str]) -> Result<()> {
+        self.calm_down().await?;
+        self.until(&format!("there is a warning with {words:?}"), async || {
+            let seen = self.events(|_| true).await?;
+            let has = seen.iter().any(|text| words.iter().all(|word| text.contains(word)));
+            Ok(if has { Look::Yes(()) } else { Look::NotYet(format!("there are {seen:?}")) })
+        })
+        .await
+    }
+
+    /// The Warning events about an object of the story's namespace, as `reason: text`.
     pub(crate) async fn warnings(&self, kind: &str, name: &str) -> Result<Vec<String>> {
-        use k8s_openapi::api::events::v1::Event;
-        let events = kube::Api::<Event>::namespaced(self.client.clone(), &self.namespace);
-        let mut found = Vec::new();
-        for event in events.list(&Default::default()).await? {
-            let regarding = event.regarding.unwrap_or_default();
-            if event.type_.as_deref() == Some("Warning")
-                && regarding.kind.as_deref() == Some(kind)
-                && regarding.name.as_deref() == Some(name)
-            {
-                let reason = event.reason.unwrap_or_default();
-                found.push(format!("{reason}: {}", event.note.unwrap_or_default()));
-            }
-        }
-        Ok(found)
+        self.events(|about| {
+            about.namespace.as_deref() == Some(&self.namespace)
+                && about.kind.as_deref() == Some(kind)
+                && about.name.as_deref() == Some(name)
+        })
+        .await
+    }
+
+    async fn events(&self, is_meant: impl Fn(&ObjectReference) -> bool) -> Result<Vec<String>> {
+        let all = Api::<Event>::all(self.client.clone()).list(&Default::default()).await?;
+        let warnings = all.into_iter().filter(|it| it.type_.as_deref() == Some("Warning"));
+        let meant = warnings.filter(|it| it.regarding.as_ref().is_some_and(&is_meant));
+        let text = |it: Event| format!("{}: {}", it.reason.unwrap_or_default(), it.note.unwrap_or_default());
+        Ok(meant.map(text).collect())
     }
 
     /// Tells the judge what the objects of Kubernetes alone do not say.

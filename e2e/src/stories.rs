@@ -4,7 +4,9 @@ mod egress;
 mod endpoints;
 mod inbound;
 mod ports;
+mod process;
 mod rejected;
+mod startup;
 mod tamper;
 
 use crate::story::Story;
@@ -18,6 +20,8 @@ pub(crate) fn all() -> Vec<&'static Story> {
         endpoints::STORIES,
         egress::STORIES,
         tamper::STORIES,
+        startup::STORIES,
+        process::STORIES,
     ]
     .into_iter()
     .flatten()

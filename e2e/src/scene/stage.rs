@@ -98,13 +98,26 @@ async fn forget_leases(plane: &Plane) -> Result<()> {
 }
 
 impl Scene {
-    /// Writes the configuration anew from the setting, for the next start of the controller.
+    /// Writes the configuration anew, for the next start of the controller. What follows from it for the
+    /// judge is the story's to say, with [`Scene::agree`].
     pub(crate) fn reconfigure(&self, change: impl FnOnce(&mut Setting)) -> Result<()> {
         let mut setting = self.setting.clone();
         change(&mut setting);
-        let exceptions = self.contract().exceptions;
-        self.agree(|it| *it = crate::judge::Contract { exceptions, ..setting.contract() });
         std::fs::write(self.folder.join("config.json"), setting.config_file(&self.azure.greeting))?;
+        Ok(())
+    }
+
+    /// Stops every replica, changes the configuration, and starts them again.
+    pub(crate) async fn restart_with(&self, what: &str, change: impl FnOnce(&mut Setting)) -> Result<()> {
+        self.calm_down().await?;
+        for replica in &self.replicas {
+            replica.stop().await?;
+        }
+        self.reconfigure(change)?;
+        self.tell(format!("the controller is started with {what}"));
+        for replica in &self.replicas {
+            replica.start()?;
+        }
         Ok(())
     }
 

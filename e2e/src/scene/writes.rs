@@ -54,14 +54,27 @@ impl Scene {
         Ok(())
     }
 
+    /// Fails if there was a write since the mark that names none of these.
+    pub(crate) async fn writes_only_about(&self, mark: Mark, names: &[&str]) -> Result<()> {
+        let writes = self.writes_since(mark).await?;
+        let is_strange = |it: &&Request| !names.iter().any(|name| it.is_about(name));
+        let lines: Vec<String> = writes.iter().filter(is_strange).map(Request::line).collect();
+        if !lines.is_empty() {
+            bail!("there should have been no other write, and there were\n  {}", lines.join("\n  "));
+        }
+        Ok(())
+    }
+
     /// Waits until the controller has surely seen every change of a Service so far: it serves one that
-    /// was made after them, which the same watch brings later. The fence is taken away again.
-    pub(crate) async fn fence(&self, name: &str) -> Result<()> {
-        self.service(name).port(1, 1).quiet().make().await?;
+    /// was made after them, which the same watch brings later. The fence is taken away again; its UID
+    /// is given back, for [`Scene::writes_only_about`].
+    pub(crate) async fn fence(&self, name: &str) -> Result<String> {
+        let uid = self.service(name).port(1, 1).quiet().make().await?;
         self.calm_down().await?;
         self.ip_of(name).await?;
         self.delete_service(name).await?;
-        self.service_gone(name).await
+        self.service_gone(name).await?;
+        Ok(uid)
     }
 
     /// Puts a resource of somebody else into the group, which must never change from then on.
