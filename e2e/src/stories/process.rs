@@ -1,7 +1,7 @@
 //! The process and those it talks to: leaders that die or freeze, servers that go away, and faults.
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::azure::{GROUP, SUBSCRIPTION};
 use crate::process::Signal;
@@ -156,18 +156,13 @@ async fn throttling(scene: &Scene) -> Result<()> {
         .await?;
     scene.settled().await?;
     let summary = scene.azure.summary().await?;
-    let early =
-        early_calls(&summary).with_context(|| format!("the summary counts no early calls: {summary}"))?;
+    let early = summary["early"]["count"].as_u64();
+    let early = early.with_context(|| format!("the summary counts no early calls: {summary}"))?;
     // A process that was killed cannot know what it had been asked for.
     if scene.controller().counts().kills == 0 {
         ensure!(early == 0, "{early} calls came before Retry-After was over: {summary}");
     }
     Ok(())
-}
-
-fn early_calls(summary: &Value) -> Option<u64> {
-    let early = &summary["early"];
-    early.as_u64().or_else(|| early.as_array().map(|all| all.len() as u64))
 }
 
 async fn server_errors(scene: &Scene) -> Result<()> {
