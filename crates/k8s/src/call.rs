@@ -123,32 +123,11 @@ impl Call {
 
     /// Sends it, once.
     pub(crate) async fn send<T: DeserializeOwned>(&self, client: &Client) -> Result<T, Trouble> {
-        let (status, body) = self.answer(client).await?;
+        let request = self.request()?;
+        let lost =
+            |why| Trouble::Unavailable(format!("the API server did not answer ({}): {why}", self.what()));
+        let (status, body) = exchange(client, request, self.limit).await.map_err(lost)?;
         self.understand(status, &body)
-    }
-
-    /// Sends it, once, and gives whatever comes back.
-    pub(crate) async fn answer(&self, client: &Client) -> Result<(StatusCode, Vec<u8>), Trouble> {
-        match tokio::time::timeout(self.limit, self.exchange(client)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Trouble::Unavailable(format!(
-                "the API server did not answer within {:.1} s ({})",
-                self.limit.as_secs_f64(),
-                self.what()
-            ))),
-        }
-    }
-
-    /// Status and body of whatever the server says.
-    async fn exchange(&self, client: &Client) -> Result<(StatusCode, Vec<u8>), Trouble> {
-        let lost = |error: kube::Error| {
-            let why = chain(&error);
-            Trouble::Unavailable(format!("the API server could not be reached ({}): {why}", self.what()))
-        };
-        let answer = client.send(self.request()?).await.map_err(lost)?;
-        let status = answer.status();
-        let bytes = answer.into_body().collect_bytes().await.map_err(lost)?;
-        Ok((status, bytes.to_vec()))
     }
 
     fn understand<T: DeserializeOwned>(&self, status: StatusCode, bytes: &[u8]) -> Result<T, Trouble> {
@@ -204,6 +183,27 @@ impl Call {
     /// The permission in words: `patch services/status`.
     fn what(&self) -> String {
         format!("{} {}", self.verb, self.resource)
+    }
+}
+
+/// Status and body of whatever the server says, or why it said nothing.
+pub(crate) async fn exchange(
+    client: &Client,
+    request: Request<Body>,
+    limit: Duration,
+) -> Result<(StatusCode, Vec<u8>), String> {
+    let exchange = async {
+        let answer = client.send(request).await?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect_bytes().await?;
+        Ok((status, bytes.to_vec()))
+    };
+    match tokio::time::timeout(limit, exchange).await {
+        Ok(Ok(answer)) => Ok(answer),
+        // The outer words of kube say only that it was a service that failed.
+        Ok(Err(kube::Error::Service(error))) => Err(chain(&*error)),
+        Ok(Err(error)) => Err(chain(&error)),
+        Err(_) => Err(format!("it was silent for {:.1} s", limit.as_secs_f64())),
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_says_nothing_is_left_after_the_limit() {
         let trouble = ending(Say::Hang).await;
-        let words = "the API server did not answer within 10.0 s (patch services/status)";
+        let words = "the API server did not answer (patch services/status): it was silent for 10.0 s";
         assert_eq!(trouble, Trouble::Unavailable(words.into()));
     }
 

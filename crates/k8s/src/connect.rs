@@ -11,13 +11,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::HeaderValue;
 use http::header::USER_AGENT;
+use http::{HeaderValue, Request, Uri};
+use kube::client::Body;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::Value;
 
-use crate::call::{Call, Trouble, chain, cut};
+use crate::call::{CALL_LIMIT, Call, Trouble, chain, cut, exchange};
 
 /// How long a connection may take to come about.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -225,16 +226,13 @@ fn client(mut config: Config) -> Result<Connection, ConnectError> {
 /// Asks who is there.
 async fn greet(client: &Client, host: &str) -> Result<(), ConnectError> {
     let host = host.to_string();
-    let (status, body) = match Call::get("version", "/version".into()).answer(client).await {
+    let mut question = Request::new(Body::empty());
+    *question.uri_mut() = Uri::from_static("/version");
+    let (status, body) = match exchange(client, question, CALL_LIMIT).await {
         Ok(answer) => answer,
-        Err(trouble) => {
-            let why = trouble.to_string();
-            // Every TLS library names the thing that it does not trust.
-            return Err(match why.contains("certificate") || why.contains("UnknownIssuer") {
-                true => ConnectError::Untrusted { host, why },
-                false => ConnectError::Unreachable { host, why },
-            });
-        }
+        // Every TLS library names the thing that it does not trust.
+        Err(why) if why.contains("certificate") => return Err(ConnectError::Untrusted { host, why }),
+        Err(why) => return Err(ConnectError::Unreachable { host, why }),
     };
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     let message = answer["message"].as_str().unwrap_or_default();

@@ -121,6 +121,10 @@ impl Writer {
         conditions: &[Condition],
     ) -> KubeOutcome {
         self.write(object, |found| {
+            // Others than load balancers may have none; the watch will say so too.
+            if ingress.is_some() && !found.is_load_balancer() {
+                return Wanted::Never;
+            }
             let now = (self.clock)();
             let operations = status::operations(&found.0, ingress, retract, conditions, now);
             if operations.is_empty() {
@@ -176,7 +180,7 @@ impl Writer {
         let found = self.read_this(object).await?;
         let (resource, subresource, changes) = match wanted(&found) {
             Wanted::Nothing => return Ok(found.version_number()),
-            Wanted::Never => return Err(Trouble::Conflict("it is being deleted".into())),
+            Wanted::Never => return Err(Trouble::Conflict("it is no longer what the write was for".into())),
             Wanted::Patch { resource, subresource, operations } => (resource, subresource, operations),
         };
         let Some(version) = found.version() else {
@@ -225,7 +229,7 @@ impl Writer {
 enum Wanted {
     /// It is as it should be.
     Nothing,
-    /// It is being deleted, and that forbids it; the watch will say so too.
+    /// What it has become forbids it; the watch will say so too.
     Never,
     Patch {
         resource: &'static str,
@@ -254,6 +258,10 @@ impl Found {
 
     fn version_number(&self) -> u64 {
         self.version().and_then(|version| version.parse().ok()).unwrap_or_default()
+    }
+
+    fn is_load_balancer(&self) -> bool {
+        self.0["spec"]["type"] == "LoadBalancer"
     }
 
     fn is_deleting(&self) -> bool {

@@ -101,7 +101,7 @@ async fn only_an_api_server_passes_for_one() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_accepts_and_says_nothing_is_unreachable() {
     let error = greeting(Say::Hang).await.unwrap_err().to_string();
-    assert!(error.contains("cannot be reached") && error.contains("within 10.0 s"), "{error}");
+    assert!(error.contains("cannot be reached") && error.contains("silent for 10.0 s"), "{error}");
 }
 
 #[tokio::test]

@@ -186,6 +186,22 @@ async fn the_status_is_written_at_its_subresource_and_then_not_again() {
 }
 
 #[tokio::test]
+async fn a_service_that_is_no_load_balancer_any_more_gets_no_ip_but_loses_one() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let mut changed = service(41, &[FINALIZER]);
+    changed["spec"]["type"] = json!("ClusterIP");
+    changed["status"]["loadBalancer"]["ingress"] = json!([{"ip": "20.1.2.3"}]);
+    let (client, script) = Script::of([(GET, Say::ok(changed.clone()))]);
+    assert_eq!(writer(client).write_status(&web(), Some(ip), None, &[]).await, KubeOutcome::Conflict);
+    script.played();
+    let (client, script) =
+        Script::of([(GET, Say::ok(changed)), (PATCH_STATUS, Say::ok(service(42, &[FINALIZER])))]);
+    let outcome = writer(client).write_status(&web(), None, Some(ip), &[]).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 42 });
+    script.played();
+}
+
+#[tokio::test]
 async fn what_the_api_server_answers_is_what_the_engine_hears() {
     let forbidden =
         "services \"web\" is forbidden: User \"u\" cannot patch resource \"services\" in API group";
