@@ -39,14 +39,6 @@ struct Now {
     is_debugging: bool,
 }
 
-/// The filter for a level of ours: others are heard only when something is wrong.
-pub(crate) fn filter_for(level: &str) -> String {
-    match level {
-        "error" => "error".to_owned(),
-        level => format!("warn,sluice={level}"),
-    }
-}
-
 /// Starts the log; once per process.
 pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let (door_layer, door) = reload::Layer::new(parsed(filter)?);

@@ -14,6 +14,7 @@ macro_rules! say {
 
 mod emulator;
 mod logs;
+mod run;
 mod version;
 
 use std::process::ExitCode;
@@ -35,6 +36,11 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Runs the controller, in a cluster or with a kubeconfig
+    ///
+    /// It watches Services, EndpointSlices, Nodes and pods with an egress label, and keeps load balancers,
+    /// NAT gateways, public IPs and the service gateway in Azure equal to what they want.
+    Run(Box<run::Arguments>),
     /// Serves an Azure on this machine that official clients believe in
     ///
     /// It is the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
@@ -60,12 +66,26 @@ enum Command {
     },
 }
 
+/// Threads of the runtime, however small the machine.
+const THREADS_MIN: usize = 4;
+
 /// The exit code of a plan that would change something.
 const CHANGES: u8 = 2;
 
 /// What the exit codes mean, for `--help`.
-const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments · \
-                          3 cannot listen · 4 unusable state file";
+const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments or \
+                          configuration · 3 cannot listen · 4 unusable state file · 5 no Kubernetes · \
+                          6 no credential for Azure · 7 lease lost";
+
+/// The exit codes.
+mod exit {
+    pub(crate) const FAILED: u8 = 1;
+    pub(crate) const WRONG: u8 = 2;
+    pub(crate) const LISTEN: u8 = 3;
+    pub(crate) const KUBERNETES: u8 = 5;
+    pub(crate) const AZURE: u8 = 6;
+    pub(crate) const LEASE: u8 = 7;
+}
 
 /// Why the program ends badly.
 #[derive(Debug)]
@@ -107,7 +127,15 @@ fn arguments() -> Arguments {
 }
 
 fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // The loop may keep one thread busy for a while, and the lease must be renewed meanwhile.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).max(THREADS_MIN);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    if let Command::Run(arguments) = command {
+        let ended = runtime.block_on(run::run(*arguments, log));
+        // A part that is stuck must not keep the process.
+        runtime.shutdown_background();
+        return ended.map(|()| ExitCode::SUCCESS);
+    }
     let usual = match command {
         Command::Emulator(_) => "warn,sluice=info",
         _ => "warn",
@@ -120,6 +148,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
             Verdict::InSync => {}
             Verdict::Changes => return Ok(ExitCode::from(CHANGES)),
         },
+        Command::Run(_) => unreachable!("it has a log of its own"),
         Command::Version(arguments) => version::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());

@@ -1,0 +1,292 @@
+//! The parts of a running controller: started together, watched together, ended in order.
+//!
+//! ```text
+//! watches ─▶ loop ─▶ Azure, Kubernetes
+//! lease ──▶ fence ─┘      health, API ─▶ loop
+//! ```
+//!
+//! A part that ends by itself or panics ends the process: a controller of which a half is dead would
+//! look alive and do nothing. The end that is asked for begins with the loop, which awaits what is on the
+//! wire; only when nothing is, the lease is given back.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use sluice::config::Config;
+use sluice::pace::{FastClock, Paced, stretched};
+use sluice_controller::admin::{About, Admin, Almanac, Parts, ServeLimits, WindowLimits, serve, watch_lines};
+use sluice_controller::{
+    ApiServer, Azure, Clock, ClusterLease, Controller, Ended, Farewell, Handle, Inbox, Leadership, LeaseEnd,
+    Monotonic, Standing, Why,
+};
+use sluice_k8s::convert::Selection;
+use sluice_k8s::lease::{Place, Timing};
+use sluice_k8s::watch::Watches;
+use sluice_k8s::write::Writer;
+use sluice_model::seeded::Seeded;
+use sluice_model::{Event, Time};
+use sluice_view::overview::Role;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::Levels;
+use super::prepare::{self, Prepared};
+use super::signals::{Signal, Signals};
+use crate::{Failure, exit};
+
+/// Facts that wait at once at most; then the watches wait.
+const INBOX_MAX: usize = 1_024;
+/// How much longer than its grace a loop may take to end before it counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// What has ended.
+enum Part {
+    Loop(Ended),
+    Watches,
+    Lease(LeaseEnd),
+    Listener,
+}
+
+/// Works until it is asked to end or cannot go on.
+pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Levels) -> Result<(), Failure> {
+    let (azure, factor) = (prepared.azure.clone(), prepared.time_factor);
+    let real = Monotonic::start();
+    let crew = if factor == 1.0 {
+        Crew::start(prepared, azure, real, real, |at| at)?
+    } else {
+        tracing::warn!(factor, "time goes faster than it should: this is for emulators");
+        let fast = FastClock::start(factor);
+        // The loop's clock is read first, so that whatever holds us up in between only brings the
+        // fence nearer.
+        let convert = move |at: Time| {
+            let now = fast.now();
+            now + stretched(at.since(real.now()), factor)
+        };
+        Crew::start(prepared, Paced::new(azure, factor), fast, real, convert)?
+    };
+    crew.watch_over(signals, levels).await
+}
+
+/// All parts at work.
+struct Crew {
+    parts: JoinSet<Part>,
+    handle: Handle,
+    farewell: Option<oneshot::Sender<Farewell>>,
+    close: watch::Sender<bool>,
+    grace: Duration,
+    clock: Monotonic,
+}
+
+impl Crew {
+    fn start<A: Azure, C: Clock>(
+        prepared: Prepared,
+        azure: A,
+        clock: C,
+        real: Monotonic,
+        on_the_loops_clock: impl Fn(Time) -> Time + Send + Sync + 'static,
+    ) -> Result<Crew, Failure> {
+        let Prepared {
+            config,
+            time_factor,
+            listeners,
+            connection,
+            cluster_id,
+            calls,
+            instance,
+            namespace,
+            ..
+        } = prepared;
+        let client = connection.client;
+        let (handle, inbox) = Inbox::open(INBOX_MAX);
+        let mut parts = JoinSet::new();
+
+        let class = config.general.load_balancer_class.clone();
+        let watches = Watches::new(client.clone(), Selection { class: class.clone() });
+        let fence = (handle.clone(), clock.clone());
+        let lease_name = config.leader_election.name.clone();
+        let writer = Writer::new(client.clone(), class.is_none(), instance.clone())
+            .with_fence(move || fence.0.may_begin(&fence.1))
+            .with_home(&namespace, &lease_name);
+        let settings = settings(&config, &cluster_id, time_factor);
+        let window_limits = WindowLimits::from(&settings.updaters);
+        let kube = ApiServer::new(writer, watches.clone());
+        let controller = Controller::new(settings, inbox, azure, kube, clock.clone());
+
+        let identity = prepare::identity(&instance);
+        let (farewell, heard) = oneshot::channel();
+        let standing = if config.leader_election.enabled {
+            let timing = timing(&config);
+            let place = Place { namespace: namespace.clone(), name: lease_name };
+            let door = ClusterLease::new(client, place, timing);
+            let leadership =
+                Leadership::new(&identity, timing, door, real, Timestamp::now, handle.clone())
+                    .map_err(|error| Failure { code: exit::WRONG, error: error.into(), hint: None })?;
+            let leadership = leadership.with_loop_clock(on_the_loops_clock);
+            let standing = leadership.standing();
+            parts.spawn(async move { Part::Lease(leadership.run(heard).await) });
+            standing
+        } else {
+            parts.spawn(lead_alone(handle.clone(), heard));
+            watch::channel(Standing { role: Role::Leader, leader: Some(identity.clone()) }).1
+        };
+
+        let admin = Admin::new(Parts {
+            handle: handle.clone(),
+            almanac: Almanac::new(clock, SystemTime::now()).faster(time_factor),
+            about: About { identity, cluster_id, version: env!("CARGO_PKG_VERSION").to_owned() },
+            standing,
+            watches: watch_lines(watches.progress()),
+            calls,
+            window_limits,
+            access: listeners.access,
+        });
+        let (close, closed) = watch::channel(false);
+        for (listener, tls, router) in [
+            (listeners.health, None, admin.health_router()),
+            (listeners.api, listeners.tls, admin.api_router()),
+        ] {
+            let mut closed = closed.clone();
+            parts.spawn(async move {
+                let stop = async move {
+                    // Whoever could close it is gone: then nobody needs it.
+                    let _ = closed.wait_for(|closed| *closed).await;
+                };
+                serve(listener, tls, router, ServeLimits::default(), stop).await;
+                Part::Listener
+            });
+        }
+
+        let facts = handle.clone();
+        parts.spawn(async move {
+            watches.run(facts).await;
+            Part::Watches
+        });
+        parts.spawn(async move { Part::Loop(controller.run().await) });
+        let grace = config.process.shutdown_grace;
+        Ok(Crew { parts, handle, farewell: Some(farewell), close, grace, clock: real })
+    }
+
+    /// Waits for the end, whoever brings it.
+    async fn watch_over(mut self, signals: &mut Signals, levels: &Levels) -> Result<(), Failure> {
+        let mut lost: Option<String> = None;
+        let mut stuck_at: Option<Time> = None;
+        let mut is_asked = false;
+        loop {
+            let stuck = async {
+                match stuck_at {
+                    Some(at) => self.clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::End if is_asked => {
+                        let error = anyhow::anyhow!("asked to end twice; what is on the wire is not awaited");
+                        return Err(Failure { code: exit::FAILED, error, hint: None });
+                    }
+                    Signal::End => {
+                        tracing::info!("asked to end: nothing new is begun, what is on the wire is awaited");
+                        is_asked = true;
+                        self.handle.stop();
+                        stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
+                    }
+                    other => levels.heed(other),
+                },
+                () = stuck => {
+                    let error = anyhow::anyhow!("the loop did not come to its end");
+                    let code = if lost.is_some() { exit::LEASE } else { exit::FAILED };
+                    return Err(Failure { code, error, hint: None });
+                }
+                part = self.parts.join_next() => match part {
+                    Some(Ok(Part::Loop(ended))) => return self.end(ended, lost).await,
+                    Some(Ok(Part::Lease(LeaseEnd::Lost(why)))) => {
+                        lost = Some(why);
+                        stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
+                    }
+                    Some(Ok(Part::Watches)) => return Err(died("the watches of Kubernetes have ended")),
+                    Some(Ok(Part::Lease(_))) => return Err(died("the holder of the lease has ended")),
+                    Some(Ok(Part::Listener)) => return Err(died("a listener has ended")),
+                    Some(Err(error)) => return Err(died(&format!("a part of the controller died: {error}"))),
+                    None => return Err(died("every part of the controller has ended")),
+                },
+            }
+        }
+    }
+
+    /// The loop has ended; everybody else follows.
+    async fn end(mut self, ended: Ended, lost: Option<String>) -> Result<(), Failure> {
+        let farewell = match ended.abandoned {
+            0 => Farewell::Release,
+            abandoned => {
+                tracing::warn!(abandoned, "calls are still on the wire, so the lease is left to run out");
+                Farewell::Keep
+            }
+        };
+        // Whoever has lost the lease listens no more.
+        let _ = self.farewell.take().map(|line| line.send(farewell));
+        self.close.send_replace(true);
+        let limit = self.clock.now() + STUCK_AFTER;
+        let others = async { while self.parts.join_next().await.is_some() {} };
+        tokio::select! {
+            () = others => {}
+            () = self.clock.sleep_until(limit) => tracing::warn!("not every part came to its end in time"),
+        }
+        match ended.why {
+            Why::Asked => Ok(()),
+            Why::LeadershipLost => {
+                let why = lost.unwrap_or_else(|| "it was not renewed".to_owned());
+                Err(Failure {
+                    code: exit::LEASE,
+                    error: anyhow::anyhow!("the lease was lost: {why}"),
+                    hint: Some("start again, as the kubelet does; whoever leads now has taken over".into()),
+                })
+            }
+        }
+    }
+}
+
+/// Without an election nobody competes, so the lease is held for good.
+async fn lead_alone(handle: Handle, heard: oneshot::Receiver<Farewell>) -> Part {
+    tracing::warn!("leader election is off: there must never be two of us");
+    handle.fence(Some(Time::NEVER));
+    // A loop that has ended needs no leader.
+    let _ = handle.post(Event::LeadershipGained).await;
+    let _ = heard.await;
+    Part::Lease(LeaseEnd::Released)
+}
+
+fn died(what: &str) -> Failure {
+    Failure {
+        code: exit::FAILED,
+        error: anyhow::anyhow!("{what}; a half of a controller is worse than none, so the process ends"),
+        hint: Some("this is a bug of Sluice; the log above says more".into()),
+    }
+}
+
+fn timing(config: &Config) -> Timing {
+    let election = &config.leader_election;
+    Timing {
+        lease: election.lease_duration,
+        renew_deadline: election.renew_deadline,
+        retry: election.retry_period,
+    }
+}
+
+/// What the loop runs with. Limits that concern the real wire are as much longer on a clock that goes
+/// faster.
+fn settings(config: &Config, cluster_id: &str, factor: f64) -> sluice_controller::Config {
+    let mut updaters = config.updaters();
+    updaters.answer_limit = stretched(updaters.answer_limit, factor);
+    let limits = config.limits();
+    sluice_controller::Config {
+        engine: config.engine(cluster_id),
+        updaters,
+        limits: sluice_controller::Limits {
+            call: stretched(limits.call, factor),
+            kube_call: stretched(limits.kube_call, factor),
+            grace: stretched(limits.grace, factor),
+        },
+        seed: prepare::seed(),
+        seeded: Seeded::NONE,
+    }
+}
