@@ -148,17 +148,22 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         let limit = if self.cycle.is_watching() { QUIET_LIMIT } else { LIST_QUIET_LIMIT };
         let routine = |answer| Setback { answer, sentence: None };
         let frame = tokio::select! {
-            // What has arrived is told before a new list is begun.
+            // A busy watch must not keep the wish for a list waiting; the list has all that it would bring.
             biased;
-            frame = tokio::time::timeout(limit, body.frame()) => frame,
             () = self.shared.relist_asked(K::KIND), if self.cycle.is_watching() => {
                 return Err(routine(Answer::RelistAsked));
             }
+            frame = tokio::time::timeout(limit, body.frame()) => frame,
         };
         match frame {
             Err(_) => Err(routine(Answer::Quiet)),
             Ok(None) => Err(routine(Answer::Ended { brief: begun.elapsed() < BRIEF })),
-            Ok(Some(Err(error))) => Err(Setback::unreachable::<K>(ask, &error)),
+            Ok(Some(Err(error))) if self.cycle.is_watching() => Err(Setback::unreachable::<K>(ask, &error)),
+            // It could be reached; if its streamed lists break off again and again, pages are better.
+            Ok(Some(Err(error))) => {
+                let sentence = Setback::unreachable::<K>(ask, &error).sentence;
+                Err(Setback { answer: Answer::Ended { brief: true }, sentence })
+            }
             Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
         }
     }

@@ -105,6 +105,20 @@ async fn a_list_that_breaks_off_is_never_told_in_part() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn streamed_lists_that_always_break_off_are_replaced_by_pages() {
+    let broken = || Say::stream_until(End::Break, [line("ADDED", pod("gone", 3))]);
+    let mut scene = Scene::of([
+        (STREAM, broken()),
+        (STREAM, broken()),
+        (STREAM, broken()),
+        (PAGE, list(9, "", [pod("a", 4)])),
+    ]);
+    assert_eq!(scene.heard().await, "list 9: a");
+    assert_eq!(scene.progress(Kind::Pod).trouble, None);
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_that_expires_in_the_middle_throws_the_first_pages_away() {
     let mut scene = Scene::of([
         (STREAM, does_not_stream()),
