@@ -37,7 +37,7 @@ pub async fn read_azure(
         updaters.start(clock.now(), &Effect { id, action: Action::List(what), cause: Cause::StartUp });
     }
     let mut under_way = FuturesUnordered::new();
-    while !open.is_empty() {
+    loop {
         while let Some(output) = updaters.next_output(clock.now()) {
             match output {
                 Output::Send { call, request, .. } => {
@@ -51,10 +51,13 @@ pub async fn read_azure(
                 Output::Report(_) => {}
             }
         }
+        if open.is_empty() {
+            break;
+        }
         let due = updaters.next_deadline().unwrap_or(Time::NEVER);
         tokio::select! {
             Some((call, reply)) = under_way.next() => updaters.replied(clock.now(), call, reply),
-            () = clock.sleep_until(due), if !open.is_empty() => updaters.tick(clock.now()),
+            () = clock.sleep_until(due) => updaters.tick(clock.now()),
         }
     }
     let no_gateway =
