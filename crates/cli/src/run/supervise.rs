@@ -27,7 +27,7 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
 use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::Levels;
 use super::prepare::{self, Prepared};
@@ -71,6 +71,8 @@ pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Lev
 struct Crew {
     parts: JoinSet<Part>,
     handle: Handle,
+    /// The watches, which nobody needs once the loop has ended.
+    eyes: AbortHandle,
     farewell: Option<oneshot::Sender<Farewell>>,
     close: watch::Sender<bool>,
     grace: Duration,
@@ -157,13 +159,13 @@ impl Crew {
         }
 
         let facts = handle.clone();
-        parts.spawn(async move {
+        let eyes = parts.spawn(async move {
             watches.run(facts).await;
             Part::Watches
         });
         parts.spawn(async move { Part::Loop(controller.run().await) });
         let grace = config.process.shutdown_grace;
-        Ok(Crew { parts, handle, farewell: Some(farewell), close, grace, clock: real })
+        Ok(Crew { parts, handle, eyes, farewell: Some(farewell), close, grace, clock: real })
     }
 
     /// Waits for the end, whoever brings it.
@@ -225,6 +227,7 @@ impl Crew {
         // Whoever has lost the lease listens no more.
         let _ = self.farewell.take().map(|line| line.send(farewell));
         self.close.send_replace(true);
+        self.eyes.abort();
         let limit = self.clock.now() + STUCK_AFTER;
         let others = async { while self.parts.join_next().await.is_some() {} };
         tokio::select! {
