@@ -1,12 +1,10 @@
 //! The engine's side of the location lane: what happens to whose addresses, and when a batch is sent.
 
 use sluice_model::effect::{About, Cause, Listable};
-use sluice_model::reason::Reason;
 use sluice_model::{Action, Failure, FailureClass, Time};
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::{Engine, Errand};
-use crate::service::Compared;
 use crate::state::{State, Trigger};
 
 impl Engine {
@@ -20,7 +18,9 @@ impl Engine {
                 if certain { Mode::Draining } else { Mode::Frozen }
             }
             // Somebody else's carrier gets nothing from us.
-            _ if matches!(record.compared, Some(Compared::Invalid(Reason::Conflict, _))) => Mode::Waiting,
+            _ if self.planner(record).leads_elsewhere() => Mode::Waiting,
+            // Perhaps it still is; a look will tell.
+            _ if record.actual.carrier.is_unknown() && !self.addresses.is_ready(service) => Mode::Waiting,
             _ if record.actual.is_live() => Mode::Ready,
             _ => Mode::Waiting,
         };

@@ -52,6 +52,7 @@ pub(crate) struct Glance {
     pods: usize,
     addresses: [u32; 4],
     live: bool,
+    waits: [bool; 2],
 }
 
 impl Changes {
@@ -143,6 +144,7 @@ impl Engine {
                 self.addresses.unplaceable(service),
             ],
             live: record.actual.is_live(),
+            waits: [record.throttled.is_some(), record.unresolved.is_some()],
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 
 use sluice_model::ServiceKey;
-use sluice_model::kube::ServicePort;
+use sluice_model::kube::{ServiceObject, ServicePort, ServiceSpec};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 
@@ -19,7 +19,7 @@ use crate::plan::{NoPlan, Planner, Target};
 use crate::resources::Carrier;
 use crate::service::{Compared, Service};
 use crate::state::{State, Trigger};
-use crate::validate::validate;
+use crate::validate::{Invalid, Valid, validate};
 
 impl Engine {
     pub(crate) fn planner<'a>(&'a self, record: &'a Service) -> Planner<'a> {
@@ -53,13 +53,22 @@ impl Engine {
         }
         if record.compared.is_none() {
             let compared = self.compare_anew(record);
+            let unresolved = match (&compared, &record.object) {
+                (Compared::Invalid(..), _) | (_, None) => None,
+                (_, Some(object)) if record.has_named_ports() => {
+                    self.checked(record, object).ok().and_then(|valid| valid.unresolved)
+                }
+                _ => None,
+            };
             let trigger = match (record.state, &compared) {
                 _ if record.operation.is_some() => None,
                 (State::Created, Compared::InSync) => Some(Trigger::FoundInSync),
                 (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundDifferent),
                 _ => None,
             };
-            self.record_mut(service)?.compared = Some(compared);
+            let record = self.record_mut(service)?;
+            record.compared = Some(compared);
+            record.unresolved = unresolved;
             if let Some(trigger) = trigger {
                 self.fire(service, trigger);
             }
@@ -80,26 +89,27 @@ impl Engine {
         }
     }
 
+    /// What a Service asks for, with its named ports looked up.
+    fn checked(&self, record: &Service, object: &ServiceObject) -> Result<Valid, Invalid> {
+        let live = match record.actual.carrier.present() {
+            Some(Carrier::LoadBalancer(lb)) => lb.rules.as_slice(),
+            _ => &[],
+        };
+        let resolve = |port: &ServicePort| self.addresses.port(record.index, &port.name, port.protocol);
+        if self.seeded.has(Bug::ServeRefused) {
+            let spec = ServiceSpec { source_ranges: false, internal: false, ..object.spec.clone() };
+            return validate(&spec, live, resolve);
+        }
+        validate(&object.spec, live, resolve)
+    }
+
     /// What the service should look like, or why that cannot be.
     pub(crate) fn target(&self, record: &Service) -> Result<Target, (Reason, String)> {
         match (&record.key, &record.object) {
-            (ServiceKey::Inbound(_), Some(object)) => {
-                let live = match record.actual.carrier.present() {
-                    Some(Carrier::LoadBalancer(lb)) => lb.rules.as_slice(),
-                    _ => &[],
-                };
-                let resolve =
-                    |port: &ServicePort| self.addresses.port(record.index, &port.name, port.protocol);
-                let mut spec = object.spec.clone();
-                if self.seeded.has(Bug::ServeRefused) {
-                    spec.source_ranges = false;
-                    spec.internal = false;
-                }
-                match validate(&spec, live, resolve) {
-                    Ok(valid) => Ok(Target::LoadBalancer { family: valid.family, rules: valid.rules }),
-                    Err(invalid) => Err((invalid.reason, invalid.text)),
-                }
-            }
+            (ServiceKey::Inbound(_), Some(object)) => match self.checked(record, object) {
+                Ok(valid) => Ok(Target::LoadBalancer { family: valid.family, rules: valid.rules }),
+                Err(invalid) => Err((invalid.reason, invalid.text)),
+            },
             (ServiceKey::Inbound(_), None) => Err((Reason::InternalError, "it has no object".into())),
             (ServiceKey::Outbound(egress), _) => {
                 let there = |other: &ServiceIndex| {
@@ -118,7 +128,7 @@ impl Engine {
                     );
                     return Err((Reason::InvalidSpec, text));
                 }
-                Ok(record.nat_target(!self.ipv6_nodes.is_empty()))
+                Ok(record.nat_target(!self.ipv6_nodes.is_empty(), &self.config.scope))
             }
         }
     }
@@ -144,6 +154,25 @@ impl Engine {
             _ if !wanted => record.different_since = None,
             _ => {}
         }
+    }
+
+    /// Says once which annotations have no effect, so that nobody relies on them.
+    pub(crate) fn tell_of_idle_annotations(&mut self, service: ServiceIndex) {
+        if !self.is_wanted(service) {
+            return;
+        }
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(object) = &record.object else { return };
+        if record.idle_told == object.spec.idle_annotations {
+            return;
+        }
+        record.idle_told.clone_from(&object.spec.idle_annotations);
+        if record.idle_told.is_empty() {
+            return;
+        }
+        let text = format!("without effect here, and to be removed: {}", record.idle_told.join(", "));
+        let about = self.about(service);
+        self.notify(about, true, Reason::InvalidSpec, text);
     }
 
     pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {

@@ -19,7 +19,7 @@ use sluice_model::effect::{About, Cause, Listable, Notice};
 use sluice_model::kube::Kind;
 use sluice_model::reason::Reason;
 use sluice_model::seeded::{Bug, Seeded};
-use sluice_model::{Action, Effect, EffectId, EgressName, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
+use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
 
 use crate::addresses::{Addresses, ServiceIndex};
 use crate::changes::Changes;
@@ -29,6 +29,7 @@ use crate::dispatch::Dispatch;
 use crate::explain::{Refusal, Refusals};
 use crate::foundation::Foundation;
 use crate::hold::Jitter;
+use crate::intake::Warned;
 use crate::service::Service;
 use crate::survey::Survey;
 
@@ -52,8 +53,8 @@ pub struct Engine {
     /// Services that exist and are not ours, with the version of our last sight or write of them.
     pub(crate) bystanders: HashMap<Uid, u64, FixedState>,
     pub(crate) ipv6_nodes: BTreeSet<Arc<str>>,
-    /// Pods that people have been warned about, with the label that was wrong.
-    pub(crate) warned_pods: HashMap<Uid, Arc<str>, FixedState>,
+    /// Pods that people have been, or are to be, warned about.
+    pub(crate) warned_pods: HashMap<Uid, Warned, FixedState>,
     pub(crate) newest: [u64; 4],
     pub(crate) kinds_listed: [bool; 4],
     /// The last list of a kind was too old, and the next has not come yet.
@@ -243,9 +244,15 @@ impl Engine {
                 self.touch_discovered();
             }
             Event::EffectFinished { id, outcome } => self.effect_finished(id, outcome),
-            Event::SlotReleased { id, .. } => self.dispatch.release(id),
+            Event::SlotReleased { id, wait } => {
+                self.dispatch.release(id);
+                self.note_wait(id, Some(wait));
+            }
             Event::SlotWanted(id) => match self.in_flight.get(&id) {
-                Some(Errand::Plan(_)) => self.dispatch.ask(id),
+                Some(Errand::Plan(_)) => {
+                    self.dispatch.ask(id);
+                    self.note_wait(id, None);
+                }
                 // Everything stands on the gateway, so its plan never waits for a slot.
                 Some(Errand::Foundation) if self.is_leading() => {
                     self.emit(Action::ResumePlan(id), Cause::SlotGranted);
@@ -281,6 +288,13 @@ impl Engine {
         }
         self.leadership = Leadership::Leading;
         self.survey.start(self.now);
+        for kind in Kind::ALL {
+            // What was too old while we could not ask for better.
+            if self.list_refused[kind as usize] {
+                self.emit(Action::Relist(kind), Cause::StartUp);
+            }
+        }
+        self.warn_of_pods();
         self.touch_all();
     }
 
@@ -456,37 +470,5 @@ impl Engine {
     pub(crate) fn refuse(&mut self, what: String, why: String) {
         self.counters.refusals = self.counters.refusals.saturating_add(1);
         self.refusals.push(self.now, what, why);
-    }
-}
-
-/// The operations of the design documents, for callers that have plain values. Each is one event.
-impl Engine {
-    /// An egress is wanted for its own sake. A name that cannot be is refused, and the refusal kept.
-    pub fn add_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
-        match self.parse_egress(egress) {
-            Some(name) => self.handle(now, Event::EgressAdded(name)),
-            None => Vec::new(),
-        }
-    }
-
-    /// An egress is not wanted for its own sake any more.
-    pub fn delete_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
-        match self.parse_egress(egress) {
-            Some(name) => self.handle(now, Event::EgressReleased(name)),
-            None => Vec::new(),
-        }
-    }
-
-    fn parse_egress(&mut self, egress: &str) -> Option<EgressName> {
-        if egress.eq_ignore_ascii_case(EgressName::DEFAULT) {
-            return Some(EgressName::default_outbound());
-        }
-        match EgressName::parse(egress) {
-            Ok(name) => Some(name),
-            Err(bad) => {
-                self.refuse(format!("egress {egress:?}"), format!("{bad}"));
-                None
-            }
-        }
     }
 }

@@ -59,6 +59,11 @@ impl Foundation {
         matches!(self.standing, Standing::Unusable(_) | Standing::Unlisted)
     }
 
+    /// It cannot be used, or cannot be made for a while: people are told, and services show it.
+    pub(crate) fn is_out_of_order(&self) -> bool {
+        matches!(self.standing, Standing::Unusable(_)) || self.hold.as_ref().is_some_and(|hold| hold.parked)
+    }
+
     /// Why it cannot be used or made, while that is so.
     pub(crate) fn trouble(&self) -> Option<String> {
         match &self.standing {
@@ -89,7 +94,9 @@ impl Engine {
         if was_ready && standing != Standing::Ready {
             self.counters.drift_found = self.counters.drift_found.saturating_add(1);
         }
+        let was_usable = !self.foundation.is_unusable();
         self.foundation.standing = standing;
+        self.note_gateway_trouble(was_usable);
         if was_ready && gateway.is_none() {
             self.gateway_is_gone();
         }
@@ -101,6 +108,21 @@ impl Engine {
             }
             Standing::Ready => self.foundation_became_ready(was_ready),
             _ => {}
+        }
+    }
+
+    /// What cannot be used is looked at more often than one service among many, and every service shows it.
+    fn note_gateway_trouble(&mut self, was_usable: bool) {
+        let unusable = matches!(self.foundation.standing, Standing::Unusable(_));
+        if unusable {
+            self.survey.look_soon(Listable::Foundation, self.now + PARK_MAX);
+        } else if !was_usable && self.survey.waits_for_gateway {
+            // What was listed meanwhile is old, or was never ours to look at.
+            self.survey.begin_again(self.now);
+        }
+        if unusable != self.survey.waits_for_gateway {
+            self.survey.waits_for_gateway = unusable;
+            self.touch_all();
         }
     }
 
@@ -165,6 +187,7 @@ impl Engine {
                     let (reason, text) = (hold.reason, hold.text.clone());
                     self.foundation.told = Some(text.clone());
                     self.notify(About::Cluster, true, reason, format!("the gateway cannot be made: {text}"));
+                    self.touch_all();
                 }
                 self.foundation.hold = Some(hold);
                 self.foundation.standing = Standing::Unlisted;
@@ -180,7 +203,10 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
     let id = scope.gateway_id();
     let ensure = config.gateway_mode == GatewayMode::Ensure;
     let Some(subnet) = subnet else {
-        return Standing::Unusable(format!("the subnet {} does not exist", scope.subnet_id()));
+        return Standing::Unusable(format!(
+            "the subnet {} does not exist; create it, or correct vnetName, vnetResourceGroup and subnetName",
+            scope.subnet_id()
+        ));
     };
     if let Some(other) = subnet.gateway.as_ref().filter(|other| **other != id) {
         return Standing::Unusable(format!(
@@ -189,11 +215,17 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
     }
     let mut steps = Vec::new();
     match gateway {
-        None if !ensure => return Standing::Unusable(format!("the gateway {id} does not exist")),
+        None if !ensure => {
+            return Standing::Unusable(format!(
+                "the gateway {id} does not exist; create it, or set sluice.gateway.mode to ensure"
+            ));
+        }
         None => steps.push(Step::PutGateway { id: id.clone(), body: body(config, scope, None) }),
         Some(gateway) => match gateway.meta.tags.get(CLUSTER_TAG) {
             Some(cluster) if **cluster != *scope.cluster_id => {
-                return Standing::Unusable(format!("the gateway {id} belongs to the cluster {cluster}"));
+                return Standing::Unusable(format!(
+                    "the gateway {id} belongs to the cluster {cluster}; name another in sluice.gateway.name, or correct sluice.clusterId"
+                ));
             }
             None if !ensure => {
                 return Standing::Unusable(format!("the gateway {id} is not claimed; run `sluice adopt`"));
@@ -207,7 +239,10 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
     }
     if subnet.gateway.is_none() {
         if !ensure {
-            return Standing::Unusable(format!("the subnet {} is not attached to the gateway", subnet.id));
+            return Standing::Unusable(format!(
+                "the subnet {} is not attached to the gateway; attach it, or set sluice.gateway.mode to ensure",
+                subnet.id
+            ));
         }
         steps.push(Step::AttachSubnet { subnet: subnet.id.clone(), gateway: id });
     }

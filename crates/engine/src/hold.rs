@@ -29,8 +29,9 @@ pub(crate) struct Attempts {
     pub(crate) burst: u32,
     /// In all.
     pub(crate) total: u32,
-    /// Parks in a row.
-    pub(crate) parks: u32,
+    /// Parks in a row for a quota, a permission and a refusal: what one of them has grown to says nothing
+    /// about the others.
+    parks: [u32; 3],
     /// Refusals in a row.
     pub(crate) refusals: u32,
 }
@@ -53,8 +54,14 @@ impl Attempts {
             return parked(Time::NEVER, Reason::AzureUnavailable);
         }
         let mut park = |attempts: &mut Attempts, (first, longest): (Duration, Duration), reason| {
-            let span = doubled(first, attempts.parks).min(longest);
-            attempts.parks = attempts.parks.saturating_add(1);
+            let parks = match reason {
+                Reason::QuotaExceeded => Some(&mut attempts.parks[0]),
+                Reason::Forbidden => Some(&mut attempts.parks[1]),
+                Reason::Refused => Some(&mut attempts.parks[2]),
+                _ => None,
+            };
+            let before = parks.map_or(0, |parks| core::mem::replace(parks, parks.saturating_add(1)));
+            let span = doubled(first, before).min(longest);
             attempts.burst = 0;
             let until = if seeded.has(Bug::ParkForever) { Time::NEVER } else { now + jitter.around(span) };
             parked(until, reason)
@@ -119,5 +126,29 @@ impl Jitter {
         let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
         let fifth = ms / 5;
         Duration::from_millis(ms - fifth + self.next() % (2 * fifth + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long each failure in a row is waited for, in minutes, jitter aside.
+    fn waits(classes: &[FailureClass]) -> std::vec::Vec<u64> {
+        let (retry, mut jitter, mut attempts) = (Retry::default(), Jitter::new(1), Attempts::default());
+        let mut wait = |class: &FailureClass| {
+            let failure = Failure::of(*class, "Code", "text");
+            let hold = attempts.hold(Time::ZERO, &retry, &mut jitter, &failure, Seeded::NONE);
+            hold.until.since(Time::ZERO).as_secs()
+        };
+        classes.iter().map(|class| (wait(class) + 120) / 300 * 5).collect()
+    }
+
+    #[test]
+    fn a_park_grows_by_its_own_kind_and_by_no_other() {
+        use FailureClass::{Forbidden, Quota};
+        assert_eq!(waits(&[Quota, Quota]), [10, 20]);
+        assert_eq!(waits(&[Forbidden, Forbidden]), [5, 10]);
+        assert_eq!(waits(&[Quota, Quota, Forbidden]), [10, 20, 5]);
     }
 }

@@ -5,22 +5,32 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use sluice_model::effect::{About, Cause, Existence};
 use sluice_model::event::Relist;
-use sluice_model::kube::{Kind, NodeObject, ObjectRef, Phase, PodObject, ServiceObject};
+use sluice_model::kube::{Kind, NodeObject, ObjectRef, Phase, PodObject, ServiceObject, ServiceSpec};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, EffectId, EgressName, Family, ObjectName, ServiceKey, Uid};
+use sluice_model::{Action, Effect, EffectId, EgressName, Event, Family, ObjectName, ServiceKey, Time, Uid};
 
 use crate::addresses::{OwnerKey, ServiceIndex};
 use crate::engine::{Engine, Errand};
 use crate::service::Vanished;
 use crate::state::Trigger;
+
+/// A pod whose egress label has no effect.
+#[derive(Debug)]
+pub(crate) struct Warned {
+    /// The label that was wrong.
+    label: Arc<str>,
+    /// What people have not been told yet, because another process leads.
+    unsaid: Option<(ObjectName, String)>,
+}
 
 impl Engine {
     pub(crate) fn service_applied(&mut self, object: ServiceObject) {
@@ -51,7 +61,7 @@ impl Engine {
         record.vanished = None;
         let published = record.object.as_ref().map(|before| before.published);
         if let Some(before) = &record.object
-            && before.spec == object.spec
+            && same_spec(&before.spec, &object.spec)
             && before.selected == object.selected
             && before.deleting == object.deleting
         {
@@ -255,18 +265,32 @@ impl Engine {
                 Err(bad) => bad.to_string(),
             }
         };
-        if pod.phase != Phase::Finished && self.warned_pods.get(&pod.uid) != Some(label) {
-            self.warned_pods.insert(pod.uid, label.clone());
-            let about = About::Pod(ObjectRef { uid: pod.uid, name: pod.name.clone() });
+        let known = self.warned_pods.get(&pod.uid).is_some_and(|warned| warned.label == *label);
+        if pod.phase != Phase::Finished && !known {
             self.refuse(format!("pod {}", pod.name), why.clone());
-            self.notify(
-                about,
-                true,
-                Reason::InvalidSpec,
-                format!("the egress label {label:?} has no effect: {why}"),
-            );
+            let unsaid = Some((pod.name.clone(), format!("the egress label {label:?} has no effect: {why}")));
+            self.warned_pods.insert(pod.uid, Warned { label: label.clone(), unsaid });
+            if self.is_leading() {
+                self.warn_of_pod(pod.uid);
+            }
         }
         None
+    }
+
+    /// Says what a standby had to keep to itself.
+    pub(crate) fn warn_of_pods(&mut self) {
+        let mut pods: Vec<Uid> = self.warned_pods.keys().copied().collect();
+        pods.sort_unstable();
+        for uid in pods {
+            self.warn_of_pod(uid);
+        }
+    }
+
+    fn warn_of_pod(&mut self, uid: Uid) {
+        let unsaid = self.warned_pods.get_mut(&uid).and_then(|warned| warned.unsaid.take());
+        if let Some((name, text)) = unsaid {
+            self.notify(About::Pod(ObjectRef { uid, name }), true, Reason::InvalidSpec, text);
+        }
     }
 
     pub(crate) fn egress_requested(&mut self, name: EgressName, requested: bool) {
@@ -294,7 +318,10 @@ impl Engine {
                 "a newer version has been seen".into(),
             );
             self.list_refused[kind as usize] = true;
-            self.emit(Action::Relist(kind), Cause::DriftFound);
+            // A standby asks for nothing; it lists again when it leads.
+            if self.is_leading() {
+                self.emit(Action::Relist(kind), Cause::DriftFound);
+            }
             return;
         }
         self.list_refused[kind as usize] = false;
@@ -348,4 +375,43 @@ impl Engine {
             self.object_vanished(service, false);
         }
     }
+}
+
+/// The operations of the design documents, for callers that have plain values. Each is one event.
+impl Engine {
+    /// An egress is wanted for its own sake. A name that cannot be is refused, and the refusal kept.
+    pub fn add_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
+        match self.parse_egress(egress) {
+            Some(name) => self.handle(now, Event::EgressAdded(name)),
+            None => Vec::new(),
+        }
+    }
+
+    /// An egress is not wanted for its own sake any more.
+    pub fn delete_service(&mut self, now: Time, egress: &str) -> Vec<Effect> {
+        match self.parse_egress(egress) {
+            Some(name) => self.handle(now, Event::EgressReleased(name)),
+            None => Vec::new(),
+        }
+    }
+
+    fn parse_egress(&mut self, egress: &str) -> Option<EgressName> {
+        if egress.eq_ignore_ascii_case(EgressName::DEFAULT) {
+            return Some(EgressName::default_outbound());
+        }
+        match EgressName::parse(egress) {
+            Ok(name) => Some(name),
+            Err(bad) => {
+                self.refuse(format!("egress {egress:?}"), format!("{bad}"));
+                None
+            }
+        }
+    }
+}
+
+/// Equal as far as it can change anything.
+fn same_spec(a: &ServiceSpec, b: &ServiceSpec) -> bool {
+    a == b
+        || a.idle_annotations != b.idle_annotations
+            && *a == ServiceSpec { idle_annotations: a.idle_annotations.clone(), ..b.clone() }
 }

@@ -4,21 +4,20 @@
 //! wait; what the watch shows meanwhile is always the truth that the next write is made from.
 
 use alloc::format;
-use alloc::vec;
-use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
 use sluice_model::effect::{About, Cause, KubeOutcome};
-use sluice_model::kube::{Condition, ConditionKind, ObjectRef, ServiceObject};
+use sluice_model::kube::{ObjectRef, ServiceObject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, ServiceKey};
 
 use crate::addresses::ServiceIndex;
+use crate::conditions::same_conditions;
 use crate::engine::{Engine, Errand, KubeWrite};
 use crate::explain::Moment;
-use crate::service::{Compared, Service};
+use crate::service::Service;
 use crate::state::State;
 
 /// Failures in a row after which the status of a service that is gone no longer holds up its finalizer.
@@ -79,8 +78,19 @@ impl Engine {
 
     /// The status write that is needed, if any.
     fn status_write(&self, record: &Service, object: &ServiceObject, wanted: bool) -> Option<KubeWrite> {
-        if !self.survey.is_complete() || record.kube.given_up_status {
+        if record.kube.given_up_status {
             return None;
+        }
+        let complete = self.survey.is_complete();
+        let stuck = self.is_leading() && self.foundation.is_out_of_order();
+        if !complete && !stuck {
+            return None;
+        }
+        if !complete || self.is_braked(record.index) {
+            // Nothing is decided about it, so what is published stays as it is.
+            let (ingress, conditions) = (object.published, self.conditions(record, object, wanted));
+            let differs = !same_conditions(&object.conditions, &conditions);
+            return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
         }
         let address = record.public_address();
         // What has been published stays published while its public IP may be there.
@@ -94,7 +104,7 @@ impl Engine {
             kept
         };
         let retract = object.published.or(address.filter(|_| !wanted)).filter(|ip| Some(*ip) != ingress);
-        let conditions = self.conditions(record, wanted);
+        let conditions = self.conditions(record, object, wanted);
         let is_published =
             ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
         let is_retracted = retract.is_none_or(|ip| !object.ingress.contains(&ip));
@@ -102,41 +112,6 @@ impl Engine {
             return None;
         }
         Some(KubeWrite::Status { ingress, retract, conditions })
-    }
-
-    fn conditions(&self, record: &Service, wanted: bool) -> Vec<Condition> {
-        let condition = |kind, holds, reason| Condition { kind, holds, reason };
-        if !wanted {
-            if self.is_torn_down(record.index) {
-                return Vec::new();
-            }
-            let reason = match record.state {
-                State::DeletionInProgress => Reason::Deleting,
-                _ => Reason::Draining,
-            };
-            let reason = record.hold.as_ref().filter(|hold| hold.parked).map_or(reason, |hold| hold.reason);
-            return vec![
-                condition(ConditionKind::Provisioning, true, reason),
-                condition(ConditionKind::Serving, false, reason),
-            ];
-        }
-        let live = record.actual.is_live();
-        let held = record.hold.as_ref().filter(|hold| hold.parked).map(|hold| hold.reason);
-        let invalid = match &record.compared {
-            Some(Compared::Invalid(reason, _)) => Some(*reason),
-            _ => None,
-        };
-        let (busy, reason) = match (invalid.or(held), record.state) {
-            (Some(reason), _) => (true, reason),
-            (None, State::Created) => (false, Reason::Provisioned),
-            (None, State::UpdateInProgress) => (true, Reason::Updating),
-            (None, _) => (true, Reason::Provisioning),
-        };
-        let serving = if live { Reason::Provisioned } else { reason };
-        vec![
-            condition(ConditionKind::Provisioning, busy, reason),
-            condition(ConditionKind::Serving, live, serving),
-        ]
     }
 
     pub(crate) fn kube_finished(
@@ -244,10 +219,6 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
             object.conditions.clone_from(conditions);
         }
     }
-}
-
-fn same_conditions(a: &[Condition], b: &[Condition]) -> bool {
-    a.len() == b.len() && a.iter().all(|condition| b.contains(condition))
 }
 
 /// The IP that a Service should show, for views.

@@ -22,6 +22,7 @@ mod address_lane;
 pub mod addresses;
 mod changes;
 mod compare;
+mod conditions;
 pub mod config;
 pub mod counters;
 mod dispatch;

@@ -54,6 +54,7 @@ impl Engine {
         self.compare(service);
         self.note_in_sync(service);
         self.tell_if_invalid(service);
+        self.tell_of_idle_annotations(service);
         self.tend_addresses(service);
         self.tend_object(service);
         self.report_if_stuck(service);

@@ -6,6 +6,7 @@
 use alloc::string::String;
 
 use sluice_model::effect::{Cause, Listable};
+use sluice_model::event::Wait;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
@@ -148,6 +149,21 @@ impl Engine {
         }
     }
 
+    /// A plan waits for something, or does no longer; a pause that Azure asked for is shown to people.
+    pub(crate) fn note_wait(&mut self, id: EffectId, wait: Option<Wait>) {
+        let Some(Errand::Plan(service)) = self.in_flight.get(&id) else { return };
+        let (service, now) = (*service, self.now);
+        let throttled = match wait {
+            Some(Wait::Throttled { until }) => Some((now, until)),
+            _ => None,
+        };
+        let Some(record) = self.record_mut(service) else { return };
+        if record.throttled != throttled {
+            record.throttled = throttled;
+            self.touch(service);
+        }
+    }
+
     pub(crate) fn plan_finished(&mut self, service: ServiceIndex, id: EffectId, report: PlanReport) {
         self.dispatch.release(id);
         let (now, settle) = (self.now, self.config.settle);
@@ -157,6 +173,7 @@ impl Engine {
         let Some(operation) = record.operation.take_if(|operation| operation.id == id) else { return };
         record.actual.absorb(now, operation.started, settle, &record.key, &operation.plan, &report);
         record.compared = None;
+        record.throttled = None;
         match report.failure {
             None => {
                 record.hold = None;

@@ -5,6 +5,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -18,6 +19,9 @@ use crate::engine::Engine;
 use crate::resources::Knowledge;
 use crate::service::Vanished;
 use crate::survey::Stray;
+
+/// A notice names at most this many registrations.
+const UNCLAIMED_NAMED: usize = 10;
 
 /// Below this many teardowns nobody asks.
 const BRAKE_MIN: usize = 5;
@@ -82,28 +86,30 @@ impl Engine {
             self.note_discovered(service);
             self.touch(service);
         }
-        let unclaimed: Vec<Arc<str>> = self
-            .survey
-            .strays
-            .iter()
-            .filter(|(key, stray)| {
-                stray.found.registration.is_some() && !stray.found.is_ours(&scope, key, false)
-            })
-            .map(|(key, _)| key.identity())
-            .collect();
-        for name in unclaimed {
-            self.tell_unclaimed(name);
-        }
+        self.note_unclaimed();
         self.look_at_the_brake();
     }
 
-    /// What is registered, unwanted and not provably ours is left alone, and told once.
-    pub(crate) fn tell_unclaimed(&mut self, name: Arc<str>) {
-        if self.survey.unclaimed.insert(Arc::clone(&name)) {
-            let text =
-                format!("{name} is registered with the gateway, unwanted, and not provably ours; left alone");
+    /// What is registered, unwanted and not provably ours is left alone, and told once, all in one.
+    fn note_unclaimed(&mut self) {
+        let scope = &self.config.scope;
+        let strays = self.survey.strays.iter().filter(|(key, stray)| {
+            stray.found.registration.is_some() && !stray.found.is_ours(scope, key, false)
+        });
+        let mut unclaimed: BTreeSet<Arc<str>> = strays.map(|(key, _)| key.identity()).collect();
+        unclaimed.extend(self.survey.odd_names.iter().cloned());
+        let news: Vec<&str> =
+            unclaimed.difference(&self.survey.unclaimed).take(UNCLAIMED_NAMED).map(|name| &**name).collect();
+        if !news.is_empty() {
+            let more = unclaimed.difference(&self.survey.unclaimed).count() - news.len();
+            let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!(
+                "registered with the gateway, unwanted and not provably ours, so left alone: {}{and_more}; claim them with `sluice adopt`, or remove them",
+                news.join(", ")
+            );
             self.notify(About::Cluster, true, Reason::Conflict, text);
         }
+        self.survey.unclaimed = unclaimed;
     }
 
     /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.

@@ -53,8 +53,6 @@ impl Planner<'_> {
         if self.actual.is_unclear() {
             return Err(NoPlan::Unclear);
         }
-        self.refuse_what_is_not_ours()?;
-        let mut steps = Vec::new();
         let families: &[Family] = match target {
             Target::LoadBalancer { family: Family::V4, .. } | Target::NatGateway { ipv6: false } => {
                 &[Family::V4]
@@ -62,6 +60,8 @@ impl Planner<'_> {
             Target::LoadBalancer { family: Family::V6, .. } => &[Family::V6],
             Target::NatGateway { ipv6: true } => &Family::ALL,
         };
+        self.refuse_what_is_not_ours(families)?;
+        let mut steps = Vec::new();
         for &family in families {
             let slot = &self.actual.public_ips[Actual::public_ip_slot(self.key, family)];
             let tags = self.tags(slot.present().map(|ip| &ip.meta.tags));
@@ -271,7 +271,16 @@ impl Planner<'_> {
         foreign_pool.or(foreign_nat).cloned()
     }
 
-    fn refuse_what_is_not_ours(&self) -> Result<(), NoPlan> {
+    /// What the gateway sends its traffic to is not ours, whatever it is called.
+    pub(crate) fn leads_elsewhere(&self) -> bool {
+        let live_inbound = self.key.is_inbound() && self.actual.is_live();
+        let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
+        foreign && !live_inbound || self.is_registered_elsewhere().is_some()
+    }
+
+    /// What we would write must be ours, or not be there. A public IP of a family that we do not want is
+    /// nobody's business.
+    fn refuse_what_is_not_ours(&self, families: &[Family]) -> Result<(), NoPlan> {
         let conflict = |id: &ArmId| {
             Err(NoPlan::Conflict(format!(
                 "{id} exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`"
@@ -289,7 +298,8 @@ impl Planner<'_> {
         {
             return conflict(&carrier.meta().id);
         }
-        for ip in self.actual.public_ips.iter().filter_map(|slot| slot.present()) {
+        let slots = families.iter().map(|family| Actual::public_ip_slot(self.key, *family));
+        for ip in slots.filter_map(|slot| self.actual.public_ips[slot].present()) {
             let adopted = live_inbound && ip.used_by.is_some() && !self.is_used_elsewhere(ip);
             if !self.scope.owns(&ip.meta.tags) && !adopted {
                 return conflict(&ip.meta.id);

@@ -3,9 +3,11 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use sluice_model::kube::{ServiceObject, TargetPort};
+use sluice_model::names::Scope;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
 use sluice_model::{EffectId, Family, Plan, ServiceKey, Time};
@@ -63,6 +65,12 @@ pub(crate) struct Service {
     pub(crate) last_attempt: Option<Time>,
     /// How its last operation failed, until one succeeds.
     pub(crate) last_failure: Option<LastFailure>,
+    /// Azure asked its plan for a pause: since when, and until when.
+    pub(crate) throttled: Option<(Time, Time)>,
+    /// Its load balancer keeps a port that the endpoints do not agree on: what is wrong.
+    pub(crate) unresolved: Option<String>,
+    /// The annotations without effect that people have been told of.
+    pub(crate) idle_told: Vec<Arc<str>>,
     /// Since when it is other than wanted.
     pub(crate) different_since: Option<Time>,
     /// Differences found by sweeps that have not been repaired yet.
@@ -156,6 +164,9 @@ impl Service {
             wake: None,
             last_attempt: None,
             last_failure: None,
+            throttled: None,
+            unresolved: None,
+            idle_told: Vec::new(),
             different_since: None,
             drifted: 0,
             orphan: false,
@@ -185,10 +196,9 @@ impl Service {
     }
 
     /// What a NAT gateway should look like.
-    pub(crate) fn nat_target(&self, ipv6_nodes: bool) -> Target {
-        // An address that is there stays, even when the last IPv6 node has gone for a while.
-        let has_v6 =
-            self.actual.public_ips[Actual::public_ip_slot(&self.key, Family::V6)].present().is_some();
-        Target::NatGateway { ipv6: ipv6_nodes || has_v6 }
+    pub(crate) fn nat_target(&self, ipv6_nodes: bool, scope: &Scope) -> Target {
+        // An address of ours that is there stays, even when the last IPv6 node has gone for a while.
+        let v6 = self.actual.public_ips[Actual::public_ip_slot(&self.key, Family::V6)].present();
+        Target::NatGateway { ipv6: ipv6_nodes || v6.is_some_and(|ip| scope.owns(&ip.meta.tags)) }
     }
 }

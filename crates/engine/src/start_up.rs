@@ -8,6 +8,7 @@ use sluice_model::effect::Listable;
 use sluice_model::kube::Kind;
 use sluice_model::plan::Intent;
 
+use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
 use crate::service::Compared;
 use crate::state::State;
@@ -162,5 +163,57 @@ impl Engine {
             }
         }
         self.survey.first_difference = Some(found);
+    }
+
+    /// Whether the initial difference has been worked off: everything has succeeded or is parked with a reason.
+    pub fn initial_sync_done(&self) -> bool {
+        self.survey.initial_done
+    }
+
+    /// How many services the initial sync still has to bring to rest.
+    pub fn initial_sync_left(&self) -> usize {
+        self.survey.initial.len()
+    }
+
+    /// A service that came to rest leaves the initial sync; when all have, orphans are looked for again.
+    pub(crate) fn note_initial_sync(&mut self, service: ServiceIndex) {
+        if self.survey.initial_done || !self.survey.complete {
+            return;
+        }
+        let at_rest = match self.record(service) {
+            None => true,
+            Some(record) => {
+                record.operation.is_none()
+                    && !self.dispatch.is_queued(service)
+                    && (record.state == State::Created
+                        || record.hold.as_ref().is_some_and(|hold| hold.parked)
+                        || matches!(record.compared, Some(Compared::Invalid(..)))
+                        || self.is_braked(service)
+                        || record.vanished.is_some()
+                        || record.kube.failures > 0
+                        || !self.foundation.is_ready())
+            }
+        };
+        if at_rest {
+            self.leave_initial_sync(service);
+        }
+    }
+
+    pub(crate) fn leave_initial_sync(&mut self, service: ServiceIndex) {
+        self.survey.initial.remove(&service);
+        self.end_initial_sync();
+    }
+
+    pub(crate) fn end_initial_sync(&mut self) {
+        if self.survey.initial_done || !self.survey.complete || !self.survey.initial.is_empty() {
+            return;
+        }
+        self.survey.initial_done = true;
+        if !self.survey.strays.is_empty() {
+            // The second sighting of what the baseline found follows directly.
+            for kind in Listable::ALL {
+                self.survey.look_soon(kind, self.now);
+            }
+        }
     }
 }

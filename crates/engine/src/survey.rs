@@ -40,11 +40,15 @@ pub(crate) struct Survey {
     /// Services that the initial sync has not brought to rest yet.
     pub(crate) initial: BTreeSet<ServiceIndex>,
     pub(crate) initial_done: bool,
+    /// The gateway cannot be used, and services show that.
+    pub(crate) waits_for_gateway: bool,
     /// What the first complete look at both sides found.
     pub(crate) first_difference: Option<FirstDifference>,
     /// Identities that have addresses and nothing else, as the last listing showed.
     pub(crate) strangers: BTreeSet<Arc<str>>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
+    /// Registrations whose names cannot be ours, as the last listing showed.
+    pub(crate) odd_names: BTreeSet<Arc<str>>,
     pub(crate) braked: bool,
     /// When teardowns of such services began, as far back as the brake looks.
     pub(crate) teardowns: Vec<Time>,
@@ -133,6 +137,17 @@ impl Survey {
         }
     }
 
+    /// Forgets the first listings, unless all are in and taken, and lists again.
+    pub(crate) fn begin_again(&mut self, now: Time) {
+        if !self.complete {
+            let gateway_missing = self.pending.gateway_missing;
+            self.pending = Pending { gateway_missing, ..Pending::default() };
+            for kind in Listable::ALL.into_iter().filter(|kind| *kind != Listable::Foundation) {
+                self.look_soon(kind, now);
+            }
+        }
+    }
+
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.looks.iter().filter(|look| look.in_flight.is_none()).filter_map(|look| look.next_at).min()
     }
@@ -191,16 +206,6 @@ impl Actual {
 }
 
 impl Engine {
-    /// Whether the initial difference has been worked off: everything has succeeded or is parked with a reason.
-    pub fn initial_sync_done(&self) -> bool {
-        self.survey.initial_done
-    }
-
-    /// How many services the initial sync still has to bring to rest.
-    pub fn initial_sync_left(&self) -> usize {
-        self.survey.initial.len()
-    }
-
     /// What is registered, unwanted and not provably ours.
     pub fn unclaimed(&self) -> Vec<Arc<str>> {
         self.survey.unclaimed.iter().cloned().collect()
@@ -384,15 +389,16 @@ impl Engine {
 
     /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
     pub(crate) fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
-        let listed: BTreeSet<Arc<str>> = all.iter().map(|it| it.name.to_ascii_lowercase().into()).collect();
-        self.survey.unclaimed.retain(|name| listed.contains(&*name.to_ascii_lowercase()));
+        self.survey.odd_names.clear();
         let mut keyed = Vec::with_capacity(all.len());
         for registration in all {
             let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
             match ServiceKey::from_identity(&registration.name) {
                 Some(key) if !registration.is_default || default_of_ours => keyed.push((key, registration)),
                 Some(_) => {}
-                None => self.tell_unclaimed(registration.name),
+                None => {
+                    self.survey.odd_names.insert(registration.name);
+                }
             }
         }
         keyed
@@ -415,48 +421,6 @@ impl Engine {
             Some((key, slot, ip))
         };
         all.into_iter().filter_map(keyed).collect()
-    }
-
-    /// A service that came to rest leaves the initial sync; when all have, orphans are looked for again.
-    pub(crate) fn note_initial_sync(&mut self, service: ServiceIndex) {
-        if self.survey.initial_done || !self.survey.complete {
-            return;
-        }
-        let at_rest = match self.record(service) {
-            None => true,
-            Some(record) => {
-                record.operation.is_none()
-                    && !self.dispatch.is_queued(service)
-                    && (record.state == crate::state::State::Created
-                        || record.hold.as_ref().is_some_and(|hold| hold.parked)
-                        || matches!(record.compared, Some(crate::service::Compared::Invalid(..)))
-                        || self.is_braked(service)
-                        || record.vanished.is_some()
-                        || record.kube.failures > 0
-                        || !self.foundation.is_ready())
-            }
-        };
-        if at_rest {
-            self.leave_initial_sync(service);
-        }
-    }
-
-    pub(crate) fn leave_initial_sync(&mut self, service: ServiceIndex) {
-        self.survey.initial.remove(&service);
-        self.end_initial_sync();
-    }
-
-    pub(crate) fn end_initial_sync(&mut self) {
-        if self.survey.initial_done || !self.survey.complete || !self.survey.initial.is_empty() {
-            return;
-        }
-        self.survey.initial_done = true;
-        if !self.survey.strays.is_empty() {
-            // The second sighting of what the baseline found follows directly.
-            for kind in Listable::ALL {
-                self.survey.look_soon(kind, self.now);
-            }
-        }
     }
 }
 

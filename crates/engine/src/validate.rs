@@ -29,6 +29,8 @@ pub struct Valid {
     pub family: Family,
     /// The rules, sorted.
     pub rules: Vec<Rule>,
+    /// A named port that the endpoints do not agree on and that stays what it was; what is wrong.
+    pub unresolved: Option<String>,
 }
 
 /// Checks a spec. `resolve` looks a named port up in the EndpointSlices; `live` are the rules that
@@ -69,7 +71,7 @@ pub fn validate(
         return refuse("it has no ports".into());
     }
     let mut rules = Vec::with_capacity(spec.ports.len());
-    let mut unresolved = None;
+    let (mut unresolved, mut stays) = (None, None);
     for port in &spec.ports {
         if port.protocol == Protocol::Sctp {
             return refuse(format!("port {} is SCTP, which Azure's load balancers do not carry", port.port));
@@ -85,17 +87,24 @@ pub fn validate(
                     .iter()
                     .find(|rule| rule.protocol == port.protocol && rule.frontend_port == port.port)
                     .map(|rule| rule.backend_port);
-                match (resolve(port), kept) {
-                    (PortResolution::Agreed(0), _) => {
+                let why = match resolve(port) {
+                    PortResolution::Agreed(0) => {
                         return refuse(format!("the endpoints say that port {name:?} is 0"));
                     }
-                    (PortResolution::Agreed(number), _) | (_, Some(number)) => number,
-                    (PortResolution::Unresolved, None) => {
-                        unresolved = Some(format!("no endpoint says which port {name:?} is"));
-                        continue;
+                    PortResolution::Agreed(number) => Ok(number),
+                    PortResolution::Unresolved => Err(format!("no endpoint says which port {name:?} is")),
+                    PortResolution::Disagree => {
+                        Err(format!("the endpoints disagree about which port {name:?} is"))
                     }
-                    (PortResolution::Disagree, None) => {
-                        unresolved = Some(format!("the endpoints disagree about which port {name:?} is"));
+                };
+                match (why, kept) {
+                    (Ok(number), _) => number,
+                    (Err(why), Some(number)) => {
+                        stays = Some(format!("{why}; it stays {number}"));
+                        number
+                    }
+                    (Err(why), None) => {
+                        unresolved = Some(why);
                         continue;
                     }
                 }
@@ -129,5 +138,6 @@ pub fn validate(
     if let Some(text) = unresolved {
         return Err(Invalid { reason: Reason::PortUnresolved, text });
     }
-    Ok(Valid { family: spec.families.first().copied().unwrap_or(Family::V4), rules })
+    let family = spec.families.first().copied().unwrap_or(Family::V4);
+    Ok(Valid { family, rules, unresolved: stays })
 }

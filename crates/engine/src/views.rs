@@ -131,6 +131,12 @@ impl Engine {
         if let Some(Compared::Invalid(_, text)) = &record.compared {
             waits.push(WaitsFor::SpecChange(text.clone()));
         }
+        if let Some(text) = &record.unresolved {
+            waits.push(WaitsFor::SpecChange(text.clone()));
+        }
+        if let Some((_, until)) = record.throttled {
+            waits.push(WaitsFor::Retry { at: until, reason: Reason::Throttled });
+        }
         if let Some(hold) = &record.hold {
             waits.push(WaitsFor::Retry { at: hold.until, reason: hold.reason });
         }

@@ -330,6 +330,11 @@ impl Addresses {
         known.saturating_add(self.suspected.get(&service).copied().unwrap_or(0))
     }
 
+    /// Whether what a service wants is sent.
+    pub fn is_ready(&self, service: ServiceIndex) -> bool {
+        self.services.get(service).is_some_and(services::Service::is_ready)
+    }
+
     /// How many (node, address) pairs a service wants, ready or not.
     pub fn wanted(&self, service: ServiceIndex) -> u32 {
         self.services.get(service).map_or(0, |record| record.wanted)

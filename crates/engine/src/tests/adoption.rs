@@ -242,3 +242,54 @@ pub(super) fn ports_in_another_order_are_equal() {
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_foreign_ipv6_address_is_in_nobodys_way_where_none_is_wanted() {
+    check(
+        "show notices
+         azure has egress=blue foreign public-ip-v6
+         node node-a 192.168.0.1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         #1 done
+         #2 done
+         #3 done
+         node node-b fd00::1
+         pod p2 egress=blue ip=10.1.0.2 node=node-a
+         explain blue",
+        expect![[r#"
+            #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #2 provision blue: public-ip, nat-gateway, register   because pods came
+            #3 push 10.1.0.1 to node-a for blue   because service became ready
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            #4 push 10.1.0.2 to node-a for blue   because addresses changed
+            blue is UpdateInProgress, wanted, live, 20.1.2.2, parked: Conflict, 2 pods, addresses: 2 wanted, 1 programmed, 2 mapped
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+              waits for its next attempt at t=600.9: Conflict
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_nat_gateway_of_somebody_else_is_used_only_after_the_operator_has_claimed_it() {
+    check(
+        "show notices
+         azure has egress=blue foreign
+         node node-a 192.168.0.1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         lead
+         tick 700
+         explain blue
+         azure adopts egress=blue
+         #1 done
+         #2 done
+         explain blue",
+        expect![[r#"
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            #1 inspect blue: read-public-ip, read-nat-gateway   because pods came
+            blue is UpdateInProgress, wanted, live, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
+              waits for operation #1
+            #2 push 10.1.0.1 to node-a for blue   because service became ready
+            blue is Created, wanted, live, 20.1.2.1, 1 pods, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}

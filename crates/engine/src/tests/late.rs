@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use expect_test::expect;
 use sluice_model::{Event, ObjectName};
 
-use super::story::told;
+use super::story::{check, told};
 use crate::State;
 
 #[test]
@@ -109,4 +110,62 @@ fn a_deletion_from_a_watch_that_stands_on_a_refused_list_takes_nothing_away() {
         story.tell(Event::SliceDeleted(ObjectName::new("shop", name)));
     }
     assert_eq!(story.engine.addresses().totals().wanted, wanted);
+}
+
+#[test]
+fn a_slow_watch_does_not_make_us_write_the_same_again() {
+    check(
+        "show status
+         service web applied nofinalizer
+         #1 done
+         service web applied late nofinalizer
+         #2 done
+         service web applied late nofinalizer ingress=1.2.3.4
+         state web
+         service web applied
+         tick 60",
+        expect![[r#"
+            #1 add finalizer to web   because service applied
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #2 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+fn a_finalizer_is_taken_off_once_however_late_the_watch_is() {
+    check(
+        "service web applied
+         #1 done
+         service web applied deleting
+         #2 done
+         #3 done
+         service web applied late deleting
+         tick 60
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+fn what_somebody_edits_right_after_our_write_is_seen() {
+    check(
+        "service web applied nofinalizer
+         #1 done
+         service web applied late nofinalizer port=81->8081
+         #2 done
+         service web applied port=81->8081",
+        expect![[r#"
+            #1 add finalizer to web   because service applied
+            #2 provision web: public-ip, load-balancer, register   because service applied
+            #3 update web: load-balancer   because service applied
+        "#]],
+    );
 }

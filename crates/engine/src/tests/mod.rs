@@ -4,6 +4,7 @@ mod adoption;
 mod bad_input;
 mod cells;
 mod changes;
+mod conditions;
 mod deletion;
 mod dispatch;
 mod drift;

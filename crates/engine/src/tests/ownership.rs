@@ -148,7 +148,7 @@ pub(super) fn what_is_registered_for_somebody_elses_resource_is_shown_as_unclaim
          lead
          tick 2000",
         expect![[r#"
-            warn cluster: Conflict: partner is registered with the gateway, unwanted, and not provably ours; left alone
+            warn cluster: Conflict: registered with the gateway, unwanted and not provably ours, so left alone: partner; claim them with `sluice adopt`, or remove them
         "#]],
     );
 }
@@ -386,7 +386,7 @@ pub(super) fn what_is_registered_under_a_name_that_cannot_be_ours_is_shown_as_un
          lead
          tick 4000",
         expect![[r#"
-            warn cluster: Conflict: not_an_identity! is registered with the gateway, unwanted, and not provably ours; left alone
+            warn cluster: Conflict: registered with the gateway, unwanted and not provably ours, so left alone: not_an_identity!; claim them with `sluice adopt`, or remove them
         "#]],
     );
 }

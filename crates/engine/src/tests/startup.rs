@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::story::check;
+use super::story::{Story, check};
 
 #[test]
 pub(super) fn nothing_is_asked_for_before_we_lead() {
@@ -158,7 +158,7 @@ pub(super) fn verify_makes_no_gateway_and_says_what_is_missing() {
          explain web
          tick 2000",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway does not exist
+            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway does not exist; create it, or set sluice.gateway.mode to ensure
             web is NotStarted, wanted
               waits for the first listing of Azure
               waits for the gateway
@@ -174,7 +174,7 @@ pub(super) fn verify_attaches_no_subnet_and_says_what_is_missing() {
          azure detaches subnet
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is not attached to the gateway
+            warn cluster: GatewayUnavailable: the subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is not attached to the gateway; attach it, or set sluice.gateway.mode to ensure
         "#]],
     );
 }
@@ -190,7 +190,7 @@ pub(super) fn a_gateway_of_another_cluster_is_refused() {
          explain web
          tick 4000",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to the cluster cluster-2
+            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to the cluster cluster-2; name another in sluice.gateway.name, or correct sluice.clusterId
             web is NotStarted, wanted
               waits for the first listing of Azure
               waits for the gateway
@@ -400,4 +400,23 @@ pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute
             t=60.5 #2 provision gateway: gateway   because start-up
         "#]],
     );
+}
+
+#[test]
+pub(super) fn a_standby_asks_for_nothing_and_catches_up_when_it_leads() {
+    let mut story = Story::standby(Story::config());
+    story.play(
+        "show notices
+         service web applied
+         services relisted stale
+         pod p1 egress=UPPER/CASE ip=10.1.0.1 node=node-a
+         pod p1 egress=UPPER/CASE ip=10.1.0.1 node=node-a",
+    );
+    expect![[""]].assert_eq(&story.shown());
+    story.tell(sluice_model::Event::LeadershipGained);
+    story.play("pod p1 egress=UPPER/CASE ip=10.1.0.1 node=node-a");
+    expect![[r##"
+        #1 list Services of Kubernetes again   because start-up
+        warn pod p1: InvalidSpec: the egress label "UPPER/CASE" has no effect: "UPPER/CASE" has characters other than a-z, 0-9, '.', '_' and '-'
+    "##]].assert_eq(&story.shown());
 }

@@ -9,7 +9,7 @@
 //! config slots=1 linger=60 …                    only at the beginning; see `facts::configure`
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
-//! service web applied [nofinalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5]
+//! service web applied [nofinalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
 //!                     [uid=2] [stale] [late] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
@@ -21,7 +21,7 @@
 //! egress blue requested | egress blue released
 //! #1 done | #1 lost [applied] [at STEP] | #1 failed CODE STATUS [after=SECONDS] [at STEP] | #1 refused
 //! #1 gone | #1 exists | #1 unclear | #1 conflict | #1 unavailable
-//! #1 waits | #1 wants                           gives its slot back, asks for one
+//! #1 waits | #1 throttled SECONDS | #1 wants     gives its slot back, asks for one
 //! last done                                     the effect shown last
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
@@ -369,6 +369,10 @@ impl Story {
         let id = *self.numbers.get(&number).unwrap_or_else(|| panic!("#{number} has not been asked for"));
         match ending {
             ["waits"] => return self.tell(Event::SlotReleased { id, wait: Wait::SharedCommit }),
+            ["throttled", seconds] => {
+                let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));
+                return self.tell(Event::SlotReleased { id, wait: Wait::Throttled { until } });
+            }
             ["wants"] => return self.tell(Event::SlotWanted(id)),
             _ => {}
         }

@@ -40,9 +40,13 @@ pub(crate) struct Azure {
     pub(crate) locations: BTreeMap<IpAddr, BTreeMap<IpAddr, Vec<Arc<str>>>>,
     gateway: Option<Tags>,
     subnet_gateway: Option<ArmId>,
+    subnet_missing: bool,
     lists_that_fail: BTreeSet<Listable>,
     issued: u8,
 }
+
+/// The parts of a service that can be named.
+const PARTS: [&str; 5] = ["public-ip", "public-ip-v6", "load-balancer", "nat-gateway", "registration"];
 
 impl Azure {
     pub(crate) fn new(scope: Scope) -> Azure {
@@ -55,6 +59,7 @@ impl Azure {
             nat_gateways: BTreeMap::new(),
             registrations: BTreeMap::new(),
             locations: BTreeMap::new(),
+            subnet_missing: false,
             lists_that_fail: BTreeSet::new(),
             issued: 0,
         }
@@ -64,6 +69,7 @@ impl Azure {
     ///
     /// ```text
     /// azure has web [public-ip] [load-balancer] [nat-gateway] [registration] [foreign] [backend=8080] [elsewhere] [cleared] [shouting]
+    ///               [tagged=CLUSTER] [public-ip-v6]
     /// azure loses load-balancer web | … nat-gateway | … registration | … public-ip
     /// azure changes load-balancer web | azure edits load-balancer web | azure tags load-balancer web
     /// azure fails load-balancer web
@@ -71,6 +77,7 @@ impl Azure {
     /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
     /// azure registers NAME [default]                              of somebody else
     /// azure loses gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
+    /// azure loses subnet | azure gains subnet | azure adopts blue    as `sluice adopt` does
     /// azure fails to list KIND | azure lists KIND again
     /// ```
     pub(super) fn happens(&mut self, words: &[&str], key: Option<&ServiceKey>) {
@@ -93,6 +100,9 @@ impl Azure {
                 self.registrations.clear();
                 self.locations.clear();
             }
+            ["loses", "subnet"] => self.subnet_missing = true,
+            ["gains", "subnet"] => self.subnet_missing = false,
+            ["adopts", _] => self.adopts(key.expect("a service of the story")),
             ["loses", kind, name] => self.loses(kind, &identity.unwrap_or_else(|| name.to_string())),
             ["changes", "load-balancer", _] => {
                 self.load_balancer(&identity).rules.clear();
@@ -139,6 +149,23 @@ impl Azure {
         }
     }
 
+    /// Puts our tags on what a service has.
+    fn adopts(&mut self, key: &ServiceKey) {
+        let ours = self.scope.tags(key, None);
+        let identity = key.identity().to_string();
+        for name in [std::format!("{identity}-pip"), std::format!("{identity}-pip-v6")] {
+            if let Some(ip) = self.public_ips.get_mut(&name) {
+                ip.meta.tags.extend(ours.clone());
+            }
+        }
+        if let Some(nat) = self.nat_gateways.get_mut(&identity) {
+            nat.meta.tags.extend(ours.clone());
+        }
+        if let Some(lb) = self.load_balancers.get_mut(&identity) {
+            lb.meta.tags.extend(ours);
+        }
+    }
+
     fn load_balancer(&mut self, identity: &Option<String>) -> &mut LoadBalancer {
         let identity = identity.as_ref().expect("a service of the story");
         self.load_balancers.get_mut(identity).expect("a load balancer")
@@ -157,20 +184,24 @@ impl Azure {
 
     /// Makes the named parts of a service, all of them if none is named, as an earlier leader would have.
     fn gains(&mut self, key: &ServiceKey, parts: &[&str]) {
-        let everything = !parts
-            .iter()
-            .any(|it| matches!(*it, "public-ip" | "load-balancer" | "nat-gateway" | "registration"));
+        let everything = !parts.iter().any(|it| PARTS.contains(it));
         let has = |part: &str| everything || parts.contains(&part);
         let owner = ObjectName::new("shop", "ghost");
-        let tags = match parts.contains(&"foreign") {
+        let mut tags = match parts.contains(&"foreign") {
             true => Tags::new(),
             false => self.scope.tags(key, Some(&owner)),
         };
+        if let Some(cluster) = parts.iter().find_map(|it| it.strip_prefix("tagged=")) {
+            tags.insert(CLUSTER_TAG.into(), cluster.into());
+        }
         let identity = key.identity();
         let carrier = self.scope.carrier_id(key);
         let ip = self.scope.public_ip_id(key, Family::V4);
         if has("public-ip") {
             self.put_ip(&ip, Family::V4, tags.clone());
+        }
+        if parts.contains(&"public-ip-v6") {
+            self.put_ip(&self.scope.public_ip_id(key, Family::V6), Family::V6, tags.clone());
         }
         if has("load-balancer") && key.is_inbound() {
             let backend = parts.iter().find_map(|it| it.strip_prefix("backend="));
@@ -373,7 +404,7 @@ impl Azure {
                     route_target_subnet: scope.subnet_id(),
                     route_target_address: None,
                 }),
-                subnet: Some(Subnet {
+                subnet: (!self.subnet_missing).then(|| Subnet {
                     id: scope.subnet_id(),
                     etag: ETag("1".into()),
                     gateway: self.subnet_gateway.clone(),

@@ -129,6 +129,9 @@ impl Story {
             spec: ServiceSpec {
                 ports,
                 internal: option("invalid"),
+                idle_annotations: value(options, "annotations=")
+                    .map(|names| names.split(',').map(Arc::from).collect())
+                    .unwrap_or_default(),
                 idle_timeout: value(options, "idle=").map(Arc::from),
                 ..ServiceSpec::default()
             },

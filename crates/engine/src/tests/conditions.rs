@@ -1,0 +1,247 @@
+//! Stories about what a Service shows while something is in its way: its conditions and its IP.
+
+use expect_test::expect;
+
+use super::story::check;
+
+#[test]
+fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
+    check(
+        "show status
+         show notices
+         service a known clusterip published=20.1.2.1 ingress=20.1.2.1
+         service b known clusterip
+         service c known clusterip
+         service d known clusterip
+         service e known clusterip
+         service f known clusterip
+         azure has a
+         azure has b
+         azure has c
+         azure has d
+         azure has e
+         azure has f
+         lead
+         explain a
+         tick 4000
+         hide notices
+         allow mass deletion",
+        expect![[r#"
+            warn cluster: MassDeletionHeld: 6 services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one
+            (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of d: Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of e: Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of f: Provisioning MassDeletionHeld, Serving Provisioned)
+            a is DeletionPending, not wanted, live, 20.1.2.1
+              waits for consent to a mass deletion
+            (write status of a: not 20.1.2.1, Provisioning Draining, not Serving Draining)
+            (write status of a: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
+            (write status of b: not 20.1.2.2, Provisioning Draining, not Serving Draining)
+            (write status of b: not 20.1.2.2, Provisioning Deleting, not Serving Deleting)
+            (write status of c: not 20.1.2.3, Provisioning Draining, not Serving Draining)
+            (write status of c: not 20.1.2.3, Provisioning Deleting, not Serving Deleting)
+            (write status of d: not 20.1.2.4, Provisioning Draining, not Serving Draining)
+            (write status of d: not 20.1.2.4, Provisioning Deleting, not Serving Deleting)
+            (write status of e: not 20.1.2.5, Provisioning Draining, not Serving Draining)
+            (write status of e: not 20.1.2.5, Provisioning Deleting, not Serving Deleting)
+            (write status of f: not 20.1.2.6, Provisioning Draining, not Serving Draining)
+            (write status of f: not 20.1.2.6, Provisioning Deleting, not Serving Deleting)
+            #1 deprovision a: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #2 deprovision b: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #3 deprovision c: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #4 deprovision d: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #5 deprovision e: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #6 deprovision f: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_cluster_id_finds_the_gateway_of_another_and_touches_nothing() {
+    check(
+        "show status
+         service web known published=20.1.2.1 ingress=20.1.2.1
+         azure gateway of cluster-before
+         azure has web
+         lead
+         tick 10000",
+        expect![[r#"
+            (write status of web: 20.1.2.1, Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_cluster_id_with_a_new_gateway_leaves_the_resources_of_the_old_one_alone() {
+    check(
+        "show notices
+         service a known
+         service b known deleting
+         azure has a public-ip load-balancer tagged=cluster-before
+         azure has b public-ip load-balancer tagged=cluster-before
+         lead
+         tick 10000
+         state a
+         state b",
+        expect![[r#"
+            warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            #1 remove finalizer from b   because operation ended
+            #2 inspect a: read-public-ip, read-load-balancer   because service applied
+            a is NotStarted
+            b is NotStarted
+        "#]],
+    );
+}
+
+#[test]
+fn while_the_gateway_cannot_be_used_every_service_says_so_and_when_it_can_all_is_made() {
+    check(
+        "show status
+         service web known nofinalizer
+         service old known deleting
+         azure gateway of cluster-2
+         lead
+         service new applied nofinalizer
+         tick 300
+         azure gateway of cluster-1
+         tick 61",
+        expect![[r#"
+            (write status of old: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+            (write status of web: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+            (write status of new: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+            (write status of old: nothing)
+            #1 remove finalizer from old   because operation ended
+            #2 add finalizer to web   because service applied
+            #3 add finalizer to new   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_subnet_that_does_not_exist_is_said_and_looked_for_again() {
+    check(
+        "show notices
+         show status
+         azure loses subnet
+         service web known
+         lead
+         azure gains subnet
+         tick 61",
+        expect![[r#"
+            warn cluster: GatewayUnavailable: the subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet does not exist; create it, or correct vnetName, vnetResourceGroup and subnetName
+            (write status of web: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_gateway_that_somebody_else_takes_stops_us_and_services_show_it() {
+    check(
+        "show status
+         show notices
+         service web applied
+         #1 done
+         tick 60
+         azure gateway of cluster-2
+         tick 1000
+         service web applied port=81->8081
+         azure gateway of cluster-1
+         tick 61",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to the cluster cluster-2; name another in sluice.gateway.name, or correct sluice.clusterId
+            (write status of web: 20.1.2.1, Provisioning GatewayUnavailable, Serving Provisioned)
+            (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
+            #2 update web: load-balancer   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_live_load_balancer_whose_named_port_is_unclear_keeps_it_and_shows_that() {
+    check(
+        "show status
+         show notices
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a port=8080
+         service web applied port=80->http
+         #1 done
+         #2 done
+         endpoints web 10.0.0.5@node-a port=9090 slice=2
+         explain web
+         #3 done
+         endpoints web deleted slice=2
+         #4 done
+         endpoints web 10.0.0.4@node-a port=9090
+         #5 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            (write status of web: 20.1.2.1, Provisioning PortUnresolved, Serving Provisioned)
+            #3 push 10.0.0.5 to node-a for web   because addresses changed
+            web is Created, wanted, live, 20.1.2.1, addresses: 2 wanted, 1 programmed, 2 mapped
+              waits for a change: the endpoints disagree about which port "http" is; it stays 8080
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            #4 remove 10.0.0.5 from node-a   because addresses changed
+            (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
+            #5 update web: load-balancer   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
+fn a_long_pause_that_azure_asks_for_is_shown_and_a_short_one_is_not() {
+    check(
+        "show status
+         service web applied
+         #1 throttled 5
+         #1 wants
+         #1 throttled 90
+         explain web
+         tick 90
+         #1 wants
+         #1 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 resume #1   because slot granted
+            (write status of web: Provisioning Throttled, not Serving Throttled)
+            web is CreationInProgress, wanted
+              waits for operation #1
+              waits for its next attempt at t=90.6: Throttled
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #3 resume #1   because slot granted
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
+fn annotations_without_effect_are_told_once_and_change_nothing() {
+    check(
+        "show notices
+         service web applied annotations=a,b
+         #1 failed QuotaExceeded 400
+         service web applied annotations=a,b
+         service web applied annotations=a
+         service web applied
+         tick 60
+         state web",
+        expect![[r#"
+            warn web: InvalidSpec: without effect here, and to be removed: a, b
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            warn web: QuotaExceeded: QuotaExceeded (quota): as the story says
+            warn web: InvalidSpec: without effect here, and to be removed: a
+            web is NotStarted
+        "#]],
+    );
+}
