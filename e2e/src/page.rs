@@ -93,6 +93,10 @@ pub(crate) const PAGE: &[Promise] = &[
         &["emulator-restarted", "throttling", "server-errors", "forbidden-for-a-while"],
     ),
     promise("upgrade with existing state: no write", &["upgrade-without-a-write"]),
+    promise(
+        "the controller under test always uses the token of the shipped ClusterRole, never admin",
+        &["only-what-is-granted"],
+    ),
 ];
 
 /// Promises that nobody keeps, and stories that keep none.

@@ -3,6 +3,7 @@
 mod egress;
 mod endpoints;
 mod inbound;
+mod permissions;
 mod ports;
 mod process;
 mod rejected;
@@ -22,6 +23,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         tamper::STORIES,
         startup::STORIES,
         process::STORIES,
+        permissions::STORIES,
     ]
     .into_iter()
     .flatten()
