@@ -47,6 +47,11 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) kind: Option<String>,
     pub(crate) name: Option<String>,
+    /// `Get`, `List`, `Put`, `Poll`, ….
+    #[serde(default)]
+    pub(crate) call: Option<String>,
+    #[serde(default)]
+    pub(crate) user_agent: Option<String>,
     pub(crate) status: Option<u16>,
     pub(crate) answered_ms: Option<f64>,
     #[serde(default)]
@@ -57,6 +62,16 @@ impl Request {
     /// Whether it asks for a change.
     pub(crate) fn is_write(&self) -> bool {
         self.area == "arm" && !matches!(self.method.as_str(), "GET" | "HEAD")
+    }
+
+    /// Whether it is about the gateway itself or the subnet.
+    pub(crate) fn is_foundation(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("serviceGateways" | "subnets"))
+    }
+
+    /// Whether a replica of this name asked.
+    pub(crate) fn is_by(&self, replica: &str) -> bool {
+        self.user_agent.as_ref().is_some_and(|agent| agent.split_whitespace().any(|word| word == replica))
     }
 
     /// One line for reports.

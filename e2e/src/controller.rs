@@ -81,7 +81,7 @@ impl Controller {
             return Ok(());
         }
         let mut command = Command::new(&self.sluice);
-        command.args(&self.arguments).env("NO_COLOR", "1");
+        command.args(&self.arguments).env("NO_COLOR", "1").env("POD_NAME", &self.name);
         let program = Arc::new(Program::start(&self.name, &mut command, &self.log)?);
         inner.program = Some(Arc::clone(&program));
         inner.comes_back = false;
@@ -198,7 +198,11 @@ impl Controller {
 
     /// Whether the lease was taken or renewed since this process was started: with one replica, by it.
     pub(crate) async fn holds_the_lease(&self, client: &Client, namespace: &str) -> Result<bool> {
-        let Some(started) = self.inner().started.filter(|_| self.is_up()) else { return Ok(false) };
+        let started = {
+            let inner = self.inner();
+            inner.started.filter(|_| inner.program.is_some())
+        };
+        let Some(started) = started else { return Ok(false) };
         let leases = Api::<Lease>::namespaced(client.clone(), namespace).list(&Default::default()).await?;
         Ok(leases.into_iter().filter_map(|lease| lease.spec).any(|spec| {
             spec.holder_identity.is_some_and(|holder| !holder.is_empty())

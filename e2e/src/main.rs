@@ -66,6 +66,9 @@ struct Arguments {
     /// The manifests with the controller's permissions
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/sluice.yaml"))]
     manifests: PathBuf,
+    /// Do not ask `sluice plan` after a story; for a look at the rest while it is out of order
+    #[arg(long)]
+    without_plan: bool,
     /// Where logs and states of failed stories go [default: a new temporary folder]
     #[arg(long)]
     artefacts: Option<PathBuf>,
@@ -106,11 +109,11 @@ fn list(output: Output) -> Result<bool> {
     let stories = stories::all();
     let gaps = page::gaps(&stories);
     if output == Output::Json {
-        let variants = Variant::ALL.map(Variant::word);
-        let rows: Vec<_> = stories
-            .iter()
-            .map(|it| json!({"name": it.name, "does": it.does, "variants": variants}))
-            .collect();
+        let row = |it: &&Story| {
+            let variants: Vec<&str> = it.variants().iter().map(|way| way.word()).collect();
+            json!({"name": it.name, "does": it.does, "variants": variants, "whyNotAll": it.why_not_all()})
+        };
+        let rows: Vec<_> = stories.iter().map(row).collect();
         println!("{}", json!({"stories": rows, "gaps": gaps}));
         return Ok(gaps.is_empty());
     }
@@ -118,16 +121,25 @@ fn list(output: Output) -> Result<bool> {
         println!("{}", promise.says);
         for name in promise.stories {
             match stories.iter().find(|it| it.name == *name) {
-                Some(it) => println!("  {name:<32} plain, killed, down   {}", it.does),
+                Some(it) => println!("  {name:<32} {:<22} {}", ways(it), it.does),
                 None => println!("  {name:<32} MISSING"),
             }
         }
     }
-    println!("\n{} stories, each in {} ways", stories.len(), Variant::ALL.len());
+    let runs: usize = stories.iter().map(|it| it.variants().len()).sum();
+    println!("\n{} stories in {runs} ways to run them", stories.len());
+    for it in stories.iter().filter(|it| !it.why_not_all().is_empty()) {
+        println!("{}: only {}, because {}", it.name, ways(it), it.why_not_all());
+    }
     for gap in &gaps {
         eprintln!("{gap}");
     }
     Ok(gaps.is_empty())
+}
+
+fn ways(story: &Story) -> String {
+    let words: Vec<&str> = story.variants().iter().map(|way| way.word()).collect();
+    words.join(", ")
 }
 
 fn play(arguments: Arguments) -> Result<bool> {
@@ -150,7 +162,7 @@ fn play(arguments: Arguments) -> Result<bool> {
     let narrate = output == Output::Text && number == 1;
     let tell = if output == Output::Json { tell_json } else { tell_text };
     let means = Means {
-        programs: Programs { can_plan: can(&sluice, "plan")?, sluice },
+        programs: Programs { can_plan: !arguments.without_plan && can(&sluice, "plan")?, sluice },
         testenv,
         manifests,
         artefacts: artefacts.clone(),
@@ -185,10 +197,13 @@ fn choose(arguments: &Arguments) -> Result<Vec<Run>> {
     if stories.is_empty() {
         stories = all;
     }
-    let variants = arguments.variant.map_or(Variant::ALL.to_vec(), |only| vec![only]);
     let mut runs: Vec<Run> = Vec::new();
     for story in stories {
-        runs.extend(variants.iter().map(|variant| Run { story, variant: *variant }));
+        let ways = story.variants().iter().filter(|way| arguments.variant.is_none_or(|only| only == **way));
+        runs.extend(ways.map(|variant| Run { story, variant: *variant }));
+    }
+    if runs.is_empty() {
+        bail!("none of these is run in this way; --list shows the ways and why");
     }
     if let Some(third) = arguments.third {
         Seeded::new(arguments.seed, "thirds").shuffle(&mut runs);

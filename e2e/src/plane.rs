@@ -4,15 +4,16 @@
 //! One story at a time has a plane for itself: every Sluice of a cluster has the same finalizer, so
 //! two of them on one plane would take it off each other's Services, as the contract says. Several
 //! planes run side by side instead, and each serves story after story; between two of them
-//! [`Plane::is_clean`] must hold. The permissions are those of the shipped manifests, applied once
+//! [`Plane::left_over`] must be empty. The permissions are those of the shipped manifests, applied once
 //! per plane, and the controller gets a token of the ServiceAccount in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{Namespace, Node, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
@@ -24,6 +25,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
+use crate::judge::cluster::{Cluster, named};
 use crate::process::{Program, appending, tail};
 
 /// The namespaces that are there from the start.
@@ -40,8 +42,8 @@ pub(crate) struct Ready {
 /// One control plane.
 #[derive(Debug)]
 pub(crate) struct Plane {
-    /// A number for names of files.
-    pub(crate) number: usize,
+    /// How many stories were played on it.
+    stories: AtomicUsize,
     pub(crate) ready: Ready,
     /// With all rights; for the story and the judge, never for the controller.
     pub(crate) admin: AdminClient,
@@ -101,7 +103,7 @@ impl Plane {
         let token = token(&admin, &account).await?;
         std::fs::write(&kubeconfig, kubeconfig_text(&ready, &token, &account.namespace))?;
         Ok(Plane {
-            number,
+            stories: AtomicUsize::new(0),
             ready,
             admin: AdminClient(admin),
             account,
@@ -109,6 +111,11 @@ impl Plane {
             pipe: Mutex::new((stdin, lines)),
             _program: program,
         })
+    }
+
+    /// A number for the next story, for names that must differ from those of the last one.
+    pub(crate) fn next_story(&self) -> usize {
+        self.stories.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Does something to a part of the plane: `restart apiserver`, `pause apiserver`, ….
@@ -125,25 +132,42 @@ impl Plane {
         Ok(())
     }
 
-    /// What a story left behind, which makes the plane unfit for the next one.
+    /// The namespaces that stories have made and that are not on their way out.
+    pub(crate) async fn story_namespaces(&self) -> Result<Vec<String>> {
+        let all = Api::<Namespace>::all(self.admin.0.clone()).list(&ListParams::default()).await?;
+        let stays = all.into_iter().filter(|it| it.metadata.deletion_timestamp.is_none());
+        let names = stays.map(|it| it.name_any());
+        Ok(names
+            .filter(|it| !OWN_NAMESPACES.contains(&it.as_str()) && *it != self.account.namespace)
+            .collect())
+    }
+
+    /// The kubeconfig of an account that nobody has given any permission.
+    pub(crate) async fn stranger(&self) -> Result<String> {
+        let client = &self.admin.0;
+        let account = Account { name: "stranger".to_string(), ..self.account.clone() };
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": account.name, "namespace": account.namespace},
+        });
+        apply(client, object).await?;
+        let token = token(client, &account).await?;
+        Ok(kubeconfig_text(&self.ready, &token, &account.namespace))
+    }
+
+    /// What a story left behind, which makes the plane unfit for the next one. Namespaces that are empty
+    /// and on their way out are no hindrance: the next story has names of its own.
     pub(crate) async fn left_over(&self) -> Result<Vec<String>> {
-        let client = self.admin.0.clone();
-        let all = ListParams::default();
-        let mut left = Vec::new();
-        for namespace in Api::<Namespace>::all(client.clone()).list(&all).await? {
-            let name = namespace.name_any();
-            if !OWN_NAMESPACES.contains(&name.as_str()) && name != self.account.namespace {
-                left.push(format!("namespace {name}"));
-            }
-        }
-        for node in Api::<Node>::all(client.clone()).list(&all).await? {
-            left.push(format!("node {}", node.name_any()));
-        }
-        for service in Api::<Service>::all(client).list(&all).await? {
-            if service.name_any() != "kubernetes" {
-                left.push(format!("service {}", crate::judge::cluster::named(&service)));
-            }
-        }
+        let cluster = Cluster::read(&self.admin.0).await?;
+        let mut left = self.story_namespaces().await?;
+        left.iter_mut().for_each(|it| it.insert_str(0, "namespace "));
+        left.extend(cluster.nodes.iter().map(|it| format!("node {}", it.name_any())));
+        let services = cluster.services.iter().filter(|it| it.name_any() != "kubernetes");
+        left.extend(
+            services.map(|it| format!("service {} with finalizers {:?}", named(it), it.finalizers())),
+        );
+        left.extend(cluster.pods.iter().map(|it| format!("pod {}", named(it))));
         Ok(left)
     }
 }

@@ -13,6 +13,7 @@
 //! at random moments, or is down. There is no sleeping: what is waited for is looked at again and
 //! again, patiently, and the limit is only there so that a lost cause ends with a report.
 
+mod attempts;
 mod killer;
 mod stage;
 mod writes;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use serde_json::Value;
@@ -215,9 +216,9 @@ impl Scene {
     pub(crate) async fn namespace_gone(&self, name: &str) -> Result<()> {
         self.calm_down().await?;
         self.until(&format!("namespace {name} is gone"), async || {
-            let left = self.plane.left_over().await?;
-            let own: Vec<String> = left.into_iter().filter(|it| it == &format!("namespace {name}")).collect();
-            Ok(Look::unless(&own))
+            let namespaces = Api::<Namespace>::all(self.client.clone());
+            let own = namespaces.get_opt(name).await?;
+            Ok(own.map_or(Look::Yes(()), |it| Look::NotYet(format!("its status is {:?}", it.status))))
         })
         .await
     }

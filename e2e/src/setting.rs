@@ -88,9 +88,9 @@ impl Setting {
         for (path, value) in [
             ("azure.authorityHost", json!(azure.url)),
             ("azure.caFile", json!(azure.ca_path)),
-            ("leaderElection.leaseDuration", json!("5s")),
-            ("leaderElection.renewDeadline", json!("3500ms")),
-            ("leaderElection.retryPeriod", json!("500ms")),
+            ("leaderElection.leaseDuration", json!("3s")),
+            ("leaderElection.renewDeadline", json!("2s")),
+            ("leaderElection.retryPeriod", json!("250ms")),
             ("listen.health", json!("127.0.0.1:0")),
             ("listen.api", json!("127.0.0.1:0")),
         ] {

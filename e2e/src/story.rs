@@ -19,6 +19,8 @@ pub(crate) struct Story {
     pub(crate) does: &'static str,
     /// What it needs otherwise than usual.
     pub(crate) setting: fn(&mut Setting),
+    /// The ways it is run, and why not the others.
+    ways: (&'static [Variant], &'static str),
     /// What happens.
     pub(crate) play: for<'a> fn(&'a Scene) -> Played<'a>,
 }
@@ -30,7 +32,23 @@ impl Story {
         does: &'static str,
         play: for<'a> fn(&'a Scene) -> Played<'a>,
     ) -> Story {
-        Story { name, does, setting: |_| {}, play }
+        Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), play }
+    }
+
+    /// The same story in these ways only; the others make no sense, because of this.
+    pub(crate) const fn only(mut self, ways: &'static [Variant], why: &'static str) -> Story {
+        self.ways = (ways, why);
+        self
+    }
+
+    /// The ways it is run.
+    pub(crate) const fn variants(&self) -> &'static [Variant] {
+        self.ways.0
+    }
+
+    /// Why it is not run in the others.
+    pub(crate) const fn why_not_all(&self) -> &'static str {
+        self.ways.1
     }
 
     /// The same story in another setting.

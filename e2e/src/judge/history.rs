@@ -104,6 +104,8 @@ mod tests {
             path: format!("/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/{path}"),
             kind: None,
             name: None,
+            call: None,
+            user_agent: None,
             status: Some(200),
             answered_ms: None,
             body: Value::Null,

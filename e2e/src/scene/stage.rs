@@ -49,7 +49,8 @@ pub(crate) async fn set(
             .await?;
     forget_leases(&plane).await?;
     let client = plane.admin.0.clone();
-    let world = World::new(client.clone(), "shop", setting.class.clone(), Arc::clone(&narration)).await?;
+    let namespace = format!("shop-{}", plane.next_story());
+    let world = World::new(client.clone(), &namespace, setting.class.clone(), Arc::clone(&narration)).await?;
     let config = folder.join("config.json");
     std::fs::write(&config, setting.config_file(&azure.greeting))?;
     let replicas = (1..=setting.replicas)
@@ -58,6 +59,8 @@ pub(crate) async fn set(
                 if setting.replicas == 1 { "controller".to_string() } else { format!("replica-{number}") };
             let mut arguments = vec!["run".to_string(), format!("--time-factor={}", setting.time_factor)];
             arguments.extend(access(&config, &plane));
+            // The emulator's log then says which of them asked.
+            arguments.push(format!("--set=sluice.azure.userAgentSuffix={name}"));
             Controller::new(&name, &programs.sluice, arguments, folder)
         })
         .collect();
@@ -138,9 +141,9 @@ impl Scene {
     async fn planned(&self) -> Result<()> {
         if !self.programs.can_plan {
             if std::env::var("CI").is_ok_and(|it| it == "true") {
-                bail!("this sluice has no `plan`, so it could not be asked, and CI=true wants it asked");
+                bail!("`sluice plan` is not there or not wanted, and CI=true wants it asked");
             }
-            self.tell("PLAN NOT CHECKED: this sluice has no `plan`");
+            self.tell("PLAN NOT CHECKED: `sluice plan` is not there or not wanted");
             return Ok(());
         }
         let mut command = Command::new(&self.programs.sluice);
@@ -167,9 +170,10 @@ impl Scene {
         for replica in &self.replicas {
             replica.start()?;
         }
-        for name in self.story_namespaces().await? {
-            let corner = self.world.in_namespace(&name);
-            let _ = corner.delete_namespace().await;
+        let namespaces = self.plane.story_namespaces().await?;
+        let corners: Vec<World> = namespaces.iter().map(|name| self.world.in_namespace(name)).collect();
+        for corner in &corners {
+            corner.delete_services_and_slices().await?;
             corner.end_all_pods().await?;
         }
         self.except(|it| {
@@ -178,7 +182,7 @@ impl Scene {
         });
         self.until("everything is gone and agrees", async || {
             let mut left = self.plane.left_over().await?;
-            left.retain(|it| !it.starts_with("node "));
+            left.retain(|it| !it.starts_with("node ") && !it.starts_with("namespace "));
             left.extend(self.differences().await?);
             Ok(Look::unless(&left))
         })
@@ -191,15 +195,13 @@ impl Scene {
             replica.stop().await?;
         }
         self.delete_all_nodes().await?;
+        for corner in &corners {
+            corner.delete_namespace().await?;
+        }
         self.until("the control plane is as it was", async || {
             Ok(Look::unless(&self.plane.left_over().await?))
         })
         .await
-    }
-
-    async fn story_namespaces(&self) -> Result<Vec<String>> {
-        let left = self.plane.left_over().await?;
-        Ok(left.iter().filter_map(|it| it.strip_prefix("namespace ")).map(str::to_string).collect())
     }
 
     /// The controller's log so far has these words somewhere.

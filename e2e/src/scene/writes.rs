@@ -33,6 +33,33 @@ impl Scene {
         Ok(all.into_iter().filter(Request::is_write).collect())
     }
 
+    /// Fails if a read since the mark was anything but a page of a list, the poll of an operation, or the
+    /// one GET of the gateway and the one of the subnet that every leader begins with.
+    pub(crate) async fn reads_are_listings(&self, mark: Mark, leaders: usize) -> Result<()> {
+        let all = self.azure.requests(mark.0).await?;
+        let reads: Vec<&Request> = all.iter().filter(|it| it.area == "arm" && !it.is_write()).collect();
+        let is = |it: &&&Request, call: &str| it.call.as_deref() == Some(call);
+        let single: Vec<&&Request> = reads.iter().filter(|it| is(it, "Get")).collect();
+        let strange: Vec<String> = reads
+            .iter()
+            .filter(|it| !["Get", "List", "Poll"].iter().any(|call| is(it, call)))
+            .chain(single.iter().copied().filter(|it| !it.is_foundation()))
+            .map(|it| it.line())
+            .collect();
+        if !strange.is_empty() {
+            bail!("these reads are neither pages of lists nor the gateway and its subnet:\n  {}", strange.join("\n  "));
+        }
+        for kind in ["serviceGateways", "subnets"] {
+            let number = single.iter().filter(|it| it.kind.as_deref() == Some(kind)).count();
+            if number != leaders {
+                bail!("{number} GETs of {kind} by {leaders} leaders, who need one each");
+            }
+        }
+        let pages = reads.iter().filter(|it| is(it, "List")).count();
+        self.tell(format!("{pages} pages of lists, and {} GETs of gateway and subnet", single.len()));
+        Ok(())
+    }
+
     /// Fails if there was a write since the mark.
     pub(crate) async fn no_write_since(&self, mark: Mark) -> Result<()> {
         let lines: Vec<String> = self.writes_since(mark).await?.iter().map(Request::line).collect();

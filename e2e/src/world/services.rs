@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Service;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::World;
 use super::ports::{tcp, udp};
+use super::slices::BY_HAND;
 
 /// A Service that is about to be made.
 #[must_use = "a Service is made by make()"]
@@ -85,6 +88,16 @@ impl World {
     pub(crate) async fn delete_service(&self, name: &str) -> Result<()> {
         self.tell(format!("deletes service {name}"));
         self.api::<Service>().delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Deletes every Service of the namespace and the slices that were made by hand, without a word.
+    pub(crate) async fn delete_services_and_slices(&self) -> Result<()> {
+        for service in self.api::<Service>().list(&ListParams::default()).await? {
+            self.api::<Service>().delete(&service.name_any(), &DeleteParams::default()).await?;
+        }
+        let by_hand = ListParams::default().labels(BY_HAND);
+        self.api::<EndpointSlice>().delete_collection(&DeleteParams::default(), &by_hand).await?;
         Ok(())
     }
 

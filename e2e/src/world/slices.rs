@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::{World, count};
 
+/// Says who made them, as a selector.
+pub(super) const BY_HAND: &str = "endpointslice.kubernetes.io/managed-by=e2e.sluice.dev";
+
 /// An EndpointSlice that is about to be written; writing it again replaces its endpoints.
 #[must_use = "a slice is written by write()"]
 pub(crate) struct SliceToMake<'a> {
