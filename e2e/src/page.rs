@@ -97,6 +97,10 @@ pub(crate) const PAGE: &[Promise] = &[
         "the controller under test always uses the token of the shipped ClusterRole, never admin",
         &["only-what-is-granted"],
     ),
+    promise(
+        "broken config, no API server, no credentials, no RBAC, a missing subnet: one clear message each",
+        &["broken-config", "no-api-server", "no-credentials", "no-permissions", "missing-subnet"],
+    ),
 ];
 
 /// Promises that nobody keeps, and stories that keep none.

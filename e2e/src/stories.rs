@@ -1,5 +1,6 @@
 //! All stories, by theme.
 
+mod badstarts;
 mod egress;
 mod endpoints;
 mod inbound;
@@ -23,6 +24,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         tamper::STORIES,
         startup::STORIES,
         process::STORIES,
+        badstarts::STORIES,
         permissions::STORIES,
     ]
     .into_iter()

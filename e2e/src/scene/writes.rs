@@ -47,7 +47,10 @@ impl Scene {
             .map(|it| it.line())
             .collect();
         if !strange.is_empty() {
-            bail!("these reads are neither pages of lists nor the gateway and its subnet:\n  {}", strange.join("\n  "));
+            bail!(
+                "these reads are neither pages of lists nor the gateway and its subnet:\n  {}",
+                strange.join("\n  ")
+            );
         }
         for kind in ["serviceGateways", "subnets"] {
             let number = single.iter().filter(|it| it.kind.as_deref() == Some(kind)).count();
