@@ -3,7 +3,10 @@
 //! The program itself is `main.rs`; here is only what tests must reach too.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one crate that speaks to a terminal")]
 
+pub mod adopt;
 pub mod bench;
+pub mod cleanup;
 pub mod config;
+pub mod consent;
 pub mod pace;
 pub mod plan;

@@ -53,6 +53,14 @@ enum Command {
     /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
     /// Needs no running controller. Exit code 0: in sync; 2: there are changes; 1: cannot say.
     Plan(Box<sluice::plan::Arguments>),
+    /// Claims load balancers, NAT gateways and public IPs that somebody else made for our services
+    ///
+    /// Shows what would be tagged, and asks. What belongs to another cluster is left alone.
+    Adopt(Box<sluice::adopt::Arguments>),
+    /// Removes everything of this cluster from Azure, and our finalizers, before Sluice is uninstalled
+    ///
+    /// Scale the controller to zero first. Shows what would go, and asks.
+    Cleanup(Box<sluice::cleanup::Arguments>),
     /// Measures Sluice against an emulated Azure
     Bench(sluice::bench::Arguments),
     /// Says which version this is
@@ -149,6 +157,8 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
             Verdict::Changes => return Ok(ExitCode::from(CHANGES)),
         },
         Command::Run(_) => unreachable!("it has a log of its own"),
+        Command::Adopt(arguments) => runtime.block_on(sluice::adopt::run(*arguments))?,
+        Command::Cleanup(arguments) => runtime.block_on(sluice::cleanup::run(*arguments))?,
         Command::Version(arguments) => version::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());

@@ -56,9 +56,9 @@ impl Reached {
             connect::connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
         let cluster_id = match &config.general.cluster_id {
             Some(id) => id.clone(),
-            None => connect::cluster_id(&connection.client)
-                .await
-                .context("the cluster id is the UID of the namespace kube-system, unless sluice.clusterId is set")?,
+            None => connect::cluster_id(&connection.client).await.context(
+                "the cluster id is the UID of the namespace kube-system, unless sluice.clusterId is set",
+            )?,
         };
         let azure = sluice_arm::Client::new(&config.arm_settings()?)?;
         azure.warm_up().await.context("there is no token for Azure")?;

@@ -64,12 +64,27 @@ pub struct Forecast {
 
 /// Lets the engine and the updaters do their work on copies of both worlds.
 pub fn foresee(engine: sluice_engine::Config, updaters: sluice_updater::Config, worlds: &Worlds) -> Forecast {
+    foresee_with(engine, updaters, worlds, &[])
+}
+
+/// The same, when more is said once the first difference has been worked off.
+pub fn foresee_with(
+    engine: sluice_engine::Config,
+    updaters: sluice_updater::Config,
+    worlds: &Worlds,
+    afterwards: &[Event],
+) -> Forecast {
     let mut stage = Stage::set(engine, updaters, worlds);
     let (before, objects_before) = (stage.cloud.clone(), stage.objects.clone());
     let mut events = VecDeque::from(worlds.kubernetes.clone());
     events.push_front(Event::LeadershipGained);
     stage.work(events);
-    let settled = stage.run();
+    let mut settled = stage.run();
+    if !afterwards.is_empty() {
+        stage.last_write = stage.now;
+        stage.work(afterwards.iter().cloned().collect());
+        settled = stage.run();
+    }
     Forecast {
         before,
         after: stage.cloud,
@@ -150,7 +165,7 @@ impl Stage {
 
     /// Until nothing has been written for a while after the first difference was worked off.
     fn run(&mut self) -> bool {
-        let horizon = Time::ZERO + HORIZON;
+        let horizon = self.now + HORIZON;
         loop {
             let quiet_at = self.last_write + QUIET;
             if self.engine.initial_sync_done() && self.now >= quiet_at {

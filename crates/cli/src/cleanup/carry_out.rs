@@ -1,0 +1,125 @@
+//! The teardown itself: the controller's own loop, under the lease, in a world in which nothing is wanted.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use sluice_controller::{
+    ApiServer, Clock, ClusterLease, Controller, Farewell, Handle, Inbox, Leadership, Monotonic,
+};
+use sluice_k8s::convert::Selection;
+use sluice_k8s::lease::{Place, Timing};
+use sluice_k8s::watch::Watches;
+use sluice_k8s::write::Writer;
+use sluice_model::seeded::Seeded;
+use sluice_view::overview::Role;
+use tokio::sync::oneshot;
+
+use super::{engine_config, forecast, releases, unwanted};
+use crate::plan::Reached;
+use crate::plan::report::Report;
+
+/// How long all of it may take. What is not gone by then is said, and can be begun again.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+/// How often people are told how far it is.
+const PROGRESS: Duration = Duration::from_secs(2);
+/// Who we are in the Lease.
+const INSTANCE: &str = "sluice-cleanup";
+
+/// Takes the lease, tears everything down, and gives the lease back.
+pub(super) async fn carry_out(reached: &Reached) -> anyhow::Result<()> {
+    let config = &reached.config;
+    let clock = Monotonic::start();
+    let (handle, inbox) = Inbox::open(1_024);
+    let client = reached.connection.client.clone();
+    let class = config.general.load_balancer_class.clone();
+    // They never run: the world in which nothing is wanted is told once, and stands still.
+    let watches = Watches::new(client.clone(), Selection { class: class.clone() });
+    let fence = (handle.clone(), clock);
+    let writer = Writer::new(client.clone(), class.is_none(), INSTANCE.to_owned())
+        .with_fence(move || fence.0.may_begin(&fence.1));
+    let settings = sluice_controller::Config {
+        engine: engine_config(reached),
+        updaters: config.updaters(),
+        limits: config.limits(),
+        seed: 0,
+        seeded: Seeded::NONE,
+    };
+    let kube = ApiServer::new(writer, watches);
+    let controller = Controller::new(settings, inbox, reached.azure.clone(), kube, clock);
+    let election = &config.leader_election;
+    let timing = Timing {
+        lease: election.lease_duration,
+        renew_deadline: election.renew_deadline,
+        retry: election.retry_period,
+    };
+    let namespace = election.namespace.clone().unwrap_or_else(|| reached.connection.namespace.clone());
+    let place = Place { namespace, name: election.name.clone() };
+    let door = ClusterLease::new(client, place.clone(), timing);
+    let identity = format!("{INSTANCE}_{}", std::process::id());
+    let leadership = Leadership::new(&identity, timing, door, clock, Timestamp::now, handle.clone())?;
+    let (mut standing, seen) = (leadership.standing(), leadership.standing());
+    let (farewell, heard) = oneshot::channel();
+    let lease = tokio::spawn(leadership.run(heard));
+    let work = tokio::spawn(controller.run());
+
+    let patience = clock.now() + timing.lease * 3;
+    tokio::select! {
+        led = standing.wait_for(|it| it.role == Role::Leader) => drop(led.context("the lease cannot be taken")?),
+        () = clock.sleep_until(patience) => {
+            let holder = seen.borrow().leader.clone().unwrap_or_else(|| "somebody".to_owned());
+            bail!(
+                "{holder} holds the lease {}/{}: a controller is at work. Scale it to zero first, \
+                 then come again; nothing was changed",
+                place.namespace, place.name
+            );
+        }
+    }
+    let torn_down = tokio::select! {
+        torn_down = tear_down(reached, &handle, &clock) => torn_down,
+        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await,
+    };
+    handle.stop();
+    let ended = work.await.context("the loop died")?;
+    let farewell_word = if ended.abandoned == 0 { Farewell::Release } else { Farewell::Keep };
+    // Whoever has lost the lease listens no more.
+    let _ = farewell.send(farewell_word);
+    let _ = lease.await;
+    torn_down
+}
+
+async fn tear_down(reached: &Reached, handle: &Handle, clock: &Monotonic) -> anyhow::Result<()> {
+    // Read again under the lease: what was shown may be old by now.
+    for event in unwanted(reached.read().await?).kubernetes {
+        handle.post(event).await?;
+    }
+    handle.wait_for_initial_sync().await?;
+    for event in releases() {
+        handle.post(event).await?;
+    }
+    let mut shown = None;
+    loop {
+        let left = handle.services().await?.len();
+        if shown != Some(left) {
+            println!("{left} services and egresses left …");
+            shown = Some(left);
+        }
+        // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.
+        let scope = reached.config.scope(&reached.cluster_id);
+        if left == 0 && Report::of(&scope, &forecast(reached).await?).in_sync {
+            return Ok(());
+        }
+        clock.sleep_until(clock.now() + PROGRESS).await;
+    }
+}
+
+/// What is not gone, and why.
+async fn still_there(handle: &Handle) -> anyhow::Result<()> {
+    let mut lines = String::new();
+    for view in handle.services().await? {
+        let name = view.object.map_or_else(|| view.key.to_string(), |object| object.to_string());
+        let why = view.hold.map_or_else(String::new, |hold| format!(": {}", hold.text));
+        lines.push_str(&format!("\n  {name} is {}{why}", view.state));
+    }
+    bail!("not everything is gone after {} min; come again, nothing is lost:{lines}", LIMIT.as_secs() / 60)
+}
