@@ -28,8 +28,6 @@ use signals::{Signal, Signals};
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    config: ConfigArguments,
     /// Print every value of the configuration and where it came from, and end
     #[arg(long)]
     print_config: bool,
@@ -40,24 +38,26 @@ pub(crate) struct Arguments {
     /// --time-factor. Time limits of the wire and the lease stay real
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     time_factor: f64,
+    // Last, since everything after it would be under its heading.
+    #[command(flatten)]
+    config: ConfigArguments,
 }
 
 const HELP: &str = "\
 Examples:
   sluice run --config /etc/kubernetes/azure.json
       In a cluster: the account of the pod is used.
-  sluice run --config azure.yaml --kubeconfig ~/.kube/config --set sluice.leaderElection.enabled=false
-      On a laptop, alone.
+  sluice run --config azure.yaml --set sluice.leaderElection.enabled=false
+      On a laptop, alone, with the cluster that kubectl would use.
   sluice run --config azure.yaml --print-config
       What would hold, and where each value comes from; secrets are not shown.
 
-Signals: SIGTERM and Ctrl-C begin nothing new, await what is on the wire and release the lease; a second
-one does not wait. SIGHUP reads the log level from the configuration again; SIGUSR1 logs everything of
-ours until the next SIGUSR1.
+Signals: SIGTERM and Ctrl-C begin nothing new, await what is on the wire and release the lease; a
+second one does not wait. SIGHUP reads the log level from the configuration again. SIGUSR1 logs
+everything of ours until the next SIGUSR1.
 
 Exit codes: 0 stopped as asked · 1 failed · 2 wrong arguments or configuration · 3 cannot listen ·
-5 Kubernetes cannot be reached or refuses us · 6 Azure refuses our credential · 7 the lease was lost:
-start again";
+5 Kubernetes cannot be reached or refuses us · 6 Azure refuses our credential · 7 lease lost";
 
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

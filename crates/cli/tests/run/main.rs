@@ -1,0 +1,220 @@
+//! `sluice run` as the kubelet and people start it: bad starts with one clear message each, and what
+//! signals do. The API server is a small one of our own; the real one is met in `e2e/`.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that meets a surprise should end there")]
+
+mod api_server;
+mod process;
+
+use serde_json::json;
+
+use api_server::{ApiServer, CLUSTER, kubeconfig, status};
+use process::{Emulator, Scene};
+
+/// A port that nobody listens on.
+const NOBODY: &str = "127.0.0.1:1";
+
+#[test]
+fn a_broken_configuration_is_named_key_by_key() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "  concurency: 3\n  listen: {api: somewhere}\n");
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 2);
+    ended.says("did you mean sluice.concurrency?");
+    ended.says("sluice.listen.api");
+    assert_eq!(ended.text.matches("error:").count(), 1, "one message: {}", ended.text);
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn a_configuration_that_is_not_there_is_no_riddle() {
+    let scene = Scene::new();
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 2);
+    ended.says("azure.yaml: cannot be read");
+}
+
+#[test]
+fn without_a_credential_the_keys_that_would_give_one_are_named() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "");
+    scene.edit("aadClientSecret: s3cret-of-azure\n", "");
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 2);
+    ended.says("aadClientSecret");
+}
+
+#[test]
+fn without_an_api_server_its_address_is_named() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "");
+    kubeconfig(scene.folder(), NOBODY);
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 5);
+    ended.says("the Kubernetes API server at http://127.0.0.1:1");
+    ended.says("cannot be reached");
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there_is_named() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "");
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 5);
+    ended.says("/kubeconfig cannot be used");
+}
+
+#[test]
+fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "");
+    api.kubeconfig(scene.folder());
+    api.answer(|heard| {
+        let review = heard.path.ends_with("/selfsubjectaccessreviews");
+        review.then(|| (201, json!({"status": {"allowed": false}})))
+    });
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 5);
+    ended.says("we may not list services at the cluster scope");
+    ended.says("we may not patch services/status at the cluster scope");
+    ended.says("we may not update leases.coordination.k8s.io in namespace sluice-system");
+    let (log, message) = ended.text.split_once("error:").unwrap();
+    assert!(log.contains("may not create events"), "it is only warned of: {log}");
+    assert!(!message.contains("events"), "{message}");
+}
+
+#[test]
+fn a_credential_that_is_refused_ends_the_start_and_is_not_repeated() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    let emulator = Emulator::start(&["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
+    scene.configure_for(&emulator, "");
+    api.kubeconfig(scene.folder());
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 6);
+    ended.says("Azure refuses our credential");
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn an_azure_that_is_away_is_waited_for_in_plain_sight_and_a_stop_gives_the_lease_back() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "");
+    api.kubeconfig(scene.folder());
+    let mut running = scene.run(&[]);
+    running.wait_for("there is no token yet, and it is asked for again");
+    running.wait_for("role=\"leader\"");
+    running.wait_for("list load-balancers");
+    running.wait_for(&format!("cluster_id=\"{CLUSTER}\""));
+    assert!(running.ask("health", "/livez").contains("ok"));
+    let ready = running.ask("health", "/readyz?verbose");
+    assert!(ready.contains("[+] role: leader") && ready.contains("initial sync"), "{ready}");
+    assert!(api.holder().is_some());
+    running.signal("TERM");
+    let ended = running.end();
+    assert_eq!(ended.code, 0, "{}", ended.text);
+    ended.says("the lease is released");
+    assert_eq!(api.holder(), None);
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn a_port_that_somebody_else_has_is_named_before_anything_is_begun() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let ended = scene.run(&["--set", &format!("sluice.listen.health={address}")]).end();
+    assert_eq!(ended.code, 3);
+    ended.says(&format!("cannot listen on {address} (sluice.listen.health)"));
+}
+
+#[test]
+fn who_cannot_renew_the_lease_ends_with_a_code_that_says_so() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    let lease = "  leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n";
+    scene.configure(NOBODY, lease);
+    api.kubeconfig(scene.folder());
+    let mut running = scene.run(&[]);
+    running.wait_for("role=\"leader\"");
+    api.answer(|heard| {
+        let is_lease = heard.path.contains("/leases");
+        is_lease.then(|| (500, status(500, "InternalError", "etcd is away")))
+    });
+    let ended = running.end();
+    assert_eq!(ended.code, 7, "{}", ended.text);
+    ended.says("the lease was lost: the lease was not renewed within 2 s");
+    ended.says("etcd is away");
+}
+
+#[test]
+fn the_log_level_changes_by_signal_and_by_configuration() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "  log: {format: json, level: warn}\n");
+    api.kubeconfig(scene.folder());
+    let mut running = scene.run(&[]);
+    running.wait_for("there is no token yet");
+    running.wait_for("list load-balancers");
+    assert!(!running.text.contains("INFO"), "at first only warnings: {}", running.text);
+    running.signal("USR1");
+    let line = running.wait_for("log level changed");
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+    assert_eq!((&line["level"], &line["filter"]), (&json!("INFO"), &json!("warn,sluice=debug")));
+    running.wait_for("\"level\":\"DEBUG\"");
+    // What is broken is said, and changes nothing.
+    scene.edit("level: warn", "level: [");
+    running.signal("HUP");
+    running.wait_for("the log level stays as it is");
+    scene.edit("level: [", "level: sluice=info");
+    running.signal("HUP");
+    let line = running.wait_for("log level changed");
+    assert!(line.contains("sluice=info"), "{line}");
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!(ended.code, 0);
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn the_configuration_is_printed_without_secrets_and_without_a_cluster() {
+    let scene = Scene::new();
+    scene.configure(NOBODY, "  concurrency: 3\n");
+    let ended = scene.run(&["--print-config"]).end();
+    assert_eq!(ended.code, 0);
+    ended.says("sluice.concurrency");
+    ended.says("redacted");
+    ended.keeps_the_secret();
+    let ended = scene.run(&["--print-config", "--output", "json"]).end();
+    let printed: serde_json::Value = serde_json::from_str(&ended.text).unwrap();
+    let row = printed["values"].as_array().unwrap().iter().find(|row| row["key"] == "sluice.concurrency");
+    assert_eq!(row.unwrap()["value"], "3");
+    ended.keeps_the_secret();
+}
+
+#[test]
+fn as_a_plugin_of_kubectl_it_is_called_what_people_type() {
+    let scene = Scene::new();
+    let plugin = scene.folder().join("kubectl-sluice");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sluice"), &plugin).unwrap();
+    let output = std::process::Command::new(plugin).args(["run", "--help"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Usage: kubectl sluice run"), "{text}");
+    assert!(text.contains("7 lease lost"), "the exit codes are there: {text}");
+}
+
+#[test]
+fn version_and_completions_are_there_as_in_every_tool() {
+    let sluice = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_sluice")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(sluice(&["version"]).starts_with(&format!("sluice {version}")));
+    let json: serde_json::Value = serde_json::from_str(&sluice(&["version", "--output", "json"])).unwrap();
+    assert_eq!(json["version"], version);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(sluice(&["completions", shell]).contains("print-config"), "{shell}");
+    }
+}
