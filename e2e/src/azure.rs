@@ -69,6 +69,13 @@ impl Request {
         matches!(self.kind.as_deref(), Some("serviceGateways" | "subnets"))
     }
 
+    /// Whether it writes this resource.
+    pub(crate) fn is_put_of(&self, kind: &str, name: &str) -> bool {
+        let is =
+            |own: &Option<String>, other: &str| own.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(other));
+        self.method == "PUT" && is(&self.kind, kind) && is(&self.name, name)
+    }
+
     /// Whether a replica of this name asked.
     pub(crate) fn is_by(&self, replica: &str) -> bool {
         self.user_agent.as_ref().is_some_and(|agent| agent.split_whitespace().any(|word| word == replica))

@@ -87,7 +87,8 @@ pub(crate) const PAGE: &[Promise] = &[
         &["missing-gateway", "unattached-subnet", "default-outbound", "foreign-default-outbound"],
     ),
     promise("two replicas: leader killed, leader frozen", &["leader-killed", "leader-frozen"]),
-    promise("API server restarted", &["api-server-restarted"]),
+    promise("SIGTERM in mid-batch", &["terminated-in-a-batch"]),
+    promise("API server restarted", &["api-server-restarted", "api-server-away"]),
     promise(
         "emulator restarted, throttling, 5xx bursts, 403 for a while",
         &["emulator-restarted", "throttling", "server-errors", "forbidden-for-a-while"],
@@ -96,6 +97,10 @@ pub(crate) const PAGE: &[Promise] = &[
     promise(
         "the controller under test always uses the token of the shipped ClusterRole, never admin",
         &["only-what-is-granted"],
+    ),
+    promise(
+        "restart with 2,000 services and 20,000 addresses in sync: 0 writes; a leader change likewise",
+        &["two-thousand-services"],
     ),
     promise(
         "broken config, no API server, no credentials, no RBAC, a missing subnet: one clear message each",

@@ -1,5 +1,7 @@
 //! What a story may choose before it begins: the controller's configuration and how the emulator behaves.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::azure::{GATEWAY, GROUP, Greeting, NETWORK, SUBNET, SUBSCRIPTION};
@@ -7,6 +9,9 @@ use crate::judge::Contract;
 
 /// How many times as fast as real time emulator and controller go.
 const TIME_FACTOR: u32 = 30;
+
+/// How long after its last renewal a leader begins requests.
+pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(2);
 
 /// The choices.
 #[derive(Clone, Debug)]
@@ -21,6 +26,8 @@ pub(crate) struct Setting {
     pub(crate) replicas: usize,
     /// Whether the controller runs when the story begins.
     pub(crate) starts_running: bool,
+    /// It leaves so much behind that its plane goes with it, instead of everything being cleared up.
+    pub(crate) leaves_all: bool,
     /// Further arguments of the emulator.
     pub(crate) emulator: Vec<String>,
     /// Keys of the `sluice:` section, by their path: `("egress.linger", "30s")`.
@@ -35,6 +42,7 @@ impl Default for Setting {
             time_factor: TIME_FACTOR,
             replicas: 1,
             starts_running: true,
+            leaves_all: false,
             emulator: Vec::new(),
             keys: Vec::new(),
         }
@@ -89,7 +97,7 @@ impl Setting {
             ("azure.authorityHost", json!(azure.url)),
             ("azure.caFile", json!(azure.ca_path)),
             ("leaderElection.leaseDuration", json!("3s")),
-            ("leaderElection.renewDeadline", json!("2s")),
+            ("leaderElection.renewDeadline", json!(format!("{}ms", RENEW_DEADLINE.as_millis()))),
             ("leaderElection.retryPeriod", json!("250ms")),
             ("listen.health", json!("127.0.0.1:0")),
             ("listen.api", json!("127.0.0.1:0")),

@@ -4,6 +4,7 @@ mod badstarts;
 mod egress;
 mod endpoints;
 mod inbound;
+mod large;
 mod permissions;
 mod ports;
 mod process;
@@ -25,6 +26,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         startup::STORIES,
         process::STORIES,
         badstarts::STORIES,
+        large::STORIES,
         permissions::STORIES,
     ]
     .into_iter()

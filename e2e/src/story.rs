@@ -18,7 +18,7 @@ pub(crate) struct Story {
     /// What it is about, in a sentence.
     pub(crate) does: &'static str,
     /// What it needs otherwise than usual.
-    pub(crate) setting: fn(&mut Setting),
+    setting: fn(&mut Setting),
     /// The ways it is run, and why not the others.
     ways: (&'static [Variant], &'static str),
     /// What happens.
@@ -33,6 +33,13 @@ impl Story {
         play: for<'a> fn(&'a Scene) -> Played<'a>,
     ) -> Story {
         Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), play }
+    }
+
+    /// The setting it is played in.
+    pub(crate) fn setting(&self) -> Setting {
+        let mut setting = Setting::default();
+        (self.setting)(&mut setting);
+        setting
     }
 
     /// The same story in these ways only; the others make no sense, because of this.

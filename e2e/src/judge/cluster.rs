@@ -104,6 +104,10 @@ impl Cluster {
         Some(internal_ips(node).into_iter().find(|ip| ip.is_ipv4() == family_of.is_ipv4()))
     }
 
+    fn knows_node(&self, name: &str) -> bool {
+        self.nodes.iter().any(|it| it.metadata.name.as_deref() == Some(name))
+    }
+
     /// Whether there is a node with an IPv6 address.
     pub(crate) fn has_ipv6_nodes(&self) -> bool {
         self.nodes.iter().flat_map(internal_ips).any(|ip| ip.is_ipv6())
@@ -122,10 +126,13 @@ impl Cluster {
                 continue;
             }
             let should: BTreeSet<_> = self.pods_of(service, selector).collect();
+            // It leaves out pods of a node that it does not know, and keeps those whose node has gone.
+            let is_placed = |it: &Endpoint| it.node.as_deref().is_some_and(|node| self.knows_node(node));
             let are: BTreeSet<_> = self
                 .slices_of(service)
                 .filter(|slice| slice.labels().get(MANAGED_BY).is_some_and(|by| by == SLICE_CONTROLLER))
                 .flat_map(Cluster::endpoints)
+                .filter(is_placed)
                 .map(|it| (it.address, it.ready, it.terminating))
                 .collect();
             if should != are {
@@ -153,6 +160,10 @@ impl Cluster {
             .filter(|pod| pod.namespace() == service.namespace())
             .filter(|pod| selector.iter().all(|(key, value)| pod.labels().get(key) == Some(value)))
             .filter(|pod| !matches!(phase(pod), "Succeeded" | "Failed"))
+            .filter(|pod| {
+                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+                node.is_some_and(|node| self.knows_node(node))
+            })
             .flat_map(move |pod| {
                 let terminating = pod.metadata.deletion_timestamp.is_some();
                 let ready = is_ready(pod) && !terminating;

@@ -85,11 +85,7 @@ fn paint_service(
             let family = found
                 .get(&format!("public IP {uid}-pip"))
                 .map_or("IPv4", |ip| if ip["family"] == "IPv6" { "IPv6" } else { "IPv4" });
-            // Named ports that are not agreed on are no trouble for a load balancer that has one.
-            let busy = match *reason {
-                "PortUnresolved" => "LoadBalancerProvisioning=False Provisioned".to_string(),
-                other => format!("LoadBalancerProvisioning=True {other}"),
-            };
+            let busy = format!("LoadBalancerProvisioning=True {reason}");
             (family, rules.clone(), [busy, "LoadBalancerServing=True Provisioned".to_string()])
         }
         (Verdict::Served { family, rules }, _) => (

@@ -82,6 +82,12 @@ impl Scene {
         read(&self.plane.kubeconfig)
     }
 
+    /// How often the logs of all replicas have these words.
+    pub(crate) fn times_logged(&self, words: &str) -> usize {
+        let logs = self.replicas.iter().map(|it| read(&it.log).unwrap_or_default());
+        logs.map(|log| log.matches(words).count()).sum()
+    }
+
     /// The replica that the Lease names, once there is one.
     pub(crate) async fn leader(&self) -> Result<&Arc<Controller>> {
         self.leader_but(None).await

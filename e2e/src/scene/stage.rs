@@ -40,8 +40,7 @@ pub(crate) async fn set(
     folder: &Path,
     narration: Arc<Narration>,
 ) -> Result<Scene> {
-    let mut setting = Setting::default();
-    (story.setting)(&mut setting);
+    let setting = story.setting();
     let name = format!("{}/{variant}", story.name);
     let mut seeded = Seeded::new(seed, &name);
     let azure =

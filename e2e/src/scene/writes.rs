@@ -27,6 +27,11 @@ impl Scene {
         Mark(0)
     }
 
+    /// All requests since a mark, without their bodies.
+    pub(crate) async fn requests_since(&self, mark: Mark) -> Result<Vec<Request>> {
+        self.azure.requests(mark.0).await
+    }
+
     /// The writes since a mark.
     pub(crate) async fn writes_since(&self, mark: Mark) -> Result<Vec<Request>> {
         let all = self.azure.requests_with_bodies(mark.0).await?;

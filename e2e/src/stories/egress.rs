@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::scene::{Look, Scene};
+use crate::setting::Setting;
 use crate::story::Story;
 use crate::world::Step;
 
@@ -132,7 +133,13 @@ async fn linger_keeps_the_ip(scene: &Scene) -> Result<()> {
     scene.meanwhile(scene.egress_pods("blue", 4, 3, &["a", "b"])).await?;
     scene.settled().await?;
     ensure!(leaves_by(scene, "blue").await? == ip, "the egress IP changed although it lingered");
-    Ok(())
+    // So that nobody has to wait for the end of it when everybody has left.
+    let at_once = |it: &mut Setting| {
+        it.key("egress.linger", "0s");
+    };
+    scene.restart_with("no linger", at_once).await?;
+    scene.except(|it| it.lingering.clear());
+    scene.settled().await
 }
 
 async fn last_pod(scene: &Scene) -> Result<()> {

@@ -229,7 +229,12 @@ async fn late_node(scene: &Scene) -> Result<()> {
     scene
         .meanwhile(async {
             scene.pods("web", 3, &["a", "late"]).await?;
-            scene.service("web").port(80, 8080).selecting("web").make().await
+            scene.service("web").port(80, 8080).selecting("web").make().await?;
+            // The slice controller waits for a node itself; this is what another one does.
+            scene.service("direct").port(80, 8080).make().await?;
+            let slice = scene.slice("direct-1").of("direct").port("tcp-80", 8080);
+            slice.endpoint("10.9.0.1", "a").endpoint("10.9.0.2", "late").write().await?;
+            scene.egress_pods("blue", 1, 2, &["a", "late"]).await
         })
         .await?;
     scene.settled().await?;

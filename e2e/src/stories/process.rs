@@ -1,26 +1,44 @@
 //! The process and those it talks to: leaders that die or freeze, servers that go away, and faults.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::azure::{GROUP, SUBSCRIPTION};
+use crate::azure::{GROUP, Request, SUBSCRIPTION};
 use crate::process::Signal;
-use crate::scene::{Look, Scene};
+use crate::scene::{Look, Mark, Scene};
+use crate::setting::RENEW_DEADLINE;
 use crate::story::Story;
+
+/// How long a request that was begun in time may take to arrive on a slow machine.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+/// How long the API server is away.
+const AWAY: Duration = Duration::from_secs(10);
 
 /// The stories of this theme.
 pub(crate) const STORIES: &[Story] = &[
-    Story::new("leader-killed", "of two replicas the one is killed, then the other", |scene| {
-        Box::pin(leader_killed(scene))
-    })
+    Story::new(
+        "leader-killed",
+        "the leader of two replicas is killed in the middle of its work, twice",
+        |scene| Box::pin(leader_killed(scene)),
+    )
     .with(|setting| setting.replicas = 2),
     Story::new("leader-frozen", "a leader freezes for longer than its lease, and wakes up", |scene| {
         Box::pin(leader_frozen(scene))
     })
     .with(|setting| setting.replicas = 2),
-    Story::new("api-server-restarted", "the API server is restarted, killed and frozen", |scene| {
+    Story::new("terminated-in-a-batch", "SIGTERM in the middle of twelve Services", |scene| {
+        Box::pin(terminated_in_a_batch(scene))
+    }),
+    Story::new("api-server-restarted", "the API server is restarted, and killed", |scene| {
         Box::pin(api_server_restarted(scene))
     }),
+    Story::new(
+        "api-server-away",
+        "the API server is away for longer than the lease: nothing is begun meanwhile",
+        |scene| Box::pin(api_server_away(scene)),
+    ),
     Story::new("emulator-restarted", "Azure is away while things change, twice", |scene| {
         Box::pin(emulator_restarted(scene))
     }),
@@ -56,45 +74,123 @@ async fn changes(scene: &Scene, round: usize) -> Result<()> {
     Ok(())
 }
 
+/// Twelve Services at once: more than are worked on at once, so that there is a middle.
+async fn batch(scene: &Scene, word: &str) -> Result<Mark> {
+    let mark = scene.mark_writes().await?;
+    scene.tell(format!("makes twelve services {word}-1 to {word}-12"));
+    for number in 1..=12 {
+        scene.service(&format!("{word}-{number}")).port(80, 8080).selecting("web").quiet().make().await?;
+    }
+    Ok(mark)
+}
+
+/// Waits until so many writes have come since the mark: some of the batch is done, most of it is not.
+async fn in_the_middle(scene: &Scene, mark: Mark, writes: usize) -> Result<()> {
+    scene
+        .until("the batch is half done", async || {
+            let number = scene.writes_since(mark).await?.len();
+            Ok(if number >= writes { Look::Yes(()) } else { Look::NotYet(format!("{number} writes so far")) })
+        })
+        .await
+}
+
 async fn leader_killed(scene: &Scene) -> Result<()> {
     served(scene).await?;
-    for (round, replica) in scene.replicas.iter().enumerate() {
-        scene
-            .meanwhile(async {
-                // Whichever of them leads: after two rounds both were killed, so one led.
-                scene.tell(format!("kill -9 of {}", replica.name));
-                replica.kill().await?;
-                changes(scene, round + 1).await
-            })
-            .await?;
+    for round in 1..=2 {
+        let leader = scene.leader().await?;
+        let mark = batch(scene, &format!("batch{round}")).await?;
+        in_the_middle(scene, mark, 8).await?;
+        scene.tell(format!("kill -9 of {}, which leads", leader.name));
+        leader.kill().await?;
+        scene.meanwhile(changes(scene, round)).await?;
         scene.settled().await?;
-        replica.start()?;
+        leader.start()?;
     }
+    let counts: Vec<_> = scene.replicas.iter().map(|it| it.counts()).collect();
+    ensure!(counts.iter().map(|it| it.kills).sum::<usize>() >= 2, "nobody was killed: {counts:?}");
     Ok(())
 }
 
 async fn leader_frozen(scene: &Scene) -> Result<()> {
     served(scene).await?;
-    for (round, replica) in scene.replicas.iter().enumerate() {
-        if !replica.is_up() {
-            replica.start()?;
-        }
-        scene.calm_down().await?;
-        scene.tell(format!("{} freezes", replica.name));
-        replica.signal(Signal::Stop).await?;
-        changes(scene, round + 1).await?;
-        // The other one does all of it, whoever led before.
+    for round in 1..=2 {
+        let old = scene.leader().await?;
+        let mark = batch(scene, &format!("batch{round}")).await?;
+        in_the_middle(scene, mark, 8).await?;
+        scene.tell(format!("{} leads, and freezes", old.name));
+        old.signal(Signal::Stop).await?;
+        let new = scene.leader_but(Some(&old.name)).await?;
+        scene.tell(format!("{} leads now", new.name));
+        changes(scene, round).await?;
         scene.settled().await?;
-        scene.tell(format!("{} goes on, and must not act on what it believes", replica.name));
-        let mark = scene.mark_writes().await?;
-        replica.signal(Signal::Continue).await?;
-        let label = json!({"metadata": {"labels": {"round": round.to_string()}}});
-        scene.meanwhile(scene.edit_service("web", "gets a label", label)).await?;
+        scene.tell(format!("{} goes on, and must not act on what it believes", old.name));
+        let thaw = scene.mark_writes().await?;
+        old.signal(Signal::Continue).await?;
         let fence = scene.fence(&format!("fence-{round}")).await?;
         scene.settled().await?;
-        scene.writes_only_about(mark, &[&fence]).await?;
+        scene.writes_only_about(thaw, &[&fence]).await?;
+        // Not one request of its old life: what it had begun was sent before it froze.
+        let by_old = |it: &Request| it.area == "arm" && it.is_by(&old.name);
+        let late: Vec<Request> = scene.requests_since(thaw).await?.into_iter().filter(by_old).collect();
+        let late: Vec<String> = late.iter().map(Request::line).collect();
+        ensure!(late.is_empty(), "{} spoke to Azure after its lease: {late:?}", old.name);
+        let early = scene.requests_since(mark).await?.iter().filter(|it| by_old(it)).count();
+        ensure!(early > 0, "the log knows no request of {}, so this shows nothing", old.name);
+        let label = json!({"metadata": {"labels": {"round": round.to_string()}}});
+        scene.meanwhile(scene.edit_service("web", "gets a label", label)).await?;
+        scene.settled().await?;
     }
     Ok(())
+}
+
+async fn terminated_in_a_batch(scene: &Scene) -> Result<()> {
+    served(scene).await?;
+    let mark = batch(scene, "batch").await?;
+    in_the_middle(scene, mark, 8).await?;
+    scene.tell("SIGTERM");
+    scene.controller().stop().await?;
+    // It ended with nothing on the wire, so it may say that nobody leads.
+    let holder = scene.holder().await?;
+    ensure!(holder.is_none(), "the lease still names {holder:?}");
+    let begun = scene.mark_writes().await?;
+    scene.quiet().await?;
+    scene.no_write_since(begun).await?;
+    scene.controller().start()?;
+    scene.meanwhile(changes(scene, 1)).await?;
+    scene.settled().await?;
+    // What was confirmed is not sent again: each load balancer was written once, or twice if its answer
+    // had not come when the process ended.
+    if scene.controller().counts().kills == 0 {
+        let writes = scene.writes_since(mark).await?;
+        for number in 1..=12 {
+            let uid = scene.uid_of(&format!("batch-{number}")).await?;
+            let puts = writes.iter().filter(|it| it.is_put_of("loadBalancers", &uid)).count();
+            ensure!((1..=2).contains(&puts), "the load balancer of batch-{number} was written {puts} times");
+        }
+    }
+    Ok(())
+}
+
+async fn api_server_away(scene: &Scene) -> Result<()> {
+    served(scene).await?;
+    let mark = batch(scene, "batch").await?;
+    in_the_middle(scene, mark, 8).await?;
+    scene.tell("the API server goes away");
+    scene.plane.tell("kill apiserver").await?;
+    let away = Instant::now();
+    // Without a renewal it may begin requests for its renewal deadline, and no longer.
+    let deadline = RENEW_DEADLINE + ON_ITS_WAY;
+    tokio::time::sleep_until((away + deadline).into()).await;
+    let fence = scene.mark_writes().await?;
+    tokio::time::sleep_until((away + AWAY).into()).await;
+    let late: Vec<String> = scene.requests_since(fence).await?.iter().map(Request::line).collect();
+    ensure!(late.is_empty(), "requests were begun after the renewal deadline: {late:?}");
+    scene.tell("the API server is back");
+    scene.plane.tell("start apiserver").await?;
+    // Its controllers back off for up to half a minute; fresh ones do not.
+    scene.plane.tell("restart controllers").await?;
+    scene.meanwhile(changes(scene, 1)).await?;
+    scene.settled().await
 }
 
 async fn api_server_restarted(scene: &Scene) -> Result<()> {

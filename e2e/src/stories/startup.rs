@@ -29,7 +29,10 @@ pub(crate) const STORIES: &[Story] = &[
         "unattached-subnet",
         "a subnet that somebody detached is attached, and kept otherwise",
         |scene| Box::pin(unattached_subnet(scene)),
-    ),
+    )
+    .with(|setting| {
+        setting.key("drift.interval", "3m");
+    }),
     Story::new("default-outbound", "left alone with `leave`, made with `ensure`, never deleted", |scene| {
         Box::pin(default_outbound(scene))
     })

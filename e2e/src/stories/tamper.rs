@@ -5,25 +5,36 @@ use serde_json::json;
 
 use crate::azure::{gateway_id, resource_id};
 use crate::scene::Scene;
+use crate::setting::Setting;
 use crate::story::Story;
+
+/// Looks for drift every six seconds, instead of twice a minute.
+fn looks_often(setting: &mut Setting) {
+    setting.key("drift.interval", "3m");
+}
 
 /// The stories of this theme.
 pub(crate) const STORIES: &[Story] = &[
     Story::new("tamper-load-balancer", "somebody deletes a load balancer, and edits another", |scene| {
         Box::pin(load_balancer(scene))
-    }),
+    })
+    .with(looks_often),
     Story::new(
         "tamper-public-ip",
         "somebody deletes a public IP: a new one, a corrected status and a warning",
         |scene| Box::pin(public_ip(scene)),
-    ),
+    )
+    .with(looks_often),
     Story::new("tamper-registration", "somebody unregisters a Service and an egress", |scene| {
         Box::pin(registration(scene))
-    }),
+    })
+    .with(looks_often),
     Story::new("tamper-address", "somebody takes an address away and adds a strange one", |scene| {
         Box::pin(address(scene))
-    }),
-    Story::new("tamper-gateway", "somebody deletes the whole gateway", |scene| Box::pin(gateway(scene))),
+    })
+    .with(looks_often),
+    Story::new("tamper-gateway", "somebody deletes the whole gateway", |scene| Box::pin(gateway(scene)))
+        .with(looks_often),
     Story::new(
         "foreign-names",
         "NAT gateways and public IPs of others that are named like ours stay untouched",

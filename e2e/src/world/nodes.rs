@@ -28,6 +28,11 @@ impl World {
     /// A node with these InternalIPs.
     pub(crate) async fn node_at(&self, name: &str, ips: &[&str]) -> Result<()> {
         self.tell(format!("node {name} joins at {}", ips.join(" and ")));
+        self.quiet_node_at(name, ips).await
+    }
+
+    /// The same for one of many, so nothing is told about it.
+    pub(crate) async fn quiet_node_at(&self, name: &str, ips: &[&str]) -> Result<()> {
         let nodes = Api::<Node>::all(self.client.clone());
         let object = serde_json::from_value(json!({"metadata": {"name": name}}))?;
         nodes.create(&PostParams::default(), &object).await?;

@@ -19,6 +19,7 @@ pub(crate) struct SliceToMake<'a> {
     family: &'static str,
     ports: Vec<Value>,
     endpoints: Vec<Value>,
+    told: bool,
 }
 
 impl World {
@@ -31,6 +32,7 @@ impl World {
             family: "IPv4",
             ports: Vec::new(),
             endpoints: Vec::new(),
+            told: true,
         }
     }
 
@@ -77,14 +79,19 @@ impl SliceToMake<'_> {
         all.into_iter().fold(self, |slice, (address, node)| slice.endpoint(&address, &node))
     }
 
+    /// It is one of many, so nothing is told about it.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.told = false;
+        self
+    }
+
     /// Makes or replaces it.
     pub(crate) async fn write(self) -> Result<()> {
         let SliceToMake { world, name, .. } = &self;
-        world.tell(format!(
-            "slice {name} of {} has {}",
-            self.service,
-            count(self.endpoints.len(), "endpoint")
-        ));
+        if self.told {
+            let number = count(self.endpoints.len(), "endpoint");
+            world.tell(format!("slice {name} of {} has {number}", self.service));
+        }
         let object = json!({
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
