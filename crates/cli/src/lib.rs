@@ -8,5 +8,6 @@ pub mod bench;
 pub mod cleanup;
 pub mod config;
 pub mod consent;
+pub mod doctor;
 pub mod pace;
 pub mod plan;

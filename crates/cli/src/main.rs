@@ -53,6 +53,11 @@ enum Command {
     /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
     /// Needs no running controller. Exit code 0: in sync; 2: there are changes; 1: cannot say.
     Plan(Box<sluice::plan::Arguments>),
+    /// Looks at everything that Sluice needs, and says what to do where it is not so; writes nothing
+    ///
+    /// Configuration, Kubernetes and our rights there, other controllers, Azure and our rights there, gateway
+    /// and subnet, quotas. Exit code 0: no problems; 1: there are some.
+    Doctor(Box<sluice::doctor::Arguments>),
     /// Claims load balancers, NAT gateways and public IPs that somebody else made for our services
     ///
     /// Shows what would be tagged, and asks. What belongs to another cluster is left alone.
@@ -157,6 +162,11 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
             Verdict::Changes => return Ok(ExitCode::from(CHANGES)),
         },
         Command::Run(_) => unreachable!("it has a log of its own"),
+        Command::Doctor(arguments) => {
+            if !runtime.block_on(sluice::doctor::run(*arguments))? {
+                return Ok(ExitCode::from(exit::FAILED));
+            }
+        }
         Command::Adopt(arguments) => runtime.block_on(sluice::adopt::run(*arguments))?,
         Command::Cleanup(arguments) => runtime.block_on(sluice::cleanup::run(*arguments))?,
         Command::Version(arguments) => version::run(&arguments),

@@ -1,0 +1,267 @@
+//! The resource manager: whether it answers, who we are to it, and what it lets us read.
+
+use std::time::SystemTime;
+
+use sluice_arm::{Client, Document};
+use sluice_model::azure::{ArmId, Gateway, Subnet};
+use sluice_model::call::{Method, Payload, Reply, Request};
+use sluice_model::names::Scope;
+use sluice_model::{Failure, FailureClass};
+
+use super::finding::{Finding, Group};
+use super::{clock, quota, role};
+use crate::config::{Config, Identity};
+
+const GROUP: Group = Group::Azure;
+
+/// A client whose credential works, or why there is none.
+pub(super) async fn credential(config: &Config) -> (Vec<Finding>, Option<Client>) {
+    let made = config.arm_settings().and_then(|settings| Client::new(&settings));
+    let client = match made {
+        Ok(client) => client,
+        Err(error) => {
+            let remedy =
+                "correct the configuration; `sluice run --print-config` shows where values come from";
+            return (vec![Finding::problem(GROUP, error.to_string(), remedy)], None);
+        }
+    };
+    let identity = config.identity.name();
+    match client.warm_up().await {
+        Ok(()) => {
+            let text = format!("there is a token for {} by {identity}", client.host());
+            (vec![Finding::good(GROUP, text)], Some(client))
+        }
+        Err(why) => {
+            let remedy = if why.is_refused {
+                refused(config.identity)
+            } else {
+                "check the way to the issuer of tokens: network, proxy, sluice.azure.authorityHost"
+            };
+            (
+                vec![Finding::problem(
+                    GROUP,
+                    format!("there is no token by {identity}: {}", why.text),
+                    remedy,
+                )],
+                None,
+            )
+        }
+    }
+}
+
+/// What to do about a credential that its issuer refuses.
+fn refused(identity: Identity) -> &'static str {
+    match identity {
+        Identity::ClientSecret => {
+            "make a new secret (az ad app credential reset --id CLIENT-ID) and set aadClientSecret"
+        }
+        Identity::ClientCertificate => {
+            "make sure that the application knows the certificate in aadClientCertPath and that it is valid"
+        }
+        Identity::ManagedIdentity => "assign the identity to this machine, and check userAssignedIdentityID",
+        Identity::WorkloadIdentity => {
+            "make sure that the identity has a federated credential for this cluster's issuer and our service account"
+        }
+        Identity::TokenFile => "fetch a new token (az account get-access-token) into sluice.azure.tokenFile",
+    }
+}
+
+/// What could be read.
+pub(super) struct Read {
+    pub(super) findings: Vec<Finding>,
+    pub(super) gateway: Result<Option<Gateway>, ()>,
+    pub(super) subnet: Result<Option<Subnet>, ()>,
+}
+
+/// Reads one of everything that the controller reads; of lists the first page.
+pub(super) async fn reads(client: &Client, scope: &Scope) -> Read {
+    let get = |id: ArmId| async move { client.send(&Request::bare(Method::Get, id)).await };
+    let list = |id: ArmId| async move { client.send(&Request::bare(Method::List, id)).await };
+    let gateway_id = scope.gateway_id();
+    let (gateway, subnet, balancers, nats, addresses) = futures::join!(
+        get(gateway_id.clone()),
+        get(scope.subnet_id()),
+        list(scope.collection("loadBalancers")),
+        list(scope.collection("natGateways")),
+        list(scope.collection("publicIPAddresses")),
+    );
+    let mut replies = vec![
+        ("loadBalancers", balancers, &scope.resource_group),
+        ("natGateways", nats, &scope.resource_group),
+        ("publicIPAddresses", addresses, &scope.resource_group),
+    ];
+    let gateway = found(gateway, |payload| match payload {
+        Payload::Gateway(gateway) => Some(gateway),
+        _ => None,
+    });
+    let subnet = found(subnet, |payload| match payload {
+        Payload::Subnet(subnet) => Some(subnet),
+        _ => None,
+    });
+    if matches!(gateway, Ok(Some(_))) {
+        let inside = |collection: &str| list(ArmId::new(format!("{gateway_id}/{collection}")));
+        let (services, locations) = futures::join!(inside("services"), inside("addressLocations"));
+        replies.push(("serviceGateways/services", services, &scope.resource_group));
+        replies.push(("serviceGateways/addressLocations", locations, &scope.resource_group));
+    }
+    let mut findings = Vec::new();
+    let mut good = Vec::new();
+    for (what, failure, group) in [
+        ("serviceGateways", gateway.as_ref().err(), &scope.resource_group),
+        ("virtualNetworks/subnets", subnet.as_ref().err(), &scope.network_resource_group),
+    ] {
+        match failure {
+            Some(failure) => findings.push(unreadable(what, failure, group, &scope.subscription)),
+            None => good.push(what),
+        }
+    }
+    for (what, reply, group) in &replies {
+        match Failure::in_reply(reply) {
+            Some(failure) => findings.push(unreadable(what, &failure, group, &scope.subscription)),
+            None => good.push(what),
+        }
+    }
+    if !good.is_empty() {
+        findings.insert(0, Finding::good(GROUP, format!("{} can be read", good.join(", "))));
+    }
+    Read { findings, gateway: gateway.map_err(|_| ()), subnet: subnet.map_err(|_| ()) }
+}
+
+/// What an answer to a GET holds; not found is an answer too, unless it is the group that is missing.
+fn found<T>(reply: Reply, take: impl Fn(Payload) -> Option<T>) -> Result<Option<T>, Failure> {
+    match Failure::in_reply(&reply) {
+        Some(failure) if failure.class == FailureClass::NotFound && !is_about_the_group(&failure) => Ok(None),
+        Some(failure) => Err(failure),
+        None => match reply {
+            Reply::Answered(answer) => Ok(take(answer.payload)),
+            Reply::NotSent(_) | Reply::Lost(_) => Ok(None),
+        },
+    }
+}
+
+fn is_about_the_group(failure: &Failure) -> bool {
+    matches!(&*failure.code, "ResourceGroupNotFound" | "SubscriptionNotFound")
+}
+
+/// A read that failed, and what to do about it.
+fn unreadable(what: &str, failure: &Failure, group: &str, subscription: &str) -> Finding {
+    let said = match failure.is_azures() {
+        true => format!("{} ({})", failure.message, failure.code),
+        false => failure.message.to_string(),
+    };
+    let text = format!("{what} cannot be read: {said}");
+    let remedy = match failure.class {
+        FailureClass::Forbidden => format!(
+            "grant Microsoft.Network/{what}/read in the resource group {group}: assign the role of deploy/azure-role.json"
+        ),
+        FailureClass::NotFound => {
+            format!(
+                "correct resourceGroup, vnetResourceGroup and subscriptionId; there is no {group} in {subscription}"
+            )
+        }
+        FailureClass::Throttled => {
+            "somebody uses up the subscription's calls; try again in some minutes".to_owned()
+        }
+        _ => "check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"
+            .to_owned(),
+    };
+    Finding::problem(GROUP, text, remedy)
+}
+
+/// What our role grants where we write, and our clock against Azure's.
+pub(super) async fn permissions(client: &Client, scope: &Scope) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let asked = SystemTime::now();
+    let one_group = scope.resource_group.eq_ignore_ascii_case(&scope.network_resource_group);
+    let mut groups = vec![(&scope.resource_group, role::actions(false))];
+    match one_group {
+        true => groups[0].1.extend(role::actions(true)),
+        false => groups.push((&scope.network_resource_group, role::actions(true))),
+    }
+    for (at, (group, actions)) in groups.iter().enumerate() {
+        match client.read_document(&role::question(&scope.subscription, group)).await {
+            Ok(Document { status, date, body }) => {
+                if at == 0 {
+                    findings.extend(clock::diagnose(GROUP, "Azure", date.as_deref(), asked));
+                }
+                findings.extend(role::diagnose(group, actions, status, &body));
+            }
+            Err(why) => {
+                findings.push(Finding::skipped(GROUP, format!("what we may write in {group}: {why}")))
+            }
+        }
+    }
+    findings
+}
+
+/// How much there may still be.
+pub(super) async fn quotas(client: &Client, config: &Config, scope: &Scope) -> Vec<Finding> {
+    let region = config.region();
+    let question = quota::question(&scope.subscription, &region, &config.reach.api_version);
+    match client.read_document(&question).await {
+        Ok(Document { status, body, .. }) => quota::diagnose(&region, status, &body),
+        Err(why) => vec![Finding::skipped(Group::Quota, format!("the quotas of {region}: {why}"))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_model::call::{Answer, ArmError};
+
+    use super::*;
+    use crate::doctor::finding::told;
+
+    fn error(status: u16, code: &str) -> Reply {
+        let error = ArmError { code: code.into(), message: "no, because".into() };
+        Reply::Answered(Answer::new(status, Payload::Error(error)))
+    }
+
+    fn nothing(payload: Payload) -> Option<Payload> {
+        Some(payload).filter(|it| *it != Payload::None)
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_answer_and_a_missing_group_is_not() {
+        assert_eq!(found(error(404, "ResourceNotFound"), nothing), Ok(None));
+        for (status, code) in
+            [(404, "ResourceGroupNotFound"), (403, "AuthorizationFailed"), (500, "InternalServerError")]
+        {
+            assert!(found(error(status, code), nothing).is_err(), "{code}");
+        }
+        assert!(found(Reply::not_sent("no way"), nothing).is_err());
+        assert!(found(Reply::lost("no answer"), nothing).is_err());
+    }
+
+    #[test]
+    fn a_read_that_fails_says_what_to_do_about_it() {
+        let said = |reply: Reply| {
+            let failure = Failure::in_reply(&reply).unwrap();
+            told(&[unreadable("loadBalancers", &failure, "rg", "sub")])
+        };
+        expect_test::expect![[r#"
+            ✗ loadBalancers cannot be read: no, because (AuthorizationFailed)
+                → grant Microsoft.Network/loadBalancers/read in the resource group rg: assign the role of deploy/azure-role.json"#]]
+        .assert_eq(&said(error(403, "AuthorizationFailed")));
+        expect_test::expect![[r#"
+            ✗ loadBalancers cannot be read: no, because (ResourceGroupNotFound)
+                → check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"#]]
+        .assert_eq(&said(error(404, "ResourceGroupNotFound")));
+        expect_test::expect![[r#"
+            ✗ loadBalancers cannot be read: the door is shut
+                → check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"#]]
+        .assert_eq(&said(Reply::not_sent("the door is shut")));
+    }
+
+    #[test]
+    fn every_credential_has_a_remedy_of_its_own() {
+        let all = [
+            Identity::ClientSecret,
+            Identity::ClientCertificate,
+            Identity::ManagedIdentity,
+            Identity::WorkloadIdentity,
+            Identity::TokenFile,
+        ];
+        let remedies: std::collections::BTreeSet<&str> = all.into_iter().map(refused).collect();
+        assert_eq!(remedies.len(), all.len());
+    }
+}

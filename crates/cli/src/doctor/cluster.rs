@@ -1,0 +1,382 @@
+//! The API server: whether it answers, what it lets us do, and what it has.
+
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event as KubeEvent, Service};
+use kube::api::{Api, ListParams};
+use kube::client::Body;
+use sluice_k8s::access::{self, Need};
+use sluice_k8s::connect::{self, Connection};
+use sluice_k8s::watch::list_all;
+use sluice_model::Event;
+use sluice_model::event::Relist;
+
+use super::clock;
+use super::finding::{Finding, Group};
+use super::rivals::{LeaseFacts, ServiceFacts};
+use crate::config::{Config, ConfigArguments};
+
+const GROUP: Group = Group::Kubernetes;
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// `ipMode` in a Service's status, and admission policies, are there from this version on.
+const MINOR_MIN: u32 = 30;
+/// Where a cloud controller manager has its Lease.
+const CLOUD_CONTROLLER_MANAGER: (&str, &str) = ("kube-system", "cloud-controller-manager");
+/// What the service controller of Kubernetes calls itself in its events.
+const SERVICE_CONTROLLER: &str = "service-controller";
+
+/// A cluster that answers.
+pub(super) struct Cluster {
+    pub(super) connection: Connection,
+    /// What time the API server has; ours where it does not say.
+    now: SystemTime,
+}
+
+/// Connects, and looks at version, clock and permissions.
+pub(super) async fn look(
+    arguments: &ConfigArguments,
+    config: Option<&Config>,
+) -> (Vec<Finding>, Option<Cluster>) {
+    let connected = connect::connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await;
+    let connection = match connected {
+        Ok(connection) => connection,
+        Err(error) => {
+            let whole = error.to_string();
+            let (what, remedy) =
+                whole.split_once("; ").unwrap_or((&whole, "check --kubeconfig and --context"));
+            return (vec![Finding::problem(GROUP, what, remedy)], None);
+        }
+    };
+    let mut findings = Vec::new();
+    let mut now = SystemTime::now();
+    match greet(&connection).await {
+        Err(why) => findings.push(Finding::problem(
+            GROUP,
+            format!("{} does not say its version: {why}", connection.host),
+            "check that it is a Kubernetes API server",
+        )),
+        Ok(greeting) => {
+            findings.push(version(&connection.host, &greeting.version));
+            findings.extend(clock::diagnose(GROUP, "the API server", greeting.date.as_deref(), now));
+            now = greeting.date.and_then(|date| httpdate::parse_http_date(&date).ok()).unwrap_or(now);
+        }
+    }
+    let namespace = lease_namespace(config, &connection);
+    let needs = access::needs(config.is_some_and(|config| config.migration.enabled), &namespace);
+    let missing = access::missing(&connection.client, &needs).await.map_err(|error| error.to_string());
+    findings.extend(permissions(needs.len(), missing));
+    (findings, Some(Cluster { connection, now }))
+}
+
+struct Greeting {
+    version: String,
+    date: Option<String>,
+}
+
+async fn greet(connection: &Connection) -> Result<Greeting, String> {
+    let request = http::Request::get("/version").body(Body::empty()).map_err(|error| error.to_string())?;
+    let answer = timely(connection.client.send(request)).await?;
+    let date = answer.headers().get("date").and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let bytes = timely(answer.into_body().collect_bytes()).await?;
+    let info: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    Ok(Greeting { version: info["gitVersion"].as_str().unwrap_or_default().to_owned(), date })
+}
+
+fn version(host: &str, version: &str) -> Finding {
+    let minor = version.strip_prefix("v1.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    let text = format!("the API server at {host} answers; it is {version}");
+    match minor {
+        Some(minor) if minor < MINOR_MIN => Finding::warning(
+            GROUP,
+            format!("{text}, older than v1.{MINOR_MIN}"),
+            format!(
+                "Sluice is tested with v1.{MINOR_MIN} and later; older ones lack admission policies and ipMode"
+            ),
+        ),
+        _ => Finding::good(GROUP, text),
+    }
+}
+
+fn permissions(asked: usize, missing: Result<Vec<Need>, String>) -> Vec<Finding> {
+    let missing = match missing {
+        Err(why) => {
+            return vec![Finding::skipped(
+                GROUP,
+                format!("what we may do: the API server does not say ({why})"),
+            )];
+        }
+        Ok(missing) => missing,
+    };
+    if missing.is_empty() {
+        return vec![Finding::good(GROUP, format!("our account may do all {asked} things that Sluice does"))];
+    }
+    let remedy = "bind the ClusterRole and Role of deploy/ to the account (kubectl apply -f deploy/sluice.yaml); \
+                  `kubectl auth can-i --list` shows what it has";
+    let finding = |need: &Need| match need.resource {
+        // Without events people are told less, and that is all.
+        "events" => Finding::warning(GROUP, format!("our account {need}; events will be missing"), remedy),
+        _ => Finding::problem(GROUP, format!("our account {need}"), remedy),
+    };
+    missing.iter().map(finding).collect()
+}
+
+fn lease_namespace(config: Option<&Config>, connection: &Connection) -> String {
+    let configured = config.and_then(|config| config.leader_election.namespace.clone());
+    configured.unwrap_or_else(|| connection.namespace.clone())
+}
+
+impl Cluster {
+    /// Lists what the controller would list, and says whether one runs.
+    pub(super) async fn contents(&self, config: &Config) -> Vec<Finding> {
+        let listed = list_all(&self.connection.client, &config.selection()).await;
+        let mut findings = vec![lists(listed.as_deref().map_err(ToString::to_string))];
+        if config.leader_election.enabled {
+            let namespace = lease_namespace(Some(config), &self.connection);
+            let name = &config.leader_election.name;
+            let lease = self.lease(&namespace, name).await;
+            findings.push(leader(&format!("{namespace}/{name}"), lease));
+        }
+        findings
+    }
+
+    /// The Lease as it is, by the API server's clock.
+    async fn lease(&self, namespace: &str, name: &str) -> Result<Option<LeaseFacts>, String> {
+        let leases: Api<Lease> = Api::namespaced(self.connection.client.clone(), namespace);
+        let lease = timely(leases.get_opt(name)).await?;
+        Ok(lease.and_then(|lease| lease.spec).map(|spec| {
+            let renewed = spec.renew_time.map_or(SystemTime::UNIX_EPOCH, |time| SystemTime::from(time.0));
+            LeaseFacts {
+                holder: spec.holder_identity.unwrap_or_default(),
+                renewed_ago: self.now.duration_since(renewed).unwrap_or(Duration::ZERO),
+                duration: Duration::from_secs(
+                    spec.lease_duration_seconds.unwrap_or(15).max(1).unsigned_abs().into(),
+                ),
+            }
+        }))
+    }
+
+    /// The Lease of a cloud controller manager.
+    pub(super) async fn other_lease(&self) -> Result<Option<LeaseFacts>, String> {
+        let (namespace, name) = CLOUD_CONTROLLER_MANAGER;
+        self.lease(namespace, name).await
+    }
+
+    /// Every Service of type `LoadBalancer`.
+    pub(super) async fn load_balancers(&self) -> Result<Vec<ServiceFacts>, String> {
+        let services: Api<Service> = Api::all(self.connection.client.clone());
+        let mut found = Vec::new();
+        let mut page = ListParams::default().limit(500);
+        loop {
+            let list = timely(services.list(&page)).await?;
+            found.extend(list.items.iter().filter_map(service_facts));
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// The Services that the service controller has been busy with in the last hour.
+    pub(super) async fn busy_with(&self) -> Result<Vec<String>, String> {
+        let events: Api<KubeEvent> = Api::all(self.connection.client.clone());
+        let about = ListParams::default().fields("reason=EnsuringLoadBalancer").limit(500);
+        let list = timely(events.list(&about)).await?;
+        let an_hour_ago = self.now - Duration::from_secs(3_600);
+        let mut names: Vec<String> = list
+            .items
+            .iter()
+            .filter(|event| is_recent_of_service_controller(event, an_hour_ago))
+            .map(about_what)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+}
+
+fn service_facts(service: &Service) -> Option<ServiceFacts> {
+    let spec = service.spec.as_ref().filter(|spec| spec.type_.as_deref() == Some("LoadBalancer"))?;
+    let metadata = &service.metadata;
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    Some(ServiceFacts {
+        name: format!("{}/{}", part(&metadata.namespace), part(&metadata.name)),
+        class: spec.load_balancer_class.clone(),
+        finalizers: metadata.finalizers.clone().unwrap_or_default(),
+    })
+}
+
+fn is_recent_of_service_controller(event: &KubeEvent, since: SystemTime) -> bool {
+    let source = event.source.as_ref().and_then(|source| source.component.as_deref());
+    let is_theirs = [source, event.reporting_component.as_deref()].contains(&Some(SERVICE_CONTROLLER));
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    let when = last.or_else(|| event.event_time.as_ref().map(|time| time.0));
+    is_theirs && when.is_some_and(|when| SystemTime::from(when) > since)
+}
+
+fn about_what(event: &KubeEvent) -> String {
+    let object = &event.involved_object;
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{}/{}", part(&object.namespace), part(&object.name))
+}
+
+/// What the lists brought.
+fn lists(listed: Result<&[Event], String>) -> Finding {
+    let events = match listed {
+        Ok(events) => events,
+        Err(why) => {
+            return Finding::problem(
+                GROUP,
+                format!("not everything can be listed: {why}"),
+                "see the permissions above, and whether the API server is in trouble",
+            );
+        }
+    };
+    let (mut ours, mut slices, mut nodes, mut pods) = (0, 0, 0, 0);
+    for event in events {
+        match event {
+            Event::Relisted { objects: Relist::Services(all), .. } => {
+                ours = all.iter().filter(|it| it.selected).count()
+            }
+            Event::Relisted { objects: Relist::Slices(all), .. } => slices = all.len(),
+            Event::Relisted { objects: Relist::Nodes(all), .. } => nodes = all.len(),
+            Event::Relisted { objects: Relist::Pods(all), .. } => pods = all.len(),
+            _ => {}
+        }
+    }
+    let text = format!(
+        "everything can be listed: {ours} Services of ours, {slices} EndpointSlices, {nodes} Nodes, {pods} Pods with the egress label"
+    );
+    match nodes {
+        0 => Finding::warning(
+            GROUP,
+            text,
+            "without Nodes no address has a location; is this the right cluster?",
+        ),
+        _ => Finding::good(GROUP, text),
+    }
+}
+
+/// Whether a controller runs already.
+fn leader(place: &str, lease: Result<Option<LeaseFacts>, String>) -> Finding {
+    match lease {
+        Err(why) => Finding::skipped(
+            GROUP,
+            format!("whether a Sluice runs: the Lease {place} cannot be read ({why})"),
+        ),
+        Ok(Some(lease)) if !lease.holder.is_empty() && lease.renewed_ago < lease.duration => {
+            let ago = lease.renewed_ago.as_secs();
+            Finding::good(GROUP, format!("{} leads by the Lease {place}, renewed {ago} s ago", lease.holder))
+        }
+        Ok(_) => Finding::good(GROUP, format!("nobody leads yet by the Lease {place}")),
+    }
+}
+
+/// Waits, but not for ever; the error in words.
+async fn timely<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Err(_) => Err(format!("no answer in {} s", PATIENCE.as_secs())),
+        Ok(Err(kube::Error::Api(status))) => Err(format!("{}: {}", status.code, status.message)),
+        Ok(result) => result.map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::told;
+
+    #[test]
+    fn an_old_version_is_a_warning() {
+        assert_eq!(
+            told(&[version("https://c", "v1.36.3")]),
+            "✓ the API server at https://c answers; it is v1.36.3"
+        );
+        for strange in ["v1.31.2-eks-1", "v2.0.0", ""] {
+            assert!(told(&[version("https://c", strange)]).starts_with('✓'), "{strange}");
+        }
+        let old = told(&[version("https://c", "v1.27.9+k3s1")]);
+        assert!(
+            old.starts_with("! the API server at https://c answers; it is v1.27.9+k3s1, older than v1.30"),
+            "{old}"
+        );
+    }
+
+    #[test]
+    fn each_missing_permission_is_a_line_and_events_are_bearable() {
+        let needs = access::needs(true, "sluice-system");
+        let some: Vec<Need> = needs.iter().filter(|need| need.verb == "patch").cloned().collect();
+        let said = permissions(needs.len(), Ok(some));
+        let lines: Vec<String> = said.iter().map(|it| format!("{} {}", it.mark.letter(), it.text)).collect();
+        expect_test::expect![[r#"
+            ✗ our account may not patch services at the cluster scope
+            ✗ our account may not patch services/status at the cluster scope
+            ! our account may not patch events.events.k8s.io at the cluster scope; events will be missing
+            ✗ our account may not patch pods at the cluster scope"#]]
+        .assert_eq(&lines.join("\n"));
+        assert!(told(&permissions(17, Ok(Vec::new()))).starts_with("✓ our account may do all 17 things"));
+        assert!(told(&permissions(17, Err("500".into()))).starts_with("– what we may do"));
+    }
+
+    #[test]
+    fn lists_are_counted_and_their_failure_is_a_problem() {
+        let of = |objects: Relist| Event::Relisted { version: 1, objects };
+        let empty = [of(Relist::Services(Vec::new())), of(Relist::Nodes(Vec::new()))];
+        let said = told(&[lists(Ok(&empty))]);
+        assert!(
+            said.starts_with("! everything can be listed: 0 Services of ours, 0 EndpointSlices, 0 Nodes"),
+            "{said}"
+        );
+        assert!(told(&[lists(Err("403".into()))]).starts_with("✗ not everything can be listed: 403\n    → "));
+    }
+
+    #[test]
+    fn a_leader_is_one_that_has_renewed_in_time() {
+        let lease = |holder: &str, ago: u64| LeaseFacts {
+            holder: holder.into(),
+            renewed_ago: Duration::from_secs(ago),
+            duration: Duration::from_secs(15),
+        };
+        let said = |lease| told(&[leader("ns/sluice", lease)]);
+        assert_eq!(
+            said(Ok(Some(lease("pod-1", 3)))),
+            "✓ pod-1 leads by the Lease ns/sluice, renewed 3 s ago"
+        );
+        for none in [None, Some(lease("", 3)), Some(lease("pod-1", 60))] {
+            assert_eq!(said(Ok(none)), "✓ nobody leads yet by the Lease ns/sluice");
+        }
+        assert!(said(Err("403".into())).starts_with("– whether a Sluice runs"));
+    }
+
+    #[test]
+    fn only_load_balancers_and_recent_events_count() {
+        let service = |kind: &str| -> Service {
+            serde_json::from_value(serde_json::json!({
+                "metadata": {"namespace": "a", "name": "x", "finalizers": ["f"]},
+                "spec": {"type": kind, "loadBalancerClass": "c"},
+            }))
+            .unwrap()
+        };
+        assert_eq!(service_facts(&service("ClusterIP")), None);
+        let facts = service_facts(&service("LoadBalancer")).unwrap();
+        assert_eq!(
+            (facts.name.as_str(), facts.class.as_deref(), facts.finalizers.len()),
+            ("a/x", Some("c"), 1)
+        );
+        let event = |component: &str, at: &str| -> KubeEvent {
+            serde_json::from_value(serde_json::json!({
+                "metadata": {}, "involvedObject": {"namespace": "a", "name": "x"}, "source": {"component": component},
+                "lastTimestamp": at,
+            }))
+            .unwrap()
+        };
+        let since = httpdate::parse_http_date("Mon, 16 Nov 2026 03:00:00 GMT").unwrap();
+        let counts =
+            |component: &str, at: &str| is_recent_of_service_controller(&event(component, at), since);
+        assert!(counts("service-controller", "2026-11-16T03:30:00Z"));
+        assert!(!counts("service-controller", "2026-11-16T02:30:00Z"));
+        assert!(!counts("sluice", "2026-11-16T03:30:00Z"));
+        assert_eq!(about_what(&event("x", "2026-11-16T03:30:00Z")), "a/x");
+    }
+}

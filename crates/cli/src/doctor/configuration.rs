@@ -1,0 +1,28 @@
+//! The configuration: whether it can be used, and what in it will surprise.
+
+use super::finding::{Finding, Group};
+use crate::config::{ConfigError, Loaded, Origin};
+
+const GROUP: Group = Group::Configuration;
+
+pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
+    match loaded {
+        Err(error) => error
+            .problems()
+            .map(|problem| Finding::problem(GROUP, problem, "docs/configuration.md has every key"))
+            .collect(),
+        Ok(loaded) => {
+            let set = loaded.values.iter().filter(|value| value.origin != Origin::Default).count();
+            let file = loaded
+                .path
+                .as_ref()
+                .map_or("environment and flags".to_owned(), |it| it.display().to_string());
+            let credential = loaded.config.identity.name();
+            let good = format!("{file} can be used: {set} keys are set; the credential is {credential}");
+            let warnings = loaded.warnings.iter().map(|warning| {
+                Finding::warning(GROUP, warning, "`sluice run --print-config` shows where values come from")
+            });
+            std::iter::once(Finding::good(GROUP, good)).chain(warnings).collect()
+        }
+    }
+}
