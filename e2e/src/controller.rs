@@ -4,6 +4,7 @@
 //! ends by itself because it has lost its lease or found no API server, it is started again, which is
 //! counted; any other end that nobody asked for is kept as the story's failure.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,6 +28,11 @@ const RESTARTS_MAX: usize = 40;
 const BACKOFF: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to: its grace period, and some for a slow machine.
 const GRACE: Duration = Duration::from_secs(60);
+
+/// A process that has just been started does not listen to signals yet, and SIGTERM simply ends it.
+const DEAF_MS: i64 = 1_000;
+/// That signal's number.
+const SIGTERM: i32 = 15;
 
 /// One replica.
 #[derive(Debug)]
@@ -142,18 +148,20 @@ impl Controller {
 
     /// SIGTERM; it must end with success within its grace period.
     pub(crate) async fn stop(&self) -> Result<()> {
-        let program = {
+        let (program, started) = {
             let mut inner = self.inner();
             inner.comes_back = false;
-            inner.program.take()
+            (inner.program.take(), inner.started)
         };
         let Some(program) = program else { return Ok(()) };
+        let is_newborn =
+            started.is_some_and(|it| Timestamp::now().as_millisecond() - it.as_millisecond() < DEAF_MS);
         program.signal(Signal::Terminate).await?;
         let Ok(status) = tokio::time::timeout(GRACE, program.ended()).await else {
             program.kill().await?;
             bail!("{} did not end within {GRACE:?} of SIGTERM:\n{}", self.name, tail(&self.log, 25));
         };
-        if !status.success() {
+        if !status.success() && !(is_newborn && status.signal() == Some(SIGTERM)) {
             bail!("{} ended with {status} after SIGTERM:\n{}", self.name, tail(&self.log, 25));
         }
         Ok(())

@@ -47,10 +47,10 @@ pub(crate) const PAGE: &[Promise] = &[
     ),
     promise(
         "every rejected spec gets its event and condition and costs nothing",
-        &["rejected-specs", "rejected-edit-of-a-live-service"],
+        &["rejected-specs", "rejected-edit-of-a-live-service", "annotations-without-effect"],
     ),
     promise("named ports resolved", &["named-ports"]),
-    promise("foreign load balancer class ignored", &["foreign-class"]),
+    promise("foreign load balancer class ignored", &["foreign-class", "no-class-of-our-own"]),
     promise("egress: first pod", &["egress-first-pod"]),
     promise("egress: five early pods", &["egress-five-early-pods"]),
     promise("egress: scale 10→30→5", &["egress-scale"]),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 use crate::story::Story;
-use crate::world::ports::named_port;
+use crate::world::ports::{named_port, tcp};
 use crate::world::{ServiceToMake, World};
 
 /// The stories of this theme.
@@ -20,20 +20,28 @@ pub(crate) const STORIES: &[Story] = &[
         "a live Service is edited into what cannot be: its load balancer stays as it is",
         |scene| Box::pin(rejected_edit(scene)),
     ),
+    Story::new(
+        "annotations-without-effect",
+        "annotations of the cloud controller manager that mean nothing here: served, with one warning",
+        |scene| Box::pin(annotations_without_effect(scene)),
+    ),
+    Story::new(
+        "no-class-of-our-own",
+        "a controller without a class serves Services without one, and frees what it inherits",
+        |scene| Box::pin(no_class_of_our_own(scene)),
+    )
+    .with(|setting| setting.class = None),
 ];
 
 /// A name, what makes it impossible, and a word of the warning.
 type Rejected = (&'static str, fn(ServiceToMake<'_>) -> ServiceToMake<'_>, &'static str);
 
+const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
 const IDLE_TIMEOUT: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
 
 /// Everything that the contract rejects.
 const REJECTED: &[Rejected] = &[
-    (
-        "internal",
-        |it| it.port(80, 80).annotated("service.beta.kubernetes.io/azure-load-balancer-internal", "true"),
-        "internal",
-    ),
+    ("internal", |it| it.port(80, 80).annotated(INTERNAL, "true"), "internal"),
     ("affinity", |it| it.port(80, 80).with("sessionAffinity", "ClientIP"), "sessionAffinity"),
     ("fixed-ip", |it| it.port(80, 80).with("loadBalancerIP", "198.51.100.1"), "loadBalancerIP"),
     (
@@ -110,35 +118,111 @@ async fn rejected_specs(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
+/// An edit that is refused, how it is taken back, and a word of the warning.
+type Edit = (&'static str, fn() -> Value, fn() -> Value, &'static str);
+
+/// Edits of a live Service that Kubernetes takes and we do not.
+const EDITS: &[Edit] = &[
+    (
+        "wants only some clients",
+        || json!({"spec": {"loadBalancerSourceRanges": ["203.0.113.0/24"]}}),
+        || json!({"spec": {"loadBalancerSourceRanges": null}}),
+        "source ranges",
+    ),
+    (
+        "wants to be internal",
+        || json!({"metadata": {"annotations": {INTERNAL: "true"}}}),
+        || json!({"metadata": {"annotations": {INTERNAL: null}}}),
+        "internal",
+    ),
+    (
+        "wants affinity",
+        || json!({"spec": {"sessionAffinity": "ClientIP"}}),
+        || json!({"spec": {"sessionAffinity": "None", "sessionAffinityConfig": null}}),
+        "sessionAffinity",
+    ),
+    (
+        "wants the last port",
+        || json!({"spec": {"ports": [tcp(65535, 8080)]}}),
+        || json!({"spec": {"ports": [tcp(80, 8080)]}}),
+        "65535",
+    ),
+];
+
 async fn rejected_edit(scene: &Scene) -> Result<()> {
     scene.node("a").await?;
     scene.pods("web", 2, &["a"]).await?;
     let uid = scene.service("web").port(80, 8080).selecting("web").make().await?;
     scene.settled().await?;
     let ip = scene.ip_of("web").await?;
-    scene.keeps_its_rules("web").await?;
     let mark = scene.mark_writes().await?;
-    scene
-        .meanwhile(async {
-            let patch = json!({"spec": {"loadBalancerSourceRanges": ["203.0.113.0/24"]}});
-            scene.edit_service("web", "wants only some clients", patch).await
-        })
-        .await?;
-    scene.warned("Service", "web", &["InvalidSpec", "source ranges"]).await?;
-    scene.settled().await?;
+    for (why, edit, mend, word) in EDITS {
+        scene.keeps_its_rules("web").await?;
+        scene.meanwhile(scene.edit_service("web", why, edit())).await?;
+        scene.warned("Service", "web", &["InvalidSpec", word]).await?;
+        scene.settled().await?;
+        scene.except(|it| it.frozen.clear());
+        scene.meanwhile(scene.edit_service("web", "is as it was", mend())).await?;
+        scene.settled().await?;
+    }
     scene.no_write_about(mark, &uid).await?;
-    ensure!(scene.ip_of("web").await? == ip, "the IP went with an edit that is refused");
-    // Its pods come and go as before.
-    scene.meanwhile(scene.pods_from("web", 3, 2, &["a"])).await?;
-    scene.settled().await?;
-    scene.except(|it| it.frozen.clear());
+    // While it is refused its pods come and go as before, and its deletion is carried out.
+    let (why, edit, ..) = &EDITS[0];
+    scene.keeps_its_rules("web").await?;
     scene
         .meanwhile(async {
-            let patch = json!({"spec": {"loadBalancerSourceRanges": Value::Null}});
-            scene.edit_service("web", "lets everybody in again", patch).await
+            scene.edit_service("web", why, edit()).await?;
+            scene.pods_from("web", 3, 2, &["a"]).await
         })
         .await?;
     scene.settled().await?;
-    ensure!(scene.ip_of("web").await? == ip, "the IP went with an edit that was taken back");
+    ensure!(scene.ip_of("web").await? == ip, "the IP went with an edit that is refused");
+    scene.meanwhile(scene.delete_service("web")).await?;
+    scene.service_gone("web").await?;
+    scene.settled().await
+}
+
+async fn annotations_without_effect(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 1, &["a"]).await?;
+    scene
+        .meanwhile(async {
+            let name = |word: &str| format!("service.beta.kubernetes.io/azure-{word}");
+            let service = scene.service("web").port(80, 8080).selecting("web");
+            let service =
+                service.annotated(&name("pip-name"), "mine").annotated(&name("dns-label-name"), "web");
+            service.make().await
+        })
+        .await?;
+    scene.warned("Service", "web", &["without effect", "azure-pip-name", "azure-dns-label-name"]).await?;
+    scene.settled().await?;
+    scene.ip_of("web").await?;
+    scene.fence("fence").await?;
+    let warnings = scene.warnings("Service", "web").await?;
+    ensure!(warnings.len() == 1, "one warning is enough, and there are {warnings:?}");
     Ok(())
+}
+
+async fn no_class_of_our_own(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 2, &["a"]).await?;
+    let theirs = scene
+        .meanwhile(async {
+            scene.service("ours").port(80, 8080).selecting("web").make().await?;
+            let theirs = scene.service("theirs").port(80, 8080).selecting("web");
+            theirs.with("loadBalancerClass", "example.com/other").make().await
+        })
+        .await?;
+    scene.settled().await?;
+    scene.ip_of("ours").await?;
+    scene.no_write_about(scene.start_of_writes(), &theirs).await?;
+    let inherited = json!({"metadata": {"finalizers": [
+        "sluice.dev/cleanup",
+        "service.kubernetes.io/load-balancer-cleanup",
+        "servicegateway.azure.com/service-cleanup",
+    ]}});
+    scene.edit_service("ours", "has finalizers of our predecessors", inherited).await?;
+    scene.meanwhile(scene.delete_service("ours")).await?;
+    scene.service_gone("ours").await?;
+    scene.settled().await
 }
