@@ -1,7 +1,7 @@
 //! Watches in, status, finalizers and events out: the side that speaks to Kubernetes.
 //!
 //! Reading: [`watch`] keeps one task per kind that lists, watches and lists again, cuts every object
-//! down (`light`) and turns it into the engine's words ([`convert`], pure). Writing: [`write`] puts
+//! down (`light`) and turns it into the engine's words ([`convert`], pure). Writing: [`mod@write`] puts
 //! finalizers and status, [`notices`] tells people by events. [`lease`] is leader election without a
 //! clock of its own, [`access`] asks what we may do, [`connect`] finds the API server, and
 //! [`migrate`] releases what our predecessor held.

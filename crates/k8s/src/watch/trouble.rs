@@ -163,6 +163,12 @@ mod tests {
     }
 
     #[test]
+    fn the_http_status_counts_and_not_what_a_proxy_writes_into_its_text() {
+        let setback = refused(&WATCH, 502, r#"{"code":410,"message":"no upstream"}"#);
+        assert_eq!(setback.sentence.as_deref(), Some("watch pods was answered 502: no upstream"));
+    }
+
+    #[test]
     fn long_pages_of_proxies_are_cut() {
         let sentence = refused(&PAGE, 502, &"x".repeat(10_000)).sentence.unwrap();
         assert!(sentence.starts_with("list pods was answered 502: xxx") && sentence.len() < 500);

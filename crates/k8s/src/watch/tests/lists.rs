@@ -233,3 +233,25 @@ async fn a_list_for_plan_that_fails_says_what_to_grant() {
          (nodes is forbidden)"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_for_plan_whose_token_expires_is_begun_anew_and_not_for_ever() {
+    let expired = || Say::status(410, "Expired", "The provided continue parameter is too old");
+    let others = || [("/api/v1/services?", list(9, "", [])), ("endpointslices?", list(9, "", []))];
+    let begun = ("/api/v1/nodes?", list(9, "", []));
+    let first = (PAGE, list(9, "more", [pod("gone", 3)]));
+    let script = others()
+        .into_iter()
+        .chain([begun, first])
+        .chain([("continue=more", expired()), ("/api/v1/pods? limit=2000", list(20, "", [pod("a", 15)]))]);
+    let (client, mut server) = Server::of(script);
+    let all = list_all(&client, &Selection::default()).await.unwrap();
+    assert_eq!(all.last().map(short).as_deref(), Some("list 20: a"));
+    server.all_asked().await;
+
+    let endless = (0..9).flat_map(|_| [("/api/v1/pods?", list(9, "more", [])), ("continue=more", expired())]);
+    let nodes = [("/api/v1/nodes?", list(9, "", []))];
+    let (client, _server) = Server::of(others().into_iter().chain(nodes).chain(endless));
+    let failed = list_all(&client, &Selection::default()).await.unwrap_err();
+    assert!(failed.trouble.contains("takes longer than the API server remembers"), "{failed}");
+}
