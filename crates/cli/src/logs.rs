@@ -46,7 +46,9 @@ pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let is_terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines = match format {
         Format::Text => lines.with_ansi(is_terminal).boxed(),
-        Format::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+        Format::Json => {
+            lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed()
+        }
     };
     tracing_subscriber::registry().with(door_layer).with(lines).init();
     Ok(Logs { door, now: Mutex::new(Now { usual: filter.to_owned(), is_debugging: false }) })

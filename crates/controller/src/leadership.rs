@@ -242,8 +242,10 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         self.standing.send_if_modified(|before| {
             let is_new = *before != standing;
             if is_new {
-                let leader = standing.leader.as_deref().unwrap_or("nobody");
-                tracing::info!(role = standing.role.word(), leader, "lease");
+                // A lease that nobody holds is ours in a moment.
+                if let Some(leader) = &standing.leader {
+                    tracing::info!(role = standing.role.word(), leader, "lease");
+                }
                 *before = standing;
             }
             is_new

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sluice_model::effect::{Cause, KubeOutcome, Listable};
 use sluice_model::plan::Intent;
-use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
+use sluice_model::{Action, Effect, EffectId, FailureClass, ObjectName, Outcome, Time};
 use sluice_updater::{StepEnd, StepNote};
 
 /// Effects whose end is awaited.
@@ -20,6 +20,8 @@ pub(crate) struct Records {
 struct Begun {
     at: Time,
     what: String,
+    /// The Service, where its name is known; the plan itself knows only its identity.
+    service: Option<String>,
     cause: Cause,
     /// A person would want to know.
     loud: bool,
@@ -37,8 +39,9 @@ enum End {
 }
 
 impl Records {
-    /// An effect begins.
-    pub(crate) fn begun(&mut self, now: Time, effect: &Effect) {
+    /// An effect begins, for this Service if it is for one.
+    pub(crate) fn begun(&mut self, now: Time, effect: &Effect, service: Option<&ObjectName>) {
+        let service = service.map(ToString::to_string);
         let (what, loud) = match &effect.action {
             Action::RunPlan(plan) => (plan.to_string(), plan.intent != Intent::Inspect),
             Action::SyncLocations(updates) => {
@@ -55,39 +58,43 @@ impl Records {
             Action::ConfirmGone(object) => (format!("confirm that {} is gone", object.name), false),
             Action::ResumePlan(_) | Action::Relist(_) | Action::Notify(_) => return,
         };
-        tracing::debug!(effect = %effect.id, cause = effect.cause.words(), "{what}");
+        tracing::debug!(effect = %effect.id, service, cause = effect.cause.words(), "{what}");
         let in_gateway = matches!(effect.action, Action::List(Listable::Registrations | Listable::Locations));
-        let begun = Begun { at: now, what, cause: effect.cause.clone(), loud, in_gateway };
+        let begun = Begun { at: now, what, service, cause: effect.cause.clone(), loud, in_gateway };
         self.open.insert(effect.id, begun);
     }
 
     /// An effect has ended.
     pub(crate) fn ended(&mut self, now: Time, id: EffectId, outcome: &Outcome) {
-        let Some(Begun { at, what, cause, loud, in_gateway }) = self.open.remove(&id) else { return };
+        let Some(Begun { at, what, service, cause, loud, in_gateway }) = self.open.remove(&id) else {
+            return;
+        };
         let took_ms = u64::try_from(now.since(at).as_millis()).unwrap_or(u64::MAX);
         let cause = cause.words();
         match End::of(outcome, in_gateway) {
-            End::Failed(why) => tracing::warn!(effect = %id, took_ms, cause, "{what}: {why}"),
-            End::Nothing(why) => tracing::debug!(effect = %id, took_ms, cause, "{what}: {why}"),
-            End::Done if loud => tracing::info!(effect = %id, took_ms, cause, "{what}: done"),
-            End::Done => tracing::debug!(effect = %id, took_ms, cause, "{what}: done"),
+            End::Failed(why) => tracing::warn!(effect = %id, service, took_ms, cause, "{what}: {why}"),
+            End::Nothing(why) => tracing::debug!(effect = %id, service, took_ms, cause, "{what}: {why}"),
+            End::Done if loud => tracing::info!(effect = %id, service, took_ms, cause, "{what}: done"),
+            End::Done => tracing::debug!(effect = %id, service, took_ms, cause, "{what}: done"),
         }
     }
-}
 
-/// A step of a plan has begun or ended: a line under the number of its effect, so that an operation can be
-/// followed call by call.
-pub(crate) fn step(note: &StepNote) {
-    let StepNote { effect, number, of, step, end, .. } = note;
-    let place = format!("{number}/{of} {step}");
-    let Some(StepEnd { took, failure }) = end else {
-        tracing::debug!(%effect, step = place, "step begins");
-        return;
-    };
-    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    match failure {
-        None => tracing::debug!(%effect, step = place, took_ms, "step done"),
-        Some(why) => tracing::warn!(%effect, step = place, took_ms, "step failed: {why}"),
+    /// A step of a plan has begun or ended: a line under the number of its effect, so that an operation
+    /// can be followed call by call.
+    pub(crate) fn step(&self, note: &StepNote) {
+        let StepNote { effect, number, of, step, end, .. } = note;
+        let step = format!("{number}/{of} {step}");
+        let begun = self.open.get(effect);
+        let service = begun.and_then(|begun| begun.service.as_deref());
+        let Some(StepEnd { took, failure }) = end else {
+            tracing::info!(%effect, service, step, "step begins");
+            return;
+        };
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        match failure {
+            None => tracing::info!(%effect, service, step, took_ms, "step done"),
+            Some(why) => tracing::warn!(%effect, service, step, took_ms, "step failed: {why}"),
+        }
     }
 }
 

@@ -20,8 +20,9 @@ use std::time::Duration;
 
 use sluice_engine::Engine;
 use sluice_model::effect::{Existence, KubeOutcome};
+use sluice_model::plan::{Plan, Subject};
 use sluice_model::seeded::Seeded;
-use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time};
+use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, Time};
 use sluice_updater::Updaters;
 
 use crate::azure::Azure;
@@ -241,7 +242,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                     self.begin(now, effect);
                 }
             }
-            let reports = self.shell.send_all(&self.clock, &mut self.inbox, &mut self.tally);
+            let reports = self.shell.send_all(&self.clock, &mut self.inbox, &self.records, &mut self.tally);
             if reports.is_empty() {
                 return;
             }
@@ -254,7 +255,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             self.tally.effects_not_begun += 1;
             return;
         }
-        self.records.begun(now, &effect);
+        self.records.begun(now, &effect, self.service_of(&effect).as_ref());
         if self.shell.start(now, &effect) {
             return;
         }
@@ -286,6 +287,14 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
                 unreachable!("the updaters take all of these")
             }
+        }
+    }
+
+    /// The Service that a plan is for, by the name that people know.
+    fn service_of(&self, effect: &Effect) -> Option<ObjectName> {
+        match &effect.action {
+            Action::RunPlan(Plan { subject: Subject::Service(key), .. }) => self.engine.view_of(key)?.object,
+            _ => None,
         }
     }
 

@@ -1,22 +1,20 @@
 //! Says in the log how far a start has come: each phase once, with counts.
 //!
-//! It only looks on. What was listed of Kubernetes, that we lead, what was listed of Azure, and that
-//! the first difference has been worked off; a leader begins anew with Azure.
+//! It only looks on: that we lead, what was listed of Azure, what the first look at both sides found, and
+//! that this has been worked off. What was listed of Kubernetes is said by the watches.
 
 use std::collections::BTreeSet;
 
-use sluice_engine::{Engine, ServiceView};
+use sluice_engine::{Engine, FirstDifference, ServiceView};
 use sluice_model::effect::{Listable, Listing};
-use sluice_model::event::Relist;
-use sluice_model::kube::Kind;
 use sluice_model::{Event, Outcome, Time};
 
 /// What has been said already.
 #[derive(Debug, Default)]
 pub(crate) struct StartUp {
-    kinds: BTreeSet<Kind>,
     azure: BTreeSet<Listable>,
     leads_since: Option<Time>,
+    is_compared: bool,
     is_synced: bool,
 }
 
@@ -24,17 +22,11 @@ impl StartUp {
     /// An event is about to be handled.
     pub(crate) fn saw(&mut self, now: Time, event: &Event) {
         match event {
-            Event::Relisted { objects, version } => {
-                let (kind, word, count) = counted(objects);
-                if self.kinds.insert(kind) {
-                    tracing::info!(count, version, "Kubernetes: {word} listed");
-                }
-            }
             Event::LeadershipGained => {
                 tracing::info!("leading: everything is listed before anything is written");
                 self.azure.clear();
                 self.leads_since = Some(now);
-                self.is_synced = false;
+                (self.is_compared, self.is_synced) = (false, false);
             }
             Event::EffectFinished { outcome: Outcome::Listed { result: Ok(listing), .. }, .. } => {
                 let (listable, words) = described(listing);
@@ -46,11 +38,40 @@ impl StartUp {
         }
     }
 
-    /// A turn is over. Says once that the first difference has been worked off.
+    /// A turn is over. Says once what the first difference is, and once that it has been worked off.
     pub(crate) fn look(&mut self, now: Time, engine: &Engine) {
-        let Some(since) = self.leads_since.filter(|_| !self.is_synced && engine.initial_sync_done()) else {
+        let Some(since) = self.leads_since.filter(|_| !self.is_synced) else { return };
+        if !self.is_compared
+            && let Some(found) = engine.start_up().found
+        {
+            self.is_compared = true;
+            let FirstDifference {
+                right,
+                create,
+                update,
+                delete,
+                invalid,
+                unclear,
+                addresses,
+                orphans,
+                stuck_finalizers,
+            } = found;
+            tracing::info!(
+                right,
+                create,
+                update,
+                delete,
+                invalid,
+                unclear,
+                addresses,
+                orphans,
+                stuck_finalizers,
+                "compared: what is right stays as it is"
+            );
+        }
+        if !engine.initial_sync_done() {
             return;
-        };
+        }
         self.is_synced = true;
         let all = engine.services();
         let count = |holds: fn(&ServiceView) -> bool| all.iter().filter(|it| holds(it)).count();
@@ -62,15 +83,6 @@ impl StartUp {
             parked = count(|it| it.hold.as_ref().is_some_and(|hold| hold.parked)),
             "initial sync done"
         );
-    }
-}
-
-fn counted(objects: &Relist) -> (Kind, &'static str, usize) {
-    match objects {
-        Relist::Services(all) => (Kind::Service, "services", all.len()),
-        Relist::Slices(all) => (Kind::Slice, "endpoint slices", all.len()),
-        Relist::Nodes(all) => (Kind::Node, "nodes", all.len()),
-        Relist::Pods(all) => (Kind::Pod, "pods with an egress label", all.len()),
     }
 }
 

@@ -17,10 +17,12 @@ use sluice_model::call::{Reply, Request};
 use sluice_model::{Effect, Event, Time};
 use sluice_updater::{CallId, Output, Updaters};
 
+use tracing::{Instrument as _, Span};
+
 use crate::azure::Azure;
 use crate::clock::Clock;
 use crate::inbox::{Errand, Inbox, Mail, Orders};
-use crate::records;
+use crate::records::Records;
 
 /// What the loop itself has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,6 +80,7 @@ impl<A: Azure> Shell<A> {
         &mut self,
         clock: &impl Clock,
         inbox: &mut Inbox,
+        records: &Records,
         tally: &mut Tally,
     ) -> Vec<Event> {
         let mut reports = Vec::new();
@@ -89,21 +92,23 @@ impl<A: Azure> Shell<A> {
                     // Where an operation is polled, Azure gave the address, and its query is signed.
                     let target = request.target.as_str().split(['?', '#']).next().unwrap_or_default();
                     tracing::debug!(call = call.0, %effect, method = ?request.method, target, "call");
-                    self.send(clock.clone(), inbox, call, request);
+                    // What the client says about the call stands under the same number.
+                    let span = tracing::info_span!("call", %effect, call = call.0);
+                    self.send(clock.clone(), inbox, call, request, span);
                 }
             }
         }
         while let Some(note) = self.logic.next_step_note() {
-            records::step(&note);
+            records.step(&note);
         }
         reports
     }
 
-    fn send(&self, clock: impl Clock, inbox: &mut Inbox, call: CallId, request: Request) {
+    fn send(&self, clock: impl Clock, inbox: &mut Inbox, call: CallId, request: Request, span: Span) {
         let azure = Arc::clone(&self.azure);
         let orders = inbox.orders();
         let call_limit = self.call_limit;
-        inbox.send_off(Errand::Call(call), async move {
+        let sending = async move {
             let given_up = clock.now() + call_limit;
             let may_begin = || orders.borrow().allow(clock.now());
             if !may_begin() {
@@ -119,6 +124,7 @@ impl<A: Azure> Shell<A> {
             };
             tracing::trace!(call = call.0, answered = matches!(reply, Reply::Answered(_)), "reply");
             Mail::Replied(call, reply)
-        });
+        };
+        inbox.send_off(Errand::Call(call), sending.instrument(span));
     }
 }

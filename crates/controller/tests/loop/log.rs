@@ -31,6 +31,11 @@ impl Log {
     pub(crate) fn has(&self, text: &str) -> bool {
         HEARD.with_borrow(|heard| heard.as_ref().is_some_and(|heard| heard.contains(text)))
     }
+
+    /// Everything that was.
+    pub(crate) fn text(&self) -> String {
+        HEARD.with_borrow(|heard| heard.clone().unwrap_or_default())
+    }
 }
 
 struct Ear;

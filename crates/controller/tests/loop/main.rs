@@ -452,3 +452,23 @@ async fn the_signature_in_the_address_of_an_operation_is_not_logged() {
     assert!(log.has("/operations/op-1"), "with where they go");
     assert!(!log.has("s1gnature"), "but not with what lets them in");
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_step_is_logged_with_its_place_its_duration_and_the_service_that_people_know() {
+    let log = Log::listen();
+    let world = World::with(config(), |_| Behaviour::Slow(Duration::from_millis(300)));
+    world.lead().await;
+    world.apply("web");
+    world.published(1).await;
+    for line in [
+        r#"service="shop/web" step="1/3 public-ip""#,
+        r#"message=step done effect=#"#,
+        r#"service="shop/web" step="2/3 load-balancer" took_ms=300"#,
+        r#"message=leading: everything is listed before anything is written"#,
+        r#"message=Azure: 0 load-balancers listed"#,
+        r#"message=compared: what is right stays as it is right=0 create=1"#,
+        r#"message=initial sync done"#,
+    ] {
+        assert!(log.has(line), "{line} is missing in:\n{}", log.text());
+    }
+}
