@@ -144,6 +144,7 @@ impl Engine {
                 self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
                 if let Some(since) = since {
                     self.counters.services_programmed.add(now.since(since), 1);
+                    self.tell_ready(service, drifted > 0);
                 }
             }
             Some(Compared::Different | Compared::Unclear) if wanted => {
@@ -154,6 +155,25 @@ impl Engine {
             _ if !wanted => record.different_since = None,
             _ => {}
         }
+    }
+
+    /// Says that a service is as wanted, after it was not.
+    fn tell_ready(&mut self, service: ServiceIndex, repaired: bool) {
+        let Some(record) = self.record(service) else { return };
+        let (what, reached) = match record.key.is_inbound() {
+            true => ("load balancer", "it is reached at"),
+            false => ("NAT gateway", "its pods leave by"),
+        };
+        let before = record.object.as_ref().is_some_and(|object| object.published.is_some());
+        let became = match (repaired, before) {
+            (true, _) => "is set right again after a change in Azure",
+            (false, true) => "is updated",
+            (false, false) => "is ready",
+        };
+        let address = record.public_address().map(|ip| format!("; {reached} {ip}")).unwrap_or_default();
+        let text = format!("its {what} {became}{address}");
+        let about = self.about(service);
+        self.notify(about, false, Reason::Provisioned, text);
     }
 
     /// Says once which annotations have no effect, so that nobody relies on them.

@@ -145,6 +145,7 @@ impl Engine {
         self.foundation.told = None;
         if !was_ready {
             self.touch_all();
+            self.end_initial_sync();
         }
     }
 
@@ -190,6 +191,9 @@ impl Engine {
                     self.touch_all();
                 }
                 self.foundation.hold = Some(hold);
+                if self.foundation.is_out_of_order() {
+                    self.end_initial_sync();
+                }
                 self.foundation.standing = Standing::Unlisted;
                 // What failed halfway is looked at before it is tried again.
                 self.survey.look_soon(Listable::Foundation, until);

@@ -3,6 +3,7 @@
 //! A plan is made at the moment its slot is granted, from what is wanted and known then, so a
 //! queue of waiting services never holds anything stale.
 
+use alloc::format;
 use alloc::string::String;
 
 use sluice_model::effect::{Cause, Listable};
@@ -123,6 +124,7 @@ impl Engine {
         let now = self.now;
         if intent == Intent::Deprovision {
             self.note_teardown(service);
+            self.tell_teardown(service);
         }
         if let Some(record) = self.record_mut(service) {
             record.teardown_begun |= intent == Intent::Deprovision;
@@ -132,6 +134,15 @@ impl Engine {
         }
         // It has moved, and its conditions should say so.
         self.touch(service);
+    }
+
+    /// Says that a teardown begins, once.
+    fn tell_teardown(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service).filter(|record| !record.teardown_begun) else { return };
+        let what = if record.key.is_inbound() { "load balancer" } else { "NAT gateway" };
+        let text = format!("no address leads to it any more; its {what} and public IP are being deleted");
+        let about = self.about(service);
+        self.notify(about, false, Reason::Deleting, text);
     }
 
     pub(crate) fn cause_of(&self, record: &Service, intent: Intent) -> Cause {

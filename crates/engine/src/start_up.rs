@@ -191,7 +191,7 @@ impl Engine {
                         || self.is_braked(service)
                         || record.vanished.is_some()
                         || record.kube.failures > 0
-                        || !self.foundation.is_ready())
+                        || self.foundation.is_out_of_order())
             }
         };
         if at_rest {
@@ -206,6 +206,10 @@ impl Engine {
 
     pub(crate) fn end_initial_sync(&mut self) {
         if self.survey.initial_done || !self.survey.complete || !self.survey.initial.is_empty() {
+            return;
+        }
+        if !self.foundation.is_ready() && !self.foundation.is_out_of_order() {
+            // The gateway is being made, and nothing has come to rest before it is there.
             return;
         }
         self.survey.initial_done = true;

@@ -245,3 +245,52 @@ fn annotations_without_effect_are_told_once_and_change_nothing() {
         "#]],
     );
 }
+
+#[test]
+fn a_service_says_when_it_is_ready_updated_repaired_and_on_its_way_out_once_each() {
+    check(
+        "show news
+         service web applied
+         #1 failed ServerBusy 503 at load-balancer
+         tick 5
+         #2 done
+         #3 done
+         tick 5
+         service web applied port=81->8081
+         #4 done
+         tick 60
+         azure changes load-balancer web
+         tick 2000
+         #5 done
+         service web applied deleting
+         #6 failed ServerBusy 503
+         tick 5
+         #7 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 provision web: load-balancer, register   because retry due
+            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            #4 update web: load-balancer   because service applied
+            tell web: Provisioned: its load balancer is updated; it is reached at 20.1.2.1
+            #5 update web: load-balancer   because drift found
+            tell web: Provisioned: its load balancer is set right again after a change in Azure; it is reached at 20.1.2.1
+            #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            #7 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
+            #8 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_adopted_as_it_was_is_no_news() {
+    check(
+        "show news
+         service web known
+         azure has web
+         lead
+         tick 60",
+        expect![[""]],
+    );
+}

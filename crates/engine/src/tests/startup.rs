@@ -420,3 +420,42 @@ pub(super) fn a_standby_asks_for_nothing_and_catches_up_when_it_leads() {
         warn pod p1: InvalidSpec: the egress label "UPPER/CASE" has no effect: "UPPER/CASE" has characters other than a-z, 0-9, '.', '_' and '-'
     "##]].assert_eq(&story.shown());
 }
+
+#[test]
+pub(super) fn the_initial_sync_is_not_done_before_the_gateway_is_there() {
+    check(
+        "config default-outbound=ensure
+         azure loses gateway
+         lead
+         initial sync
+         #1 done
+         initial sync
+         #2 done
+         #3 done
+         initial sync",
+        expect![[r#"
+            #1 provision gateway: gateway   because start-up
+            initial sync is not done, 1 left
+            #2 inspect default-natgw: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because asked for
+            initial sync is not done, 1 left
+            #3 provision default-natgw: public-ip, nat-gateway, register   because asked for
+            initial sync is done, 0 left
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn without_any_service_the_initial_sync_waits_for_the_gateway_and_ends_when_it_cannot_be_made() {
+    check(
+        "azure loses gateway
+         lead
+         initial sync
+         #1 failed AuthorizationFailed 403
+         initial sync",
+        expect![[r#"
+            #1 provision gateway: gateway   because start-up
+            initial sync is not done, 0 left
+            initial sync is done, 0 left
+        "#]],
+    );
+}

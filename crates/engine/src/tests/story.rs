@@ -26,7 +26,7 @@
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
 //! tick SECONDS | allow mass deletion | leadership lost
-//! show|hide status|lists|notices|times          `show`: seen, and answered at once where it needs an answer
+//! show|hide status|lists|notices|news|times     `notices`: warnings; `show`: seen, and answered at once where it needs an answer
 //! hold|release status|lists                     `hold`: seen, and answered by the story
 //! state web | explain web | timeline web | initial sync
 //! ```
@@ -116,6 +116,7 @@ struct Shows {
     status: bool,
     lists: bool,
     notices: bool,
+    news: bool,
     times: bool,
     hold_status: bool,
     hold_lists: bool,
@@ -313,7 +314,8 @@ impl Story {
             Action::List(_) if !self.shows.hold_lists => Some(self.shows.lists),
             Action::WriteStatus { .. } if !self.shows.hold_status => Some(self.shows.status),
             Action::Notify(notice) => {
-                if self.shows.notices {
+                let shown = if notice.warning { self.shows.notices } else { self.shows.news };
+                if shown {
                     self.say(self.notice_words(notice));
                 }
                 return;
@@ -480,6 +482,7 @@ impl Shows {
             "status" => &mut self.status,
             "lists" => &mut self.lists,
             "notices" => &mut self.notices,
+            "news" => &mut self.news,
             "times" => &mut self.times,
             _ => panic!("{what} cannot be shown"),
         }
