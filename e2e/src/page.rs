@@ -94,6 +94,7 @@ pub(crate) const PAGE: &[Promise] = &[
         &["emulator-restarted", "throttling", "server-errors", "forbidden-for-a-while"],
     ),
     promise("upgrade with existing state: no write", &["upgrade-without-a-write"]),
+    promise("orphan removal by tag; stuck finalizers", &["leftovers"]),
     promise(
         "the controller under test always uses the token of the shipped ClusterRole, never admin",
         &["only-what-is-granted"],

@@ -43,6 +43,7 @@ use crate::setting::Setting;
 use crate::story::Variant;
 use crate::world::World;
 
+pub(crate) use attempts::Before;
 pub(crate) use killer::Killer;
 pub(crate) use stage::{Programs, set};
 pub(crate) use writes::Mark;

@@ -9,12 +9,16 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use tokio::process::Command;
 
-use super::{Look, Scene};
+use super::{Look, Mark, Scene};
 use crate::controller::Controller;
 use crate::setting::Setting;
 
 /// Whoever has not given up by then, tries for ever without a word.
 const GIVES_UP: Duration = Duration::from_secs(60);
+
+/// What the log says when the first difference has been worked off. It only says when to look; what is
+/// judged is the emulator's log.
+const SYNCED: &str = "initial sync done";
 
 /// A start of the controller that ended by itself.
 #[derive(Clone, Debug)]
@@ -113,6 +117,45 @@ impl Scene {
         let holder = lease.and_then(|it| it.spec?.holder_identity).filter(|it| !it.is_empty());
         // What is behind the name of the pod tells one life of it from the next.
         Ok(holder.map(|it| it.split('_').next().unwrap_or_default().to_string()))
+    }
+}
+
+/// How things stood before a start or a change of leader.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) mark: Mark,
+    synced: usize,
+}
+
+impl Before {
+    /// As they stand now.
+    pub(crate) async fn now(scene: &Scene) -> Result<Before> {
+        Ok(Before { mark: scene.mark_writes().await?, synced: scene.times_logged(SYNCED) })
+    }
+
+    /// Waits until there is another leader who has compared everything, and sees that this was all it did:
+    /// no write, and no read but pages of lists and one GET each of gateway and subnet.
+    pub(crate) async fn only_compared<'a>(
+        &self,
+        scene: &'a Scene,
+        not: Option<&Controller>,
+    ) -> Result<&'a Arc<Controller>> {
+        scene
+            .until("a new leader has compared everything", async || {
+                let now = scene.times_logged(SYNCED);
+                Ok(if now > self.synced {
+                    Look::Yes(())
+                } else {
+                    Look::NotYet(format!("{now} times so far"))
+                })
+            })
+            .await?;
+        let leader = scene.leader_but(not.map(|it| it.name.as_str())).await?;
+        scene.quiet().await?;
+        scene.tell(format!("{} leads and has compared everything", leader.name));
+        scene.no_write_since(self.mark).await?;
+        scene.reads_are_listings(self.mark, 1).await?;
+        Ok(leader)
     }
 }
 

@@ -5,15 +5,13 @@
 //! what comes after: every start and every new leader reads lists, the gateway and the subnet, and writes
 //! nothing at all.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::json;
 
-use crate::controller::Controller;
-use crate::scene::{Look, Mark, Scene};
+use crate::scene::{Before, Look, Scene};
 use crate::setting::Setting;
 use crate::story::{Story, Variant};
 
@@ -84,7 +82,9 @@ async fn two_thousand_services(scene: &Scene) -> Result<()> {
         Ok(())
     })
     .await?;
+    scene.tell("the objects are there");
     built(scene).await?;
+    scene.tell("Azure has all of them");
     scene.settled().await?;
     let ip = scene.ip_of("web-0").await?;
 
@@ -139,43 +139,3 @@ async fn built(scene: &Scene) -> Result<()> {
         })
         .await
 }
-
-/// How things stood before a change of leader.
-struct Before {
-    mark: Mark,
-    synced: usize,
-}
-
-impl Before {
-    async fn now(scene: &Scene) -> Result<Before> {
-        Ok(Before { mark: scene.mark_writes().await?, synced: scene.times_logged(SYNCED) })
-    }
-
-    /// Waits until there is another leader who has compared everything, and sees that this was all it did.
-    async fn only_compared<'a>(
-        &self,
-        scene: &'a Scene,
-        not: Option<&Controller>,
-    ) -> Result<&'a Arc<Controller>> {
-        scene
-            .until("a new leader has compared everything", async || {
-                let now = scene.times_logged(SYNCED);
-                Ok(if now > self.synced {
-                    Look::Yes(())
-                } else {
-                    Look::NotYet(format!("{now} times so far"))
-                })
-            })
-            .await?;
-        let leader = scene.leader_but(not.map(|it| it.name.as_str())).await?;
-        scene.quiet().await?;
-        scene.tell(format!("{} leads and has compared everything", leader.name));
-        scene.no_write_since(self.mark).await?;
-        scene.reads_are_listings(self.mark, 1).await?;
-        Ok(leader)
-    }
-}
-
-/// What the log says when the first difference has been worked off. It only says when to look; what is
-/// judged is the emulator's log.
-const SYNCED: &str = "initial sync done";

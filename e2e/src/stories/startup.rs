@@ -1,11 +1,11 @@
 //! Starts: with nothing there, with everything there, with another configuration than before.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::azure::{GATEWAY, gateway_id, network_id, resource_id, subnet_id};
-use crate::scene::Scene;
-use crate::story::Story;
+use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
+use crate::scene::{Before, Look, Mark, Scene};
+use crate::story::{Story, Variant};
 
 /// The stories of this theme.
 pub(crate) const STORIES: &[Story] = &[
@@ -50,6 +50,11 @@ pub(crate) const STORIES: &[Story] = &[
         "a new process finds everything in place and writes nothing",
         |scene| Box::pin(upgrade_without_a_write(scene)),
     ),
+    Story::new(
+        "leftovers",
+        "a start finds orphans, half of a deletion and finalizers with nothing behind them",
+        |scene| Box::pin(leftovers(scene)),
+    ),
 ];
 
 /// More Services than the brake lets go at once.
@@ -64,30 +69,88 @@ async fn eight_services(scene: &Scene) -> Result<()> {
     scene.settled().await
 }
 
+/// The reasons in the conditions of a Service.
+async fn reasons(scene: &Scene, name: &str) -> Result<Vec<String>> {
+    let service = scene.service_object(name).await?.with_context(|| format!("{name} is not there"))?;
+    let conditions = service.status.and_then(|it| it.conditions).unwrap_or_default();
+    Ok(conditions.into_iter().map(|it| it.reason).collect())
+}
+
+/// What the eight have published, all of them.
+async fn published(scene: &Scene) -> Result<Vec<String>> {
+    let mut ips = Vec::new();
+    for number in 1..=8 {
+        ips.push(scene.ip_of(&format!("web-{number}")).await?);
+    }
+    Ok(ips)
+}
+
 async fn changed_cluster_id(scene: &Scene) -> Result<()> {
     eight_services(scene).await?;
+    let ips = published(scene).await?;
     let mark = scene.mark_writes().await?;
     scene.restart_with("cluster id \"other\"", |it| it.cluster_id = "other".to_string()).await?;
     let label = json!({"metadata": {"labels": {"team": "shop"}}});
     scene.meanwhile(scene.edit_service("web-1", "gets a label", label)).await?;
-    scene.warned_somewhere(&["GatewayUnavailable"]).await?;
+    scene.warned_somewhere(&["GatewayUnavailable", "belongs to the cluster e2e"]).await?;
+    // Whoever comes now is told why nothing happens, by the process that runs now.
+    scene.service("late").port(80, 8080).selecting("web").make().await?;
+    scene
+        .until("the conditions of late say why", async || {
+            let says = reasons(scene, "late").await?;
+            let is = says.iter().any(|it| it == "GatewayUnavailable");
+            Ok(if is { Look::Yes(()) } else { Look::NotYet(format!("they say {says:?}")) })
+        })
+        .await?;
     scene.no_write_since(mark).await?;
+    ensure!(published(scene).await? == ips, "published IPs went with the cluster id");
+    scene.delete_service("late").await?;
     scene.restart_with("its own cluster id", |_| {}).await?;
+    scene.service_gone("late").await?;
     scene.settled().await?;
+    ensure!(published(scene).await? == ips, "published IPs went with the cluster id");
     scene.no_write_since(mark).await
 }
 
 async fn changed_class(scene: &Scene) -> Result<()> {
     eight_services(scene).await?;
+    let mut ips = published(scene).await?;
     let mark = scene.mark_writes().await?;
     scene.restart_with("another class", |it| it.class = Some("example.com/other".to_string())).await?;
     let label = json!({"metadata": {"labels": {"team": "shop"}}});
     scene.meanwhile(scene.edit_service("web-1", "gets a label", label)).await?;
     scene.warned_somewhere(&["MassDeletionHeld"]).await?;
-    scene.no_write_since(mark).await?;
+    // By its own deletion one of them may go, while the others are held.
+    let gone = scene.uid_of("web-8").await?;
+    scene.delete_service("web-8").await?;
+    scene.service_gone("web-8").await?;
+    scene.service("web-8").port(80, 8080).selecting("web").make().await?;
+    only_resources_of(scene, mark, &[&gone]).await?;
+    for number in 1..=7 {
+        let says = reasons(scene, &format!("web-{number}")).await?;
+        ensure!(says.iter().any(|it| it == "MassDeletionHeld"), "web-{number} says {says:?}");
+    }
     scene.restart_with("its own class", |_| {}).await?;
     scene.settled().await?;
-    scene.no_write_since(mark).await
+    ips.truncate(7);
+    ensure!(published(scene).await?[..7] == ips[..], "published IPs went with the class");
+    let back = scene.uid_of("web-8").await?;
+    only_resources_of(scene, mark, &[&gone, &back]).await
+}
+
+/// Like [`Scene::writes_only_about`]; but an address that loses one of its services names the others.
+async fn only_resources_of(scene: &Scene, mark: Mark, names: &[&str]) -> Result<()> {
+    let writes = scene.writes_since(mark).await?;
+    let is_strange = |it: &&Request| {
+        !it.path.ends_with("/updateAddressLocations") && !names.iter().any(|name| it.is_about(name))
+    };
+    let lines: Vec<String> = writes.iter().filter(is_strange).map(Request::line).collect();
+    ensure!(
+        lines.is_empty(),
+        "there should have been no other write, and there were\n  {}",
+        lines.join("\n  ")
+    );
+    Ok(())
 }
 
 async fn missing_gateway(scene: &Scene) -> Result<()> {
@@ -208,13 +271,78 @@ async fn upgrade_without_a_write(scene: &Scene) -> Result<()> {
     scene.egress_pods("green", 1, 3, &["a", "b"]).await?;
     scene.settled().await?;
     let mark = scene.mark_writes().await?;
+    let controller = scene.controller();
     for _ in 0..2 {
-        scene.restart_with("another version", |_| {}).await?;
-        // Pods that make no difference come and go, so that the other two ways have something to hit.
-        scene.meanwhile(scene.pods("bystander", 2, &["a"])).await?;
+        let before = Before::now(scene).await?;
+        scene.tell("the controller is replaced by another version of it");
+        if scene.variant == Variant::Killed {
+            controller.kill().await?;
+        } else {
+            controller.stop().await?;
+        }
+        // What makes no difference may happen meanwhile.
+        scene.pods("bystander", 2, &["a"]).await?;
+        controller.start()?;
+        before.only_compared(scene, None).await?;
         scene.delete_pods("bystander", 1, 2).await?;
     }
+    let label = json!({"metadata": {"labels": {"team": "shop"}}});
+    scene.meanwhile(scene.edit_service("web-1", "gets a label", label)).await?;
     let fence = scene.fence("fence").await?;
     scene.settled().await?;
     scene.writes_only_about(mark, &[&fence]).await
+}
+
+async fn leftovers(scene: &Scene) -> Result<()> {
+    scene.nodes(&["a", "b"]).await?;
+    scene.pods("web", 3, &["a", "b"]).await?;
+    scene.egress_pods("blue", 1, 1, &["a"]).await?;
+    for name in ["kept", "torn", "half", "was"] {
+        scene.service(name).port(80, 8080).selecting("web").make().await?;
+    }
+    scene.settled().await?;
+    let ip = scene.ip_of("kept").await?;
+    let half = scene.uid_of("half").await?;
+    scene.controller().stop().await?;
+    scene.tell("while nobody looks:");
+    // Nobody in Kubernetes knows of it any more, and all of it is in Azure.
+    scene.without_finalizers("torn").await?;
+    scene.delete_service("torn").await?;
+    scene.service_gone("torn").await?;
+    // Half of it is gone from Azure, and the other half waits for the deletion.
+    scene.azure.tamper(json!({"do": "unregister", "gateway": gateway_id(), "name": half})).await?;
+    scene.azure.tamper(json!({"do": "delete", "id": resource_id("loadBalancers", &half)})).await?;
+    scene.delete_service("half").await?;
+    scene.make_cluster_ip("was").await?;
+    scene.delete_pods("blue", 1, 1).await?;
+    // A start that died after its first step left this.
+    let lone = "0a1b2c3d-0000-4000-8000-00000000000f";
+    scene.asked_for(lone);
+    scene
+        .azure
+        .tamper(json!({
+            "do": "put",
+            "id": resource_id("publicIPAddresses", &format!("{lone}-pip")),
+            "body": {
+                "location": "westeurope",
+                "sku": {"name": "StandardV2"},
+                "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+                "tags": {
+                    "sluice-cluster": scene.setting.cluster_id,
+                    "sluice-identity": lone,
+                    "sluice-owner": "service/shop/lone",
+                },
+            },
+        }))
+        .await?;
+    // A finalizer with nothing behind it.
+    scene.stuck_service("stuck").await?;
+    scene.controller().start()?;
+    scene.meanwhile(scene.pods_from("web", 4, 1, &["a"])).await?;
+    scene.settled().await?;
+    for name in ["half", "stuck"] {
+        scene.service_gone(name).await?;
+    }
+    ensure!(scene.ip_of("kept").await? == ip, "the IP of one that was always there changed");
+    Ok(())
 }

@@ -101,6 +101,20 @@ impl World {
         Ok(())
     }
 
+    /// Somebody takes all finalizers off a Service by force.
+    pub(crate) async fn without_finalizers(&self, name: &str) -> Result<()> {
+        let patch = json!({"metadata": {"finalizers": null}});
+        self.edit_service(name, "loses its finalizers by force", patch).await
+    }
+
+    /// A Service that has our finalizer and is being deleted, and never had anything else.
+    pub(crate) async fn stuck_service(&self, name: &str) -> Result<()> {
+        self.service(name).port(80, 8080).make().await?;
+        let patch = json!({"metadata": {"finalizers": ["sluice.dev/cleanup"]}});
+        self.edit_service(name, "has our finalizer", patch).await?;
+        self.delete_service(name).await
+    }
+
     /// The Service as it is, or `None`.
     pub(crate) async fn service_object(&self, name: &str) -> Result<Option<Service>> {
         Ok(self.api::<Service>().get_opt(name).await?)
