@@ -66,6 +66,12 @@ enum Command {
     ///
     /// Scale the controller to zero first. Shows what would go, and asks.
     Cleanup(Box<sluice::cleanup::Arguments>),
+    /// Shows every service and egress: its state, its addresses, and what is wrong with it
+    ///
+    /// Asks the controller that leads; it is found by its Lease and reached through the API server.
+    Status(Box<sluice::status::Arguments>),
+    /// Says why a service or egress is where it is and what to do, or what an error code means
+    Explain(Box<sluice::explain::Arguments>),
     /// Measures Sluice against an emulated Azure
     Bench(sluice::bench::Arguments),
     /// Says which version this is
@@ -169,6 +175,11 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         }
         Command::Adopt(arguments) => runtime.block_on(sluice::adopt::run(*arguments))?,
         Command::Cleanup(arguments) => runtime.block_on(sluice::cleanup::run(*arguments))?,
+        Command::Status(arguments) => match runtime.block_on(sluice::status::run(*arguments))? {
+            sluice::status::Verdict::Fine => {}
+            sluice::status::Verdict::Trouble => return Ok(ExitCode::from(CHANGES)),
+        },
+        Command::Explain(arguments) => runtime.block_on(sluice::explain::run(*arguments))?,
         Command::Version(arguments) => version::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());

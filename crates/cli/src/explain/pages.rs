@@ -1,0 +1,138 @@
+//! The pages about error codes, compiled in: `docs/errors/`.
+
+use sluice_model::reason::Reason;
+
+macro_rules! pages {
+    ($($code:literal),* $(,)?) => {
+        &[$(($code, include_str!(concat!("../../../../docs/errors/", $code, ".md")))),*]
+    };
+}
+
+/// Code and text of every page.
+const PAGES: &[(&str, &str)] = pages![
+    "SGW0001", "SGW0002", "SGW0003", "SGW0004", "SGW0005", "SGW0006", "SGW0007", "SGW0008", "SGW0009",
+    "SGW0010", "SGW0011", "SGW0012", "SGW0013", "SGW0014", "SGW0015", "SGW0016", "SGW0017", "SGW0101",
+    "SGW0102", "SGW0103", "SGW0104", "SGW0105", "SGW0106",
+];
+
+/// Why a command can end before it has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// The configuration cannot be used.
+    Configuration,
+    /// An address to listen on cannot be used.
+    CannotListen,
+    /// The API server cannot be reached, or refuses us.
+    KubernetesUnreachable,
+    /// Azure refuses our credential.
+    CredentialRefused,
+    /// The lease was lost.
+    LeaseLost,
+    /// The emulator's state file cannot be used.
+    StateFileUnusable,
+}
+
+impl Start {
+    /// All of them.
+    pub const ALL: [Start; 6] = [
+        Start::Configuration,
+        Start::CannotListen,
+        Start::KubernetesUnreachable,
+        Start::CredentialRefused,
+        Start::LeaseLost,
+        Start::StateFileUnusable,
+    ];
+
+    /// The code of its page. A code is never given to anything else.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Start::Configuration => "SGW0101",
+            Start::CannotListen => "SGW0102",
+            Start::KubernetesUnreachable => "SGW0103",
+            Start::CredentialRefused => "SGW0104",
+            Start::LeaseLost => "SGW0105",
+            Start::StateFileUnusable => "SGW0106",
+        }
+    }
+
+    /// The word in the title of its page.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Start::Configuration => "Configuration",
+            Start::CannotListen => "CannotListen",
+            Start::KubernetesUnreachable => "KubernetesUnreachable",
+            Start::CredentialRefused => "CredentialRefused",
+            Start::LeaseLost => "LeaseLost",
+            Start::StateFileUnusable => "StateFileUnusable",
+        }
+    }
+}
+
+/// The page about a code, or about a reason's word; in either case.
+pub fn page(asked_for: &str) -> Option<&'static str> {
+    let by_word = every().find(|(_, word)| word.eq_ignore_ascii_case(asked_for)).map(|(code, _)| code);
+    let code = by_word.unwrap_or(asked_for);
+    PAGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(code)).map(|(_, page)| *page)
+}
+
+/// Whether something looks like a code.
+pub(super) fn is_code(text: &str) -> bool {
+    let digits = text.get(..3).filter(|start| start.eq_ignore_ascii_case("SGW")).and_then(|_| text.get(3..));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Every code with its word.
+pub fn every() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let reasons = Reason::ALL.into_iter().map(|reason| (reason.code(), reason.word()));
+    reasons.chain(Start::ALL.into_iter().map(|start| (start.code(), start.word())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_page_and_every_page_a_code() {
+        let codes: BTreeSet<&str> = every().map(|(code, _)| code).collect();
+        assert_eq!(codes.len(), every().count(), "a code was given twice");
+        let pages: BTreeSet<&str> = PAGES.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, pages);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        let files: BTreeSet<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "README.md")
+            .collect();
+        assert_eq!(files, codes.iter().map(|code| format!("{code}.md")).collect());
+    }
+
+    #[test]
+    fn a_page_begins_with_its_code_and_word_and_says_what_happened_why_and_what_to_do() {
+        for (code, word) in every() {
+            let page = page(code).unwrap();
+            assert!(page.starts_with(&format!("# {code}: {word}\n\n")), "{code}");
+            let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+            assert_eq!(headings, ["## What happened", "## Why", "## What to do"], "{code}");
+            assert!(page.lines().any(|line| line.starts_with("- ")), "{code} has nothing to do");
+        }
+    }
+
+    #[test]
+    fn the_index_has_every_page() {
+        let index = include_str!("../../../../docs/errors/README.md");
+        for (code, word) in every() {
+            assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` |")), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_found_by_code_and_by_word_in_either_case() {
+        assert_eq!(page("sgw0008"), page("QuotaExceeded"));
+        assert_eq!(page("quotaexceeded"), page("SGW0008"));
+        assert_eq!(page("SGW9999"), None);
+        assert!(is_code("sgw0008") && is_code("SGW9") && !is_code("SGW") && !is_code("service/a/b"));
+    }
+}

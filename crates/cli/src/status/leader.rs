@@ -1,0 +1,403 @@
+//! Reaches the controller that leads: by its address, or through the API server.
+//!
+//! Without an address the Lease says which pod leads, and the API server forwards a port of it, so
+//! that nothing of the controller has to be reachable from here. What may be read is then decided by
+//! who may forward ports in its namespace.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use bytes::Bytes;
+use clap::Args;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use reqwest::Url;
+use serde::de::DeserializeOwned;
+use sluice_arm::Secret;
+use sluice_k8s::lease::{Answer, Place, read_lease};
+use sluice_view::{Page, Problem};
+
+/// How long one answer may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Where the controller is.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Controller")]
+pub struct LeaderArguments {
+    /// The address of its API, like `http://127.0.0.1:8082` [default: the leader is found by its Lease and
+    /// asked through the API server]
+    #[arg(long, value_name = "URL", env = "SLUICE_ADDRESS")]
+    pub address: Option<Url>,
+    /// A file with the token that the API asks for
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// A file with the CA of the API's certificate, in PEM [default: the roots of the system]
+    #[arg(long, value_name = "FILE", requires = "address")]
+    pub ca_file: Option<PathBuf>,
+    /// The kubeconfig of the cluster [default: the one that kubectl would use]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The namespace of the Lease, and of the controller
+    #[arg(long, value_name = "NAME", default_value = "sluice-system")]
+    pub lease_namespace: String,
+    /// The name of the Lease
+    #[arg(long, value_name = "NAME", default_value = "sluice")]
+    pub lease_name: String,
+    /// The port of the API in the leader's pod
+    #[arg(long, value_name = "PORT", default_value_t = 8082)]
+    pub api_port: u16,
+}
+
+/// The controller that leads.
+pub struct Leader {
+    way: Way,
+    token: Option<Secret>,
+    /// How to call it in messages.
+    name: String,
+}
+
+enum Way {
+    Direct { client: reqwest::Client, base: Url },
+    Tunnel { pods: Box<Api<Pod>>, pod: String, port: u16 },
+}
+
+impl std::fmt::Debug for Leader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Leader").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The API has answered, and says no.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    /// The HTTP status.
+    pub status: u16,
+    /// The fixed word.
+    pub error: String,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Leader {
+    /// Finds it. That it answers is not known before it is asked.
+    pub async fn find(arguments: &LeaderArguments) -> anyhow::Result<Leader> {
+        let token = match &arguments.token_file {
+            Some(path) => {
+                let read = std::fs::read_to_string(path);
+                Some(Secret::new(read.with_context(|| format!("cannot read the token, {}", path.display()))?))
+            }
+            None => None,
+        };
+        if let Some(address) = &arguments.address {
+            let client = direct(address, arguments.ca_file.as_ref())?;
+            let way = Way::Direct { client, base: address.clone() };
+            return Ok(Leader { way, token, name: address.to_string() });
+        }
+        let connection =
+            sluice_k8s::connect::connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())
+                .await?;
+        let place =
+            Place { namespace: arguments.lease_namespace.clone(), name: arguments.lease_name.clone() };
+        let holder = holder(&connection.client, &place).await?;
+        let pod = pod_of(&holder);
+        let name = format!("pod {}/{pod}", place.namespace);
+        let pods = Box::new(Api::namespaced(connection.client, &place.namespace));
+        let way = Way::Tunnel { pods, pod: pod.to_owned(), port: arguments.api_port };
+        Ok(Leader { way, token, name })
+    }
+
+    /// Asks for one thing.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        let asking = async {
+            let mut answer = self.send(path, &[]).await?;
+            let mut body = Vec::new();
+            while let Some(chunk) = answer.next().await? {
+                body.extend_from_slice(&chunk);
+            }
+            Ok::<_, anyhow::Error>((answer.status, body))
+        };
+        let asked = tokio::time::timeout(LIMIT, asking).await;
+        let (status, body) =
+            asked.map_err(|_| anyhow!("{} did not answer within {} s", self.name, LIMIT.as_secs()))??;
+        if !(200..300).contains(&status) {
+            return Err(self.refused(status, &body));
+        }
+        serde_json::from_slice(&body).with_context(|| {
+            format!("{} answers, but not in words that this version understands; is it Sluice?", self.name)
+        })
+    }
+
+    /// Asks for everything of a list, page by page.
+    pub async fn all<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> anyhow::Result<Vec<T>> {
+        let mut items = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut pairs = url_pairs(query);
+            if let Some(after) = &after {
+                pairs.append_pair("continue", after);
+            }
+            let page: Page<T> = self.get(&format!("{path}?{}", pairs.finish())).await?;
+            items.extend(page.items);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Opens the stream of changes.
+    pub(super) async fn events(&self, last_id: Option<&str>) -> anyhow::Result<Chunks> {
+        let headers: Vec<(&str, &str)> = last_id.map(|id| ("last-event-id", id)).into_iter().collect();
+        let opening = self.send("/api/v1/events", &headers);
+        let opened = tokio::time::timeout(LIMIT, opening).await;
+        let mut answer =
+            opened.map_err(|_| anyhow!("{} did not answer within {} s", self.name, LIMIT.as_secs()))??;
+        if answer.status != 200 {
+            let mut body = Vec::new();
+            while let Some(chunk) = answer.next().await? {
+                body.extend_from_slice(&chunk);
+            }
+            return Err(self.refused(answer.status, &body));
+        }
+        Ok(answer)
+    }
+
+    /// How to call it in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn refused(&self, status: u16, body: &[u8]) -> anyhow::Error {
+        let name = &self.name;
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(Problem { error, message, .. }) if status == 401 => {
+                Refused { status, error, message: format!("{message} Here: --token-file FILE.") }.into()
+            }
+            Ok(Problem { error, message, .. }) => Refused { status, error, message }.into(),
+            Err(_) => {
+                anyhow!("{name} answers with status {status}, and not as Sluice would; is the address right?")
+            }
+        }
+    }
+
+    async fn send(&self, path: &str, headers: &[(&str, &str)]) -> anyhow::Result<Chunks> {
+        match &self.way {
+            Way::Direct { client, base } => {
+                let url = base.join(path).with_context(|| format!("{base} and {path} make no address"))?;
+                let mut request = client.get(url);
+                for (name, value) in headers {
+                    request = request.header(*name, *value);
+                }
+                if let Some(token) = &self.token {
+                    request = request.bearer_auth(token.reveal());
+                }
+                let answer = request.send().await.map_err(reqwest::Error::without_url);
+                let answer = answer.with_context(|| {
+                    format!(
+                        "{} cannot be reached; does a controller listen there (sluice.listen.api)?",
+                        self.name
+                    )
+                })?;
+                Ok(Chunks { status: answer.status().as_u16(), body: Body::Direct(answer) })
+            }
+            Way::Tunnel { pods, pod, port } => {
+                let mut request = http::Request::get(path).header("host", "localhost");
+                for (name, value) in headers {
+                    request = request.header(*name, *value);
+                }
+                if let Some(token) = &self.token {
+                    request = request.header("authorization", format!("Bearer {}", token.reveal()));
+                }
+                let request =
+                    request.body(Empty::<Bytes>::new()).context("no request can be made of this")?;
+                tunnel(pods, pod, *port, request).await.with_context(|| {
+                    format!(
+                        "{} cannot be asked through the API server (port {port}); \
+                         with --address the API is asked directly",
+                        self.name
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// An answer, piece by piece.
+pub(super) struct Chunks {
+    status: u16,
+    body: Body,
+}
+
+enum Body {
+    Direct(reqwest::Response),
+    /// The connection goes with the answer.
+    Tunnel(Incoming, tokio::task::JoinHandle<()>),
+}
+
+impl Chunks {
+    /// The next piece; `None` at the end.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Option<Bytes>> {
+        match &mut self.body {
+            Body::Direct(answer) => Ok(answer.chunk().await.map_err(reqwest::Error::without_url)?),
+            Body::Tunnel(body, _) => loop {
+                match body.frame().await.transpose()? {
+                    None => return Ok(None),
+                    Some(frame) => {
+                        if let Ok(data) = frame.into_data() {
+                            return Ok(Some(data));
+                        }
+                    }
+                }
+            },
+        }
+    }
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        if let Body::Tunnel(_, connection) = &self.body {
+            connection.abort();
+        }
+    }
+}
+
+async fn tunnel(
+    pods: &Api<Pod>,
+    pod: &str,
+    port: u16,
+    request: http::Request<Empty<Bytes>>,
+) -> anyhow::Result<Chunks> {
+    let mut forwarder = pods.portforward(pod, &[port]).await.map_err(forwarding)?;
+    let stream = forwarder.take_stream(port).context("the port was not forwarded")?;
+    let trouble = forwarder.take_error(port).context("the port was not forwarded")?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let connection = tokio::spawn(async move {
+        let _ = connection.await;
+        drop(forwarder);
+    });
+    let answered = tokio::select! {
+        answered = sender.send_request(request) => answered.map_err(anyhow::Error::from),
+        Some(trouble) = trouble => Err(anyhow!("{}", trouble.trim())),
+    };
+    match answered {
+        Ok(answer) => {
+            let status = answer.status().as_u16();
+            Ok(Chunks { status, body: Body::Tunnel(answer.into_body(), connection) })
+        }
+        Err(error) => {
+            connection.abort();
+            Err(error)
+        }
+    }
+}
+
+fn forwarding(error: kube::Error) -> anyhow::Error {
+    match &error {
+        kube::Error::Api(status) if status.code == 403 => {
+            anyhow!("this account may not forward ports there (create pods/portforward): {}", status.message)
+        }
+        _ => anyhow::Error::new(error),
+    }
+}
+
+/// Who holds the Lease.
+async fn holder(client: &kube::Client, place: &Place) -> anyhow::Result<String> {
+    let Place { namespace, name } = place;
+    let lease = match read_lease(client, place, LIMIT).await {
+        Answer::Found(lease) => lease,
+        Answer::Missing => bail!(
+            "there is no Lease {namespace}/{name}, so no controller has led here yet; if it runs elsewhere, say \
+             --lease-namespace and --lease-name, or --address"
+        ),
+        Answer::Failed(trouble) => bail!("the Lease {namespace}/{name} cannot be read: {trouble}"),
+        Answer::Written(_) | Answer::Conflict => bail!("the Lease {namespace}/{name} was only read"),
+    };
+    let holder = lease.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty());
+    holder.with_context(|| {
+        format!(
+            "nobody holds the Lease {namespace}/{name}: no controller leads at the moment; try again soon"
+        )
+    })
+}
+
+/// The pod in what a leader calls itself: `POD_PROCESS`.
+fn pod_of(holder: &str) -> &str {
+    holder.rsplit_once('_').map_or(holder, |(pod, _)| pod)
+}
+
+fn direct(address: &Url, ca_file: Option<&PathBuf>) -> anyhow::Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("sluice/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(10))
+        .redirect(reqwest::redirect::Policy::none());
+    let host = address.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_loopback = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    if is_loopback {
+        builder = builder.no_proxy();
+    }
+    match address.scheme() {
+        "http" => {}
+        "https" => builder = builder.tls_backend_preconfigured(trust(ca_file)?),
+        other => bail!("--address {address}: {other} is neither http nor https"),
+    }
+    builder.build().context("no client can be made for the API")
+}
+
+fn trust(ca_file: Option<&PathBuf>) -> anyhow::Result<rustls::ClientConfig> {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject as _;
+
+    let mut roots = rustls::RootCertStore::empty();
+    match ca_file {
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Some(path) => {
+            let unusable = || format!("cannot use {} as a CA", path.display());
+            for certificate in CertificateDer::pem_file_iter(path).with_context(unusable)? {
+                roots.add(certificate.with_context(unusable)?).with_context(unusable)?;
+            }
+        }
+    }
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+fn url_pairs(query: &[(&str, &str)]) -> url::form_urlencoded::Serializer<'static, String> {
+    let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+    pairs.extend_pairs(query);
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pod_stands_before_the_last_underscore() {
+        assert_eq!(pod_of("sluice-7d9c-abcde_12-18f"), "sluice-7d9c-abcde");
+        assert_eq!(pod_of("sluice-0"), "sluice-0");
+    }
+
+    #[test]
+    fn an_address_that_is_no_http_is_refused() {
+        let error = direct(&"ftp://example.com".parse().unwrap(), None).unwrap_err();
+        assert!(error.to_string().contains("neither http nor https"), "{error}");
+    }
+}

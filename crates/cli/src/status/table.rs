@@ -1,0 +1,376 @@
+//! A table for people: one line for every service and egress.
+
+use sluice_view::moment::span;
+use sluice_view::{Overview, Progress, State, Status};
+
+use crate::paint::Paint;
+
+/// Characters of a problem in a line that is not wide.
+const PROBLEM_MAX: usize = 70;
+
+/// The columns of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    /// Everything, and nothing cut off.
+    pub(super) wide: bool,
+}
+
+impl Layout {
+    fn titles(self) -> Vec<&'static str> {
+        let mut titles = vec![
+            "NAME",
+            "STATE",
+            "SINCE",
+            "IP",
+            "PODS",
+            "WANTED",
+            "BUFFERED",
+            "PROGRAMMED",
+            "ATTEMPTS",
+            "LAST",
+            "NEXT",
+        ];
+        if self.wide {
+            titles.extend(["MAPPED", "REFUSED", "OPERATION", "ID"]);
+        }
+        titles.push("PROBLEM");
+        titles
+    }
+
+    fn cells(self, status: &Status) -> Vec<String> {
+        let progress = status.progress();
+        let addresses = &progress.addresses;
+        let dash = || "-".to_owned();
+        let pods = match status {
+            Status::Egress(egress) => egress.pods.to_string(),
+            Status::Service(_) => dash(),
+        };
+        let mut cells = vec![
+            status.title(),
+            state_word(progress),
+            span(progress.since.age_seconds),
+            progress.public_ip.map_or_else(dash, |ip| ip.to_string()),
+            pods,
+            addresses.wanted.to_string(),
+            addresses.buffered.to_string(),
+            addresses.programmed.to_string(),
+            progress.attempts.to_string(),
+            progress.last_attempt.as_ref().map_or_else(dash, |at| format!("{} ago", span(at.age_seconds))),
+            progress.next_retry.as_ref().map_or_else(dash, |due| match due.in_seconds {
+                0 => "now".to_owned(),
+                seconds => format!("in {}", span(seconds)),
+            }),
+        ];
+        if self.wide {
+            let id = match status {
+                Status::Service(service) => service.uid.clone(),
+                Status::Egress(_) => dash(),
+            };
+            cells.extend([
+                addresses.mapped.to_string(),
+                addresses.quarantined.to_string(),
+                progress.operation.clone().unwrap_or_else(dash),
+                id,
+            ]);
+        }
+        let problem = problem(progress);
+        cells.push(if self.wide { problem } else { cut(&problem) });
+        cells
+    }
+}
+
+/// What is said about everything, as lines: a head and one line each.
+pub(super) fn lines(all: &[Status], layout: Layout, paint: Paint) -> Vec<String> {
+    let titles = layout.titles();
+    let rows: Vec<Vec<String>> = all.iter().map(|status| layout.cells(status)).collect();
+    let widths: Vec<usize> = (0..titles.len())
+        .map(|at| {
+            let widest = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+            widest.unwrap_or(0).max(titles[at].len())
+        })
+        .collect();
+    let head: Vec<String> = titles.iter().map(ToString::to_string).collect();
+    let mut lines = vec![line(&head, &widths, |_, text| paint.bold(text))];
+    for (status, row) in all.iter().zip(&rows) {
+        let progress = status.progress();
+        lines.push(line(row, &widths, |at, text| match titles[at] {
+            "STATE" => painted(progress, text, paint),
+            "PROBLEM" if is_trouble(progress) => paint.bad(text),
+            _ => text.to_owned(),
+        }));
+    }
+    lines
+}
+
+/// Padded first and painted afterwards, since colours have no width.
+fn line(cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> String) -> String {
+    let mut text = String::new();
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        if at + 1 == cells.len() {
+            text.push_str(&paint(at, cell));
+        } else {
+            text.push_str(&paint(at, &format!("{cell:<width$}")));
+            text.push_str("   ");
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn state_word(progress: &Progress) -> String {
+    match progress.parked {
+        true => format!("{} (parked)", progress.state),
+        false => progress.state.to_string(),
+    }
+}
+
+fn painted(progress: &Progress, text: &str, paint: Paint) -> String {
+    if is_trouble(progress) {
+        return paint.bad(text);
+    }
+    match progress.state {
+        State::Created => paint.good(text),
+        _ => paint.busy(text),
+    }
+}
+
+/// Somebody should look at it.
+pub(super) fn is_trouble(progress: &Progress) -> bool {
+    progress.parked || progress.attempts > 0 || progress.addresses.quarantined > 0
+}
+
+fn problem(progress: &Progress) -> String {
+    if let Some(why) = &progress.why {
+        return format!("{} ({}): {}", why.reason, why.code, why.message);
+    }
+    if let Some(failure) = &progress.last_failure {
+        return format!("{} failed: {}", failure.step, failure.message);
+    }
+    match progress.addresses.quarantined {
+        0 => "-".into(),
+        1 => "Azure refuses 1 address".into(),
+        many => format!("Azure refuses {many} addresses"),
+    }
+}
+
+fn cut(text: &str) -> String {
+    // One line is one line, whatever Azure wrote.
+    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= PROBLEM_MAX {
+        return flat;
+    }
+    let mut short: String = flat.chars().take(PROBLEM_MAX - 1).collect();
+    short.push('…');
+    short
+}
+
+/// A few sentences about the whole, and what to look at next.
+pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let troubled: Vec<&Status> = all.iter().filter(|status| is_trouble(status.progress())).collect();
+    lines.push(format!(
+        "{} and {}; {}.",
+        counted(overview.services.total, "service"),
+        counted(overview.egresses.total, "egress"),
+        match troubled.len() {
+            0 => paint.good("none in trouble"),
+            many => paint.bad(&format!("{many} in trouble")),
+        }
+    ));
+    let sync = &overview.initial_sync;
+    if !sync.done {
+        let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        lines.push(format!("The initial sync is not done: {}, {} left{trouble}.", sync.phase, sync.left));
+    }
+    for watch in overview.watches.iter().filter(|watch| watch.trouble.is_some() || !watch.listed) {
+        let trouble = watch.trouble.as_deref().unwrap_or("not listed yet");
+        lines.push(paint.bad(&format!("The watch of {}: {trouble}.", watch.kind)));
+    }
+    for lane in &overview.budget {
+        if let Some(until) = &lane.paused_until {
+            let left = span(until.in_seconds);
+            lines.push(paint.busy(&format!("Azure asked for a pause of {}: another {left}.", lane.lane)));
+        }
+    }
+    if overview.mass_deletion_held > 0 {
+        let held = counted(overview.mass_deletion_held, "service");
+        lines.push(paint.bad(&format!("The brake holds the deletion of {held}: `sluice explain SGW0016`.")));
+    }
+    if !overview.unclaimed.is_empty() {
+        lines.push(format!("Not provably ours, and unwanted: {}.", overview.unclaimed.join(", ")));
+    }
+    if let Some(first) = troubled.first() {
+        lines.push(paint.faint(&format!("Why: sluice explain {}", first.title())));
+    }
+    lines
+}
+
+/// Who answers, in a line.
+pub(super) fn who(overview: &Overview, paint: Paint) -> String {
+    let Overview { identity, version, role, .. } = overview;
+    let up = span(overview.started.age_seconds);
+    let line = format!("{identity} ({version}) is {}, up for {up}.", role.word());
+    match &overview.leader {
+        Some(leader) if leader != identity => {
+            paint.busy(&format!("{line} The leader is {leader}; only the leader knows what is under way."))
+        }
+        _ => paint.faint(&line),
+    }
+}
+
+fn counted(many: u64, noun: &str) -> String {
+    match (many, noun) {
+        (1, noun) => format!("1 {noun}"),
+        (many, "egress") => format!("{many} egresses"),
+        (many, noun) => format!("{many} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use expect_test::expect;
+    use sluice_model::reason::Reason;
+    use sluice_view::overview::{Counts, Role};
+    use sluice_view::{Addresses, Due, EgressStatus, ServiceStatus, Since, Why};
+
+    use super::*;
+
+    fn since(age_seconds: u64) -> Since {
+        Since { at: "2026-11-16T12:00:00Z".into(), age_seconds }
+    }
+
+    pub(crate) fn fine() -> Status {
+        Status::Service(ServiceStatus {
+            namespace: Some("shop".into()),
+            name: Some("web".into()),
+            uid: "5e1f0000-0000-4000-8000-000000000001".into(),
+            progress: Progress {
+                state: State::Created,
+                since: since(3_700),
+                wanted: true,
+                live: true,
+                operation: None,
+                attempts: 0,
+                last_attempt: Some(since(3_705)),
+                next_retry: None,
+                parked: false,
+                why: None,
+                last_failure: None,
+                public_ip: Some("20.1.2.3".parse().unwrap()),
+                addresses: Addresses { wanted: 3, programmed: 3, mapped: 3, ..Addresses::default() },
+            },
+        })
+    }
+
+    pub(crate) fn parked() -> Status {
+        let Status::Service(ServiceStatus { progress, .. }) = fine() else { unreachable!() };
+        let text = "PublicIPCountLimitReached: Cannot create more than 10 public IP addresses\nfor this subscription in this region.";
+        Status::Egress(EgressStatus {
+            name: "blue".into(),
+            is_default: false,
+            pods: 2,
+            progress: Progress {
+                state: State::NotStarted,
+                since: since(65),
+                live: false,
+                attempts: 2,
+                last_attempt: Some(since(5)),
+                next_retry: Some(Due { at: "2026-11-16T12:10:00Z".into(), in_seconds: 595 }),
+                parked: true,
+                why: Some(Why::new(Reason::QuotaExceeded, text)),
+                public_ip: None,
+                addresses: Addresses { wanted: 2, buffered: 2, ..Addresses::default() },
+                ..progress
+            },
+        })
+    }
+
+    pub(crate) fn overview() -> Overview {
+        Overview {
+            version: "0.1.0".into(),
+            identity: "sluice-0".into(),
+            cluster_id: "c".into(),
+            role: Role::Leader,
+            leader: Some("sluice-0".into()),
+            started: since(90_000),
+            initial_sync: sluice_view::overview::InitialSync { done: true, ..Default::default() },
+            watches: Vec::new(),
+            services: Counts { total: 1, ..Counts::default() },
+            egresses: Counts { total: 1, ..Counts::default() },
+            parked: Default::default(),
+            addresses: Default::default(),
+            budget: Vec::new(),
+            operations_active: 0,
+            mass_deletion_held: 0,
+            unclaimed: Vec::new(),
+            drift: Default::default(),
+            orphans: Default::default(),
+        }
+    }
+
+    #[test]
+    fn columns_line_up_and_a_problem_is_one_line() {
+        let text = lines(&[fine(), parked()], Layout { wide: false }, Paint::NONE).join("\n");
+        expect![[r#"
+            NAME               STATE                 SINCE       IP         PODS   WANTED   BUFFERED   PROGRAMMED   ATTEMPTS   LAST            NEXT            PROBLEM
+            service/shop/web   Created               1 h 1 min   20.1.2.3   -      3        0          3            0          1 h 1 min ago   -               -
+            egress/blue        NotStarted (parked)   1 min 5 s   -          2      2        2          0            2          5 s ago         in 9 min 55 s   QuotaExceeded (SGW0008): PublicIPCountLimitReached: Cannot create mor…"#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn wide_cuts_nothing_off() {
+        let text = lines(&[parked(), fine()], Layout { wide: true }, Paint::NONE).join("\n");
+        assert!(text.contains("for this subscription in this region."), "{text}");
+        assert!(text.contains("5e1f0000-0000-4000-8000-000000000001"), "{text}");
+    }
+
+    #[test]
+    fn colours_do_not_move_columns() {
+        let plain = lines(&[fine(), parked()], Layout { wide: false }, Paint::NONE);
+        let painted = lines(&[fine(), parked()], Layout { wide: false }, Paint::ALWAYS);
+        let bare = |line: &String| {
+            let mut text = line.clone();
+            for code in ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m"] {
+                text = text.replace(code, "");
+            }
+            text
+        };
+        assert_ne!(plain, painted);
+        assert_eq!(plain, painted.iter().map(bare).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_summary_names_what_to_look_at_next() {
+        let calm = summary(&overview(), &[fine()], Paint::NONE);
+        assert_eq!(calm, ["1 service and 1 egress; none in trouble."]);
+        let mut troubled = overview();
+        troubled.mass_deletion_held = 7;
+        troubled.initial_sync.done = false;
+        troubled.initial_sync.phase = "gateway".into();
+        troubled.initial_sync.gateway_trouble = Some("the subnet is missing".into());
+        let lines = summary(&troubled, &[fine(), parked()], Paint::NONE);
+        expect![[r#"
+            [
+                "1 service and 1 egress; 1 in trouble.",
+                "The initial sync is not done: gateway, 0 left: the subnet is missing.",
+                "The brake holds the deletion of 7 services: `sluice explain SGW0016`.",
+                "Why: sluice explain egress/blue",
+            ]
+        "#]]
+        .assert_debug_eq(&lines);
+    }
+
+    #[test]
+    fn a_standby_says_who_leads() {
+        let mut standby = overview();
+        assert!(!who(&standby, Paint::NONE).contains("leader is"));
+        standby.identity = "sluice-1".into();
+        standby.role = Role::Standby;
+        let line = who(&standby, Paint::NONE);
+        assert!(
+            line.starts_with("sluice-1 (0.1.0) is standby, up for 1 d 1 h.")
+                && line.contains("leader is sluice-0"),
+            "{line}"
+        );
+    }
+}
