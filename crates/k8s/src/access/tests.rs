@@ -1,3 +1,5 @@
+//! Permissions as sentences, asked for one by one, and the manifests held to them.
+
 use super::*;
 use crate::scripted::{Say, answering};
 use crate::strings::{

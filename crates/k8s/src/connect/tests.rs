@@ -1,3 +1,5 @@
+//! Every way in which there is no connection, and the sentence for it.
+
 use super::*;
 use crate::scripted::{Say, Script};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! The elector's rules one by one, and the API server's answers in its words.
+
 use super::*;
 use crate::scripted::{Say, Script};
 use k8s_openapi::jiff::Timestamp;

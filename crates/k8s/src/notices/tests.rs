@@ -1,3 +1,5 @@
+//! Where an event stands, when it is counted, and when it is held back.
+
 use super::*;
 use crate::scripted::{Heard, Say, answering};
 use sluice_model::kube::ObjectRef;

@@ -1,3 +1,5 @@
+//! Writes against a scripted API server: what is sent, and what the engine hears.
+
 use super::*;
 use crate::scripted::{Heard, Say, Script};
 use sluice_model::ObjectName;

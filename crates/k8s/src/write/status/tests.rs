@@ -1,3 +1,5 @@
+//! What changes in a status, and what of others stays.
+
 use super::*;
 use crate::convert::published_in;
 
