@@ -41,9 +41,10 @@ impl Cluster {
     pub fn set_type(&mut self, name: &ObjectName, balanced: bool) -> bool {
         let changed = self.edit::<ServiceRecord>(name, |stored| {
             stored.body.balanced = balanced;
-            // Kubernetes does not let a Service of another type have a class.
+            // Kubernetes does not let a Service of another type have a class, nor an ingress.
             if !balanced {
                 stored.body.class = None;
+                stored.body.ingress.clear();
             }
         });
         if let Some(uid) = self.service(name).map(|stored| stored.meta.uid).filter(|_| changed) {
@@ -302,8 +303,9 @@ impl Cluster {
         })
     }
 
-    /// A pod is gone.
+    /// A pod is gone. Even one that is deleted by force is seen to be asked to end first.
     pub fn delete_pod(&mut self, name: &ObjectName) -> bool {
+        self.terminate_pod(name);
         self.remove::<PodRecord>(name)
     }
 
