@@ -10,6 +10,7 @@ mod conformance;
 mod coverage;
 mod e2e;
 mod glossary;
+mod honest;
 mod kubectl;
 mod manifest;
 mod markdown;
@@ -85,6 +86,12 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "stories against a real API server: all of them, those that are named, or --list; --help tells more",
         run: e2e::task,
+    },
+    Task {
+        name: "honest",
+        group: "one check alone",
+        does: "stories of the simulator on its model of Kubernetes and on a real API server",
+        run: |_| honest::task(),
     },
     Task {
         name: "purity",

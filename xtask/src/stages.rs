@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{conformance, coverage, outputs, purity, session, testenv, tidy};
+use crate::{conformance, coverage, honest, outputs, purity, session, testenv, tidy};
 
 const fn cargo(
     name: &'static str,
@@ -130,6 +130,10 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         needs: Some(testenv::TOOLS),
         ..own("testenv: a control plane that starts, answers and stops", Tier::Test, testenv::run)
+    },
+    Stage {
+        needs: Some(testenv::TOOLS),
+        ..own("the simulator's Kubernetes is as the real one", Tier::Test, honest::run)
     },
     cargo(
         "engine benchmark: ratios and bytes",
