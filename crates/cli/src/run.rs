@@ -69,6 +69,8 @@ fn factor(text: &str) -> Result<f64, String> {
 
 /// Runs until somebody wants it to stop, or it cannot go on.
 pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<(), Failure> {
+    // First of all, so that a signal during the start ends it in good order.
+    let mut signals = Signals::listen()?;
     let loaded = load(&arguments.config)?;
     if arguments.print_config {
         match arguments.output {
@@ -94,7 +96,6 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<(),
         "configuration read"
     );
     let levels = Levels { logs, arguments: arguments.config.clone(), is_fixed: log.is_some() };
-    let mut signals = Signals::listen()?;
     let prepared = {
         let preparing = prepare::prepare(&arguments.config, &loaded.config, arguments.time_factor);
         let mut preparing = std::pin::pin!(preparing);

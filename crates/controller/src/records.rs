@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sluice_model::effect::{Cause, KubeOutcome, Listable};
 use sluice_model::plan::Intent;
-use sluice_model::{Action, Effect, EffectId, FailureClass, ObjectName, Outcome, Time};
+use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
 use sluice_updater::{StepEnd, StepNote};
 
 /// Effects whose end is awaited.
@@ -20,7 +20,7 @@ pub(crate) struct Records {
 struct Begun {
     at: Time,
     what: String,
-    /// The Service, where its name is known; the plan itself knows only its identity.
+    /// Whom it is for, by the name that people know; a plan itself knows only an identity.
     service: Option<String>,
     cause: Cause,
     /// A person would want to know.
@@ -39,9 +39,8 @@ enum End {
 }
 
 impl Records {
-    /// An effect begins, for this Service if it is for one.
-    pub(crate) fn begun(&mut self, now: Time, effect: &Effect, service: Option<&ObjectName>) {
-        let service = service.map(ToString::to_string);
+    /// An effect begins, for this service if it is for one.
+    pub(crate) fn begun(&mut self, now: Time, effect: &Effect, service: Option<String>) {
         let (what, loud) = match &effect.action {
             Action::RunPlan(plan) => (plan.to_string(), plan.intent != Intent::Inspect),
             Action::SyncLocations(updates) => {
@@ -86,13 +85,18 @@ impl Records {
         let step = format!("{number}/{of} {step}");
         let begun = self.open.get(effect);
         let service = begun.and_then(|begun| begun.service.as_deref());
+        let is_loud = begun.is_none_or(|begun| begun.loud);
         let Some(StepEnd { took, failure }) = end else {
-            tracing::info!(%effect, service, step, "step begins");
+            match is_loud {
+                true => tracing::info!(%effect, service, step, "step begins"),
+                false => tracing::debug!(%effect, service, step, "step begins"),
+            }
             return;
         };
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         match failure {
-            None => tracing::info!(%effect, service, step, took_ms, "step done"),
+            None if is_loud => tracing::info!(%effect, service, step, took_ms, "step done"),
+            None => tracing::debug!(%effect, service, step, took_ms, "step done"),
             Some(why) => tracing::warn!(%effect, service, step, took_ms, "step failed: {why}"),
         }
     }

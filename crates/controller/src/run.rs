@@ -22,7 +22,7 @@ use sluice_engine::Engine;
 use sluice_model::effect::{Existence, KubeOutcome};
 use sluice_model::plan::{Plan, Subject};
 use sluice_model::seeded::Seeded;
-use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, Time};
+use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time};
 use sluice_updater::Updaters;
 
 use crate::azure::Azure;
@@ -255,7 +255,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             self.tally.effects_not_begun += 1;
             return;
         }
-        self.records.begun(now, &effect, self.service_of(&effect).as_ref());
+        self.records.begun(now, &effect, self.service_of(&effect));
         if self.shell.start(now, &effect) {
             return;
         }
@@ -290,12 +290,13 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         }
     }
 
-    /// The Service that a plan is for, by the name that people know.
-    fn service_of(&self, effect: &Effect) -> Option<ObjectName> {
-        match &effect.action {
-            Action::RunPlan(Plan { subject: Subject::Service(key), .. }) => self.engine.view_of(key)?.object,
-            _ => None,
-        }
+    /// Whom a plan is for, by the name that people know.
+    fn service_of(&self, effect: &Effect) -> Option<String> {
+        let Action::RunPlan(Plan { subject: Subject::Service(key), .. }) = &effect.action else {
+            return None;
+        };
+        let object = self.engine.view_of(key).and_then(|view| view.object);
+        Some(object.map_or_else(|| key.to_string(), |name| name.to_string()))
     }
 
     fn write(&mut self, id: EffectId, write: impl Future<Output = KubeOutcome> + Send + 'static) {
