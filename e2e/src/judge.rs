@@ -58,6 +58,8 @@ pub(crate) struct Exceptions {
     pub(crate) foreign: BTreeSet<String>,
     /// Registrations that are not ours, likewise by name.
     pub(crate) foreign_registrations: BTreeSet<String>,
+    /// Tags of others that our resources may have, by name: they are in no picture.
+    pub(crate) more_tags: Vec<String>,
     /// Things whose state is not judged at all, by their name in the picture; for the middle of a story.
     pub(crate) overlooked: BTreeSet<String>,
 }

@@ -72,6 +72,8 @@ pub(crate) const PAGE: &[Promise] = &[
         &[
             "tamper-load-balancer",
             "tamper-public-ip",
+            "tamper-nat-gateway",
+            "tamper-tags",
             "tamper-registration",
             "tamper-address",
             "tamper-gateway",

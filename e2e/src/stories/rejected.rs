@@ -199,7 +199,9 @@ async fn annotations_without_effect(scene: &Scene) -> Result<()> {
     scene.ip_of("web").await?;
     scene.fence("fence").await?;
     let warnings = scene.warnings("Service", "web").await?;
-    ensure!(warnings.len() == 1, "one warning is enough, and there are {warnings:?}");
+    // A new process does not know what the one before it has said.
+    let lives = scene.controller().counts().starts;
+    ensure!((1..=lives).contains(&warnings.len()), "one warning is enough, and there are {warnings:?}");
     Ok(())
 }
 

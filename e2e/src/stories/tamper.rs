@@ -1,12 +1,13 @@
 //! Somebody else in the subscription: what they take away comes back, what is theirs stays as it is.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use crate::azure::{gateway_id, resource_id};
 use crate::scene::Scene;
 use crate::setting::Setting;
 use crate::story::Story;
+use crate::world::ports::tcp;
 
 /// Looks for drift every six seconds, instead of twice a minute.
 fn looks_often(setting: &mut Setting) {
@@ -25,6 +26,14 @@ pub(crate) const STORIES: &[Story] = &[
         |scene| Box::pin(public_ip(scene)),
     )
     .with(looks_often),
+    Story::new("tamper-nat-gateway", "somebody deletes a NAT gateway, and the default one", |scene| {
+        Box::pin(nat_gateway(scene))
+    }),
+    Story::new(
+        "tamper-tags",
+        "somebody puts tags of their own on what is ours: no write, and no write loses them",
+        |scene| Box::pin(tags(scene)),
+    ),
     Story::new("tamper-registration", "somebody unregisters a Service and an egress", |scene| {
         Box::pin(registration(scene))
     })
@@ -87,6 +96,79 @@ async fn public_ip(scene: &Scene) -> Result<()> {
     let now = scene.ip_of("web").await?;
     ensure!(now != ip, "the emulator gave the same IP twice, so this shows nothing");
     scene.warned("Service", "web", &[&ip]).await
+}
+
+async fn nat_gateway(scene: &Scene) -> Result<()> {
+    served(scene).await?;
+    let address = outgoing(scene, "blue").await?;
+    scene
+        .meanwhile(async {
+            scene.tell("somebody deletes the NAT gateways blue and default-natgw");
+            for name in ["blue", "default-natgw"] {
+                let id = resource_id("natGateways", name);
+                scene.azure.tamper(json!({"do": "delete", "id": id})).await?;
+            }
+            Ok(())
+        })
+        .await?;
+    scene.settled().await?;
+    ensure!(
+        outgoing(scene, "blue").await? == address,
+        "the public IP was there all the time, and it changed"
+    );
+    Ok(())
+}
+
+/// The address that an egress goes out by.
+async fn outgoing(scene: &Scene, egress: &str) -> Result<String> {
+    let ip = scene.azure.resource(&resource_id("publicIPAddresses", &format!("{egress}-pip"))).await?;
+    ip["ipAddress"]
+        .as_str()
+        .or(ip["properties"]["ipAddress"].as_str())
+        .map(str::to_string)
+        .with_context(|| format!("{egress} has no address: {ip}"))
+}
+
+async fn tags(scene: &Scene) -> Result<()> {
+    let (web, _) = served(scene).await?;
+    let ids = [
+        resource_id("loadBalancers", &web),
+        resource_id("publicIPAddresses", &format!("{web}-pip")),
+        resource_id("natGateways", "blue"),
+        gateway_id(),
+    ];
+    let with_tags = |id: &String| {
+        let id = id.clone();
+        async move {
+            let mut tags = scene.azure.resource(&id).await?["tags"].clone();
+            tags["team"] = json!("network");
+            scene.azure.tamper(json!({"do": "editTags", "id": id, "tags": tags})).await
+        }
+    };
+    scene.except(|it| it.more_tags.push("team".to_string()));
+    let mark = scene.mark_writes().await?;
+    scene
+        .meanwhile(async {
+            scene
+                .tell("somebody puts a tag on a load balancer, its public IP, a NAT gateway and the gateway");
+            for id in &ids {
+                with_tags(id).await?;
+            }
+            Ok(())
+        })
+        .await?;
+    // A new leader sees them all, and finds nothing to repair.
+    scene.restart_with("another version", |_| {}).await?;
+    let fence = scene.fence("fence").await?;
+    scene.settled().await?;
+    scene.writes_only_about(mark, &[&fence]).await?;
+    scene.meanwhile(scene.set_ports("web", &[tcp(81, 8081)])).await?;
+    scene.settled().await?;
+    for id in &ids {
+        let now = scene.azure.resource(id).await?;
+        ensure!(now["tags"]["team"] == "network", "{id} has lost a tag of others: {now}");
+    }
+    Ok(())
 }
 
 async fn registration(scene: &Scene) -> Result<()> {
