@@ -143,8 +143,8 @@ async fn in_azure(config: &Config, cluster: Option<&Cluster>) -> Vec<Vec<Finding
         scope: &scope,
         mode: config.gateway.mode,
         knows_cluster: cluster_id.is_some(),
-        gateway: read.gateway.as_ref().map(Option::as_ref).map_err(|()| ()),
-        subnet: read.subnet.as_ref().map(Option::as_ref).map_err(|()| ()),
+        gateway: read.gateway.as_ref().map(Option::as_ref).map_err(|_| ()),
+        subnet: read.subnet.as_ref().map(Option::as_ref).map_err(|_| ()),
     });
     vec![findings, gateway, azure::quotas(&client, config, &scope).await]
 }

@@ -7,10 +7,7 @@ const GROUP: Group = Group::Configuration;
 
 pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
     match loaded {
-        Err(error) => error
-            .problems()
-            .map(|problem| Finding::problem(GROUP, problem, "docs/configuration.md has every key"))
-            .collect(),
+        Err(error) => error.problems().map(|problem| line(&problem)).collect(),
         Ok(loaded) => {
             let set = loaded.values.iter().filter(|value| value.origin != Origin::Default).count();
             let file = loaded
@@ -24,5 +21,13 @@ pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
             });
             std::iter::once(Finding::good(GROUP, good)).chain(warnings).collect()
         }
+    }
+}
+
+/// A problem says what is wrong and then, behind a semicolon, what to do.
+fn line(problem: &str) -> Finding {
+    match problem.split_once("; ") {
+        Some((what, remedy)) => Finding::problem(GROUP, what, remedy),
+        None => Finding::problem(GROUP, problem, "correct it; docs/configuration.md has every key"),
     }
 }

@@ -239,6 +239,10 @@ fn every_problem_of_a_configuration_is_a_line() {
     let broken = load(None, &[], &Environment::default());
     let said = super::configuration::diagnose(&broken);
     assert!(said.len() > 4 && said.iter().all(|it| it.mark == super::Mark::Problem && it.remedy.is_some()));
+    assert_eq!(
+        told(&said[..1]),
+        "✗ subscriptionId: is missing\n    → it is what `az account show --query id` prints"
+    );
 }
 
 #[tokio::test]
