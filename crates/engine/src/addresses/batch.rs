@@ -146,6 +146,7 @@ impl Addresses {
             true => self.peek_since(),
             false => self.odd.get(&spot).and_then(|odd| odd.since),
         };
+        let since = since.unwrap_or(Time::NEVER);
         self.add(draft, Sent { spot, set, since }, dequeued);
         Fit::Added
     }
@@ -200,7 +201,7 @@ impl Addresses {
                 let effective = self.effective(spot);
                 self.hold(&effective)
             };
-            self.add(&mut draft, Sent { spot, set, since: None }, false);
+            self.add(&mut draft, Sent { spot, set, since: Time::NEVER }, false);
         }
         let update = draft.updates.first_mut()?;
         update.full = true;
@@ -288,10 +289,8 @@ impl Addresses {
             self.ahead_of_spots(spots);
         }
         self.remember_write(spots, places);
-        for &Sent { spot, set, since } in &sent {
-            if let Some(since) = since {
-                self.delays.add(self.now.since(since), 1);
-            }
+        self.measure(&sent);
+        for &Sent { spot, set, .. } in &sent {
             self.commit(spot, set);
             let changed = self.land(spot);
             let odd = self.places.entry(spot).is_some_and(|entry| entry.is(Entry::ODD));
@@ -312,6 +311,15 @@ impl Addresses {
         for sent in &sent {
             if sent.set == SetId::EMPTY {
                 self.forget_if_absent(sent.spot);
+            }
+        }
+    }
+
+    /// Measures how long the entries of a batch were other than wanted; many have waited since one moment.
+    fn measure(&mut self, sent: &[Sent]) {
+        for together in sent.chunk_by(|a, b| a.since == b.since) {
+            if let Some(Sent { since, .. }) = together.first().filter(|first| first.since != Time::NEVER) {
+                self.delays.add(self.now.since(*since), together.len() as u64);
             }
         }
     }
@@ -346,7 +354,7 @@ impl Addresses {
             self.bisect.put_back(group);
         }
         for sent in sent {
-            self.news_since = sent.since;
+            self.news_since = Some(sent.since).filter(|since| *since != Time::NEVER);
             self.queue_if_needed(sent.spot);
         }
         self.news_since = None;

@@ -189,7 +189,7 @@ impl Addresses {
                 for sent in &sent {
                     let odd = self.odd_mut(sent.spot);
                     odd.standing = Standing::Suspect;
-                    odd.since = sent.since;
+                    odd.since = Some(sent.since).filter(|since| *since != Time::NEVER);
                 }
                 self.group_refused(Group { spots, ..Group::default() });
             }

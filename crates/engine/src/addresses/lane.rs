@@ -21,8 +21,8 @@ use super::{Addresses, Limits};
 pub(super) struct Sent {
     pub(super) spot: Spot,
     pub(super) set: SetId,
-    /// Since when it has been news; `None`: it is not, and only goes with the others.
-    pub(super) since: Option<Time>,
+    /// Since when it has been news; [`Time::NEVER`]: it is not, and only goes with the others.
+    pub(super) since: Time,
 }
 
 /// The batch in flight.
