@@ -1,5 +1,6 @@
 //! `sluice emulator`: an Azure on this machine.
 
+mod for_sluice;
 mod greeting;
 mod values;
 
@@ -66,6 +67,10 @@ pub(crate) struct Arguments {
     /// Write that line of JSON to this file once the emulator serves
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    /// Make a virtual network with a subnet as well, and write a configuration to this file with which
+    /// `sluice run`, `plan` and `doctor` find everything. Give them the same --time-factor
+    #[arg(long, value_name = "FILE")]
+    sluice_config: Option<PathBuf>,
     // Last, since everything after it would be under its heading.
     #[command(flatten)]
     cloud: Cloud,
@@ -136,6 +141,8 @@ Examples:
       Serve on 127.0.0.1:8443 until Ctrl-C, and say how to use it.
   sluice emulator --listen 127.0.0.1:0 --time-factor 100
       On any free port, a hundred times as fast.
+  sluice emulator --time-factor 20 --sluice-config azure.yaml
+      For `sluice run --config azure.yaml --time-factor 20`, with a network and a subnet for it.
   sluice emulator --state azure.journal
       Go on where the last start with this file stopped, running operations included.
   sluice emulator --print-env > azure.env &
@@ -168,6 +175,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         time_factor,
         started_in: begun.elapsed(),
     };
+    if let Some(path) = &arguments.sluice_config {
+        let Some(group) = prepared.as_ref() else {
+            return Err(Failure {
+                code: 2,
+                error: anyhow::anyhow!("--sluice-config needs a resource group to put the network into"),
+                hint: Some("leave --prepare none out, or name a group with --prepare".into()),
+            });
+        };
+        for_sluice::prepare(path, &running, group, &greeting).await?;
+    }
     if let Some(path) = &arguments.ready_file {
         greeting.write_ready_file(path).with_context(|| format!("cannot write {}", path.display()))?;
     }

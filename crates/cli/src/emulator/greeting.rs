@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sluice_emulator::{Prepared, Running};
 
 /// The tenant that is shown; every one does.
-const TENANT: &str = "00000000-0000-0000-0000-000000000000";
+pub(super) const TENANT: &str = "00000000-0000-0000-0000-000000000000";
 /// The client id that is shown; every one does, unless some were named.
 const CLIENT: &str = "11111111-1111-1111-1111-111111111111";
 /// The secret that is shown, likewise.
@@ -165,12 +165,12 @@ Environment variables for other clients: --print-env. Stop with Ctrl-C.",
         fs::rename(&unready, path)
     }
 
-    fn credentials(&self) -> (&str, &str) {
+    pub(super) fn credentials(&self) -> (&str, &str) {
         self.client.map_or((CLIENT, SECRET), |(client, secret)| (client, secret))
     }
 
     /// The CA's path, good in every folder.
-    fn ca(&self) -> PathBuf {
+    pub(super) fn ca(&self) -> PathBuf {
         let path = self.running.ca_path();
         fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
     }

@@ -1,0 +1,77 @@
+//! What `sluice run` needs of an Azure before it can begin: a virtual network with a subnet, and a
+//! configuration that says where all that is.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use sluice_emulator::{Prepared, Running};
+
+use super::greeting::Greeting;
+
+const NETWORK: &str = "cluster";
+const SUBNET: &str = "nodes";
+const REGION: &str = "eastus";
+
+/// Makes the network and writes the configuration.
+pub(super) async fn prepare(
+    path: &Path,
+    running: &Running,
+    group: &Prepared,
+    greeting: &Greeting<'_>,
+) -> anyhow::Result<()> {
+    let id = format!(
+        "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/virtualNetworks/{NETWORK}",
+        group.subscription, group.group
+    );
+    let body = json!({
+        "location": REGION,
+        "properties": {
+            "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] },
+            "subnets": [{ "name": SUBNET, "properties": { "addressPrefix": "10.1.0.0/16" } }],
+        },
+    });
+    tamper(running, json!({ "do": "put", "id": id, "body": body })).await?;
+    std::fs::write(path, configuration(group, greeting))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// One call to our own control API.
+async fn tamper(running: &Running, deed: Value) -> anyhow::Result<()> {
+    let ca = reqwest::Certificate::from_pem(running.ca_pem().as_bytes())?;
+    let client = reqwest::Client::builder().add_root_certificate(ca).no_proxy().build()?;
+    let url = format!("https://127.0.0.1:{}/_emulator/tamper", running.address().port());
+    let answer = client.post(url).json(&deed).send().await?;
+    if !answer.status().is_success() {
+        bail!("the network cannot be made: {}", answer.text().await.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// An azure.json, in YAML, that leads here.
+fn configuration(group: &Prepared, greeting: &Greeting<'_>) -> String {
+    let url = greeting.running.url();
+    let (client, secret) = greeting.credentials();
+    let ca = greeting.ca();
+    format!(
+        "# Leads to the emulator at {url} as long as that serves.
+tenantId: {tenant}
+subscriptionId: {subscription}
+aadClientId: {client:?}
+aadClientSecret: {secret:?}
+resourceGroup: {resource_group}
+location: {REGION}
+vnetName: {NETWORK}
+subnetName: {SUBNET}
+resourceManagerEndpoint: {url}
+sluice:
+  azure:
+    authorityHost: {url}
+    scope: {url}/.default
+    caFile: {ca:?}
+",
+        tenant = super::greeting::TENANT,
+        subscription = group.subscription,
+        resource_group = group.group,
+    )
+}
