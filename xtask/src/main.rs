@@ -23,6 +23,7 @@ mod stage;
 mod stages;
 mod testenv;
 mod tidy;
+mod tour;
 mod tree;
 
 use std::process::ExitCode;
@@ -98,6 +99,12 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "the pure crates depend on nothing but no_std containers",
         run: |_| report("purity", purity::run(&Tree::read_repository())),
+    },
+    Task {
+        name: "tour",
+        group: "one check alone",
+        does: "every command of docs/tour.md, and whether it prints what the page shows",
+        run: |_| report("tour", tour::run(&Tree::read_repository())),
     },
     Task {
         name: "testenv",

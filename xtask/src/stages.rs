@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{conformance, coverage, honest, outputs, purity, session, testenv, tidy};
+use crate::{conformance, coverage, e2e, honest, outputs, purity, session, testenv, tidy, tour};
 
 const fn cargo(
     name: &'static str,
@@ -134,6 +134,11 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         needs: Some(testenv::TOOLS),
         ..own("the simulator's Kubernetes is as the real one", Tier::Test, honest::run)
+    },
+    Stage { needs: Some(testenv::TOOLS), ..own("the tour with a real API server", Tier::Test, tour::run) },
+    Stage {
+        needs: Some(testenv::TOOLS),
+        ..own("end to end: stories against a real API server", Tier::Test, e2e::run)
     },
     cargo(
         "engine benchmark: ratios and bytes",

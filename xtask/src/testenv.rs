@@ -3,7 +3,7 @@
 //! Its sources are in `testenv/`. The build takes minutes and its result depends on nothing but those
 //! sources and the version of Go, so it is kept in the [`cache`] under a name made from both.
 
-mod process;
+pub(crate) mod process;
 mod trial;
 
 use std::io::{BufRead, IsTerminal};

@@ -7,15 +7,15 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// One that is ready.
-pub(super) struct ControlPlane {
+pub(crate) struct ControlPlane {
     /// Where the API server is.
-    pub(super) url: String,
+    pub(crate) url: String,
     /// The file for kubectl.
-    pub(super) kubeconfig: String,
+    pub(crate) kubeconfig: String,
     /// The folder that has everything.
-    pub(super) dir: String,
+    pub(crate) dir: String,
     /// Of Kubernetes.
-    pub(super) version: String,
+    pub(crate) version: String,
     process: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
@@ -23,7 +23,7 @@ pub(super) struct ControlPlane {
 
 impl ControlPlane {
     /// Starts it and waits until it is ready.
-    pub(super) fn start(program: &Path) -> Result<ControlPlane, String> {
+    pub(crate) fn start(program: &Path) -> Result<ControlPlane, String> {
         let mut command = Command::new(program);
         command.arg("up").stdin(Stdio::piped()).stdout(Stdio::piped());
         // Ctrl-C is for us; that we end is how it hears of it, and it then clears up.
@@ -46,7 +46,7 @@ impl ControlPlane {
     }
 
     /// Gives it a command and waits for its answer, a line of JSON.
-    pub(super) fn tell(&mut self, command: &str) -> Result<String, String> {
+    pub(crate) fn tell(&mut self, command: &str) -> Result<String, String> {
         let input = self.input.as_mut().ok_or("the control plane is stopped")?;
         writeln!(input, "{command}")
             .map_err(|error| format!("the control plane does not listen: {error}"))?;
@@ -57,19 +57,19 @@ impl ControlPlane {
     }
 
     /// Gives it a command that must succeed.
-    pub(super) fn must(&mut self, command: &str) -> Result<(), String> {
+    pub(crate) fn must(&mut self, command: &str) -> Result<(), String> {
         let answer = self.tell(command)?;
         if answer.starts_with("{\"ok\":true") { Ok(()) } else { Err(format!("{command}: {answer}")) }
     }
 
     /// Closes its input, and waits until it has cleared up.
-    pub(super) fn stop(&mut self) -> Result<(), String> {
+    pub(crate) fn stop(&mut self) -> Result<(), String> {
         self.input = None;
         self.wait()
     }
 
     /// Waits until it ends.
-    pub(super) fn wait(&mut self) -> Result<(), String> {
+    pub(crate) fn wait(&mut self) -> Result<(), String> {
         match self.process.wait() {
             Ok(end) if end.success() => Ok(()),
             Ok(end) => Err(format!("the control plane ended with {end}")),

@@ -1,0 +1,324 @@
+//! The tour of `docs/tour.md`, as a reader has it: a control plane, an emulator and a controller, and every
+//! command of the page run in its order, with its output compared.
+//!
+//! What is made anew each time is not compared: numbers, times, addresses, UIDs, names of processes. A
+//! command whose output is not yet what the page shows is repeated for a while, as a reader would.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::conformance::target_folder;
+use crate::stage::cargo_quietly;
+use crate::testenv::{self, process::ControlPlane};
+use crate::tree::{Tree, root};
+use crate::{kubectl, packages};
+
+const PAGE: &str = "docs/tour.md";
+/// How long a command is repeated until it prints what the page shows.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long one waits before it is repeated.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The ports of the page; others are used here, since somebody may have these.
+const PORTS: [&str; 2] = ["8081", "8082"];
+
+/// The stage.
+pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
+    let steps = steps(tree.text(PAGE).unwrap_or(""));
+    if !steps.iter().any(|step| step.shows.is_some()) {
+        return Err(vec![format!("{PAGE} has no command whose output is shown")]);
+    }
+    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
+    let plane = ControlPlane::start(&testenv::program()?).map_err(|why| vec![why])?;
+    let stage = Stage::set(&plane).map_err(|why| vec![why])?;
+    let played = stage.play(&steps);
+    played.map(|count| format!("{count} commands print what {PAGE} shows")).map_err(|why| vec![why])
+}
+
+/// One block of commands, and what the page shows of its output.
+#[derive(PartialEq, Eq, Debug)]
+struct Step {
+    commands: String,
+    shows: Option<String>,
+}
+
+/// The blocks of the page. A `text` block belongs to the `sh` block before it, unless a heading or the start of
+/// a process that stays (which is shown as text too) stands between them.
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut open = false;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let mut block = || lines.by_ref().take_while(|line| *line != "```").collect::<Vec<_>>().join("\n");
+        match line {
+            "```sh" => {
+                steps.push(Step { commands: block(), shows: None });
+                open = true;
+            }
+            "```text" => {
+                let text = block();
+                if let Some(last) = steps.last_mut().filter(|_| open) {
+                    last.shows = Some(text);
+                } else {
+                    steps.push(Step { commands: format!("# {text}"), shows: None });
+                }
+                open = false;
+            }
+            line if line.starts_with('#') => open = false,
+            _ => {}
+        }
+    }
+    steps
+}
+
+/// Where the commands run.
+struct Stage {
+    folder: PathBuf,
+    path: String,
+    kubeconfig: String,
+    ports: [String; 2],
+}
+
+/// A process that ends with us.
+struct Staying(Child);
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Stage {
+    fn set(plane: &ControlPlane) -> Result<Stage, String> {
+        let folder = target_folder().join("tour");
+        // The configuration of an earlier tour leads to an emulator that is gone.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let kubectl = kubectl::program().map_err(|why| why.join("; "))?;
+        let tools =
+            [target_folder().join("release"), kubectl.parent().map(Path::to_owned).unwrap_or_default()];
+        let before = std::env::var("PATH").unwrap_or_default();
+        let path =
+            tools.iter().map(|it| it.display().to_string()).chain([before]).collect::<Vec<_>>().join(":");
+        // Both are held until both are known, so that none is given twice.
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));
+        let port = |it: &std::io::Result<TcpListener>| {
+            it.as_ref().ok().and_then(|it| it.local_addr().ok()).map(|it| it.port().to_string())
+        };
+        let [Some(health), Some(api)] = [port(&free[0]), port(&free[1])] else {
+            return Err("there is no free port".to_string());
+        };
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(root().join("docs"), folder.join("docs"))
+            .map_err(|error| error.to_string())?;
+        Ok(Stage { folder, path, kubeconfig: plane.kubeconfig.clone(), ports: [health, api] })
+    }
+
+    fn play(&self, steps: &[Step]) -> Result<usize, String> {
+        let mut staying: Vec<Staying> = Vec::new();
+        let mut compared = 0;
+        for step in steps {
+            if let Some(command) = step.commands.strip_prefix("# ") {
+                staying.extend(self.stay(command)?);
+                continue;
+            }
+            if step.commands.contains("cleanup") {
+                // The page stops the controller with Ctrl-C before this.
+                self.interrupt(&staying)?;
+            }
+            match &step.shows {
+                None => drop(self.run(&step.commands)?),
+                Some(shows) => {
+                    self.until_as_shown(&step.commands, shows)?;
+                    compared += 1;
+                }
+            }
+        }
+        Ok(compared)
+    }
+
+    /// Starts what stays; the control plane is there already.
+    fn stay(&self, command: &str) -> Result<Option<Staying>, String> {
+        let command = command.trim();
+        let Some(words) =
+            command.strip_prefix("cargo run --release -- ").or_else(|| command.strip_prefix("sluice "))
+        else {
+            return Ok(None);
+        };
+        let log =
+            std::fs::File::create(self.folder.join(format!("{}.log", words.split(' ').next().unwrap_or(""))));
+        let log = log.map_err(|error| error.to_string())?;
+        let mut words: Vec<String> = words.split(' ').map(str::to_string).collect();
+        if words.first().is_some_and(|word| word == "run") {
+            let [health, api] = &self.ports;
+            words.push(format!("--set=sluice.listen.health=127.0.0.1:{health}"));
+            words.push(format!("--set=sluice.listen.api=127.0.0.1:{api}"));
+        }
+        let child = Command::new(target_folder().join("release/sluice"))
+            .args(&words)
+            .current_dir(&self.folder)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(|error| error.to_string())?)
+            .stderr(log)
+            .spawn()
+            .map_err(|error| format!("{command}: {error}"))?;
+        if words.iter().any(|word| word == "--sluice-config") {
+            self.until_there(&self.folder.join("azure.yaml"))?;
+        }
+        Ok(Some(Staying(child)))
+    }
+
+    fn until_there(&self, path: &Path) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        while !path.is_file() {
+            if Instant::now() >= end {
+                return Err(format!("{} did not come", path.display()));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Ctrl-C for the one that was started last.
+    fn interrupt(&self, staying: &[Staying]) -> Result<(), String> {
+        let Some(last) = staying.last() else { return Ok(()) };
+        packages::run(Command::new("kill").args(["-INT", &last.0.id().to_string()]))
+    }
+
+    fn until_as_shown(&self, commands: &str, shows: &str) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let printed = self.run(commands);
+            let same = printed.as_ref().is_ok_and(|printed| plain(printed) == plain(shows));
+            if same {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let printed = printed.unwrap_or_else(|why| why);
+                return Err(format!("{PAGE}:\n$ {commands}\nprints\n{printed}\nand the page shows\n{shows}"));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn run(&self, commands: &str) -> Result<String, String> {
+        let mut commands = commands.to_string();
+        for (shown, used) in PORTS.iter().zip(&self.ports) {
+            commands = commands.replace(shown, used);
+        }
+        let output = Command::new("sh")
+            .args(["-e", "-c", &commands])
+            .current_dir(&self.folder)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("PATH", &self.path)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("sh cannot be started: {error}"))?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        // A plan with changes ends with 2, and a pipe with the end of its last command.
+        if output.status.success() || !printed.is_empty() {
+            return Ok(printed);
+        }
+        Err(format!("$ {commands}\n{}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// What of an output can be compared: words, without numbers, times, UIDs and names of processes.
+fn plain(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| words(line).join(" ")).collect()
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        let word = blurred(word);
+        let unit = matches!(word.as_str(), "s" | "min" | "h" | "ms");
+        match words.last() {
+            // `1 min 3 s` and `63 s` are times alike.
+            Some(last) if unit && last == "#" => {}
+            Some(last) if word == "#" && last == "#" => {}
+            _ => words.push(word),
+        }
+    }
+    words
+}
+
+/// A word without what is made anew each time.
+fn blurred(word: &str) -> String {
+    if word.contains('_') && word.contains('-') && word.chars().any(|c| c.is_ascii_digit()) {
+        return "PROCESS".to_string();
+    }
+    let is_time = word.chars().any(|c| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_digit() || "smhd.:TZ-".contains(c));
+    if is_time {
+        return "#".to_string();
+    }
+    word.split_inclusive(['/', '-'])
+        .map(|part| {
+            let bare = part.trim_end_matches(['/', '-']);
+            let hex = bare.len() >= 4
+                && bare.chars().all(|c| c.is_ascii_hexdigit())
+                && bare.chars().any(|c| c.is_ascii_digit());
+            if hex { part.replace(bare, "#") } else { numbers(part) }
+        })
+        .collect()
+}
+
+fn numbers(part: &str) -> String {
+    let mut text = String::new();
+    for c in part.chars() {
+        if !c.is_ascii_digit() {
+            text.push(c);
+        } else if !text.ends_with('#') {
+            text.push('#');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_a_row_of_commands_with_what_they_show() {
+        let page = "# A\n```text\nsluice run\n```\n```sh\na\nb\n```\nand\n```text\nx\n```\n```sh\nc\n```\n";
+        let step = |commands: &str, shows: Option<&str>| Step {
+            commands: commands.into(),
+            shows: shows.map(str::to_string),
+        };
+        assert_eq!(steps(page), [step("# sluice run", None), step("a\nb", Some("x")), step("c", None)]);
+    }
+
+    #[test]
+    fn what_is_made_anew_is_not_compared_and_words_are() {
+        let same = [
+            (
+                "web-0  LoadBalancer 10.96.66.111  80:30758/TCP  75s",
+                "web-0 LoadBalancer 10.96.1.1 80:31111/TCP 2m3s",
+            ),
+            ("up for 24 s.", "up for 24 s."),
+            ("since 1 min 3 s ago", "since 9 s ago"),
+            ("laptop_3038-1a1e290af8d leads", "vm_7-1a leads"),
+            (
+                "+ registration 77dd9a1c-8f3d-4b8e-bb5c-6cf2f11d7c4d",
+                "+ registration 9a1b1f0e-2d0f-4d6e-8f3f-0f6d4e5a3b21",
+            ),
+        ];
+        for (one, two) in same {
+            assert_eq!(plain(one), plain(two));
+        }
+        for (one, two) in [
+            ("Created", "NotStarted"),
+            ("✓ a", "✗ a"),
+            ("a\nb", "a"),
+            ("service/shop/web", "service/shop/api"),
+        ] {
+            assert_ne!(plain(one), plain(two));
+        }
+    }
+}
