@@ -23,7 +23,7 @@ pub(crate) fn paint(cluster: &Cluster, contract: &Contract, azure: &Value) -> Pi
             }
             let name = id.rsplit('/').next().unwrap_or_default();
             let mut shown = show(it);
-            if let Some(tags) = shown["tags"].as_object_mut() {
+            if let Some(tags) = shown.get_mut("tags").and_then(Value::as_object_mut) {
                 tags.retain(|name, _| !contract.exceptions.more_tags.contains(name));
             }
             // What has not come through is a difference, whatever it looks like.
