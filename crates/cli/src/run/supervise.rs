@@ -64,7 +64,7 @@ pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Lev
         };
         Crew::start(prepared, Paced::new(azure, factor), fast, real, convert)?
     };
-    crew.watch_over(signals, levels).await
+    crew.watch_over(signals, |signal| levels.heed(signal)).await
 }
 
 /// All parts at work.
@@ -169,7 +169,7 @@ impl Crew {
     }
 
     /// Waits for the end, whoever brings it.
-    async fn watch_over(mut self, signals: &mut Signals, levels: &Levels) -> Result<(), Failure> {
+    async fn watch_over(mut self, signals: &mut Signals, heed: impl Fn(Signal)) -> Result<(), Failure> {
         let mut lost: Option<String> = None;
         let mut stuck_at: Option<Time> = None;
         let mut is_asked = false;
@@ -192,7 +192,7 @@ impl Crew {
                         self.handle.stop();
                         stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
                     }
-                    other => levels.heed(other),
+                    other => heed(other),
                 },
                 () = stuck => {
                     let error = anyhow::anyhow!("the loop did not come to its end");
@@ -291,5 +291,88 @@ fn settings(config: &Config, cluster_id: &str, factor: f64) -> sluice_controller
         },
         seed: prepare::seed(),
         seeded: Seeded::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_controller::Tally;
+
+    use super::*;
+
+    /// A crew without a controller, and the end of the line at which its leader listens.
+    fn crew() -> (Crew, oneshot::Receiver<Farewell>) {
+        let (handle, inbox) = Inbox::open(1);
+        let mut parts = JoinSet::new();
+        let eyes = parts.spawn(async move {
+            // As long as there are watches there is somebody to tell.
+            let _inbox = inbox;
+            std::future::pending().await
+        });
+        let (farewell, heard) = oneshot::channel();
+        let close = watch::channel(false).0;
+        let (grace, clock) = (Duration::from_secs(1), Monotonic::start());
+        (Crew { parts, handle, eyes, farewell: Some(farewell), close, grace, clock }, heard)
+    }
+
+    async fn end_of(crew: Crew) -> Result<(), Failure> {
+        crew.watch_over(&mut Signals::listen().unwrap(), |_| ()).await
+    }
+
+    fn ended(why: Why, abandoned: usize) -> Part {
+        Part::Loop(Ended { why, abandoned, tally: Tally::default() })
+    }
+
+    #[tokio::test]
+    async fn a_part_that_panics_or_ends_by_itself_ends_the_process() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { panic!("a part that was told to panic") });
+        let failure = end_of(one).await.unwrap_err();
+        let text = failure.error.to_string();
+        assert!(failure.code == exit::FAILED && text.contains("a part of the controller died"), "{text}");
+
+        for (part, words) in [
+            (Part::Watches, "the watches of Kubernetes have ended"),
+            (Part::Listener, "a listener has ended"),
+            (Part::Lease(LeaseEnd::Kept), "the holder of the lease has ended"),
+        ] {
+            let (mut one, _heard) = crew();
+            one.parts.spawn(async { part });
+            let failure = end_of(one).await.unwrap_err();
+            assert!(failure.error.to_string().contains(words), "{:#}", failure.error);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_lease_is_given_back_only_when_nothing_is_on_the_wire() {
+        for (abandoned, expected) in [(0, Farewell::Release), (2, Farewell::Keep)] {
+            let (mut one, heard) = crew();
+            one.parts.spawn(async move { ended(Why::Asked, abandoned) });
+            end_of(one).await.unwrap();
+            assert_eq!(heard.await, Ok(expected));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_lease_is_said_with_its_reason_when_the_loop_has_ended() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        one.parts.spawn(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            ended(Why::LeadershipLost, 0)
+        });
+        let failure = end_of(one).await.unwrap_err();
+        assert_eq!(
+            (failure.code, failure.error.to_string().as_str()),
+            (exit::LEASE, "the lease was lost: somebody else has it")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_stuck_does_not_keep_a_process_that_has_lost_its_lease() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        let failure = end_of(one).await.unwrap_err();
+        assert_eq!(failure.code, exit::LEASE);
     }
 }

@@ -119,6 +119,19 @@ fn an_azure_that_is_away_is_waited_for_in_plain_sight_and_a_stop_gives_the_lease
 }
 
 #[test]
+fn without_an_election_it_leads_at_once_and_touches_no_lease() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "");
+    api.kubeconfig(scene.folder());
+    let mut running = scene.run(&["--set", "sluice.leaderElection.enabled=false"]);
+    running.wait_for("leader election is off: there must never be two of us");
+    running.wait_for("leading: everything is listed before anything is written");
+    running.signal("TERM");
+    assert_eq!(running.end().code, 0);
+    assert_eq!(api.holder(), None);
+}
+
+#[test]
 fn a_port_that_somebody_else_has_is_named_before_anything_is_begun() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
