@@ -63,6 +63,8 @@ struct Home {
 
 impl Notices {
     pub(crate) fn new(client: Client, instance: String, clock: WallClock) -> Notices {
+        // It may not be empty either.
+        let instance = if instance.is_empty() { EVENT_SOURCE.into() } else { instance };
         let instance = cut_bytes(&instance, INSTANCE_BYTES_MAX).to_string();
         Notices { client, instance, clock, home: None, book: Arc::default(), held_back: Arc::default() }
     }

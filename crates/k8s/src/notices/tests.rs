@@ -172,6 +172,15 @@ async fn an_event_that_is_refused_stops_nobody() {
     assert!(heard.lock().unwrap().iter().all(|it| it.line.starts_with("POST")));
 }
 
+#[tokio::test]
+async fn an_instance_without_a_name_or_with_a_long_one_still_reports() {
+    for (instance, reported) in [("", "sluice"), ("p".repeat(300).as_str(), &"p".repeat(128))] {
+        let (client, heard) = answering(taken);
+        Notices::new(client, instance.into(), Hand::default().clock()).tell(&notice(web(7), "no")).await;
+        assert_eq!(heard.lock().unwrap()[0].body["reportingInstance"], *reported);
+    }
+}
+
 #[test]
 fn the_name_of_an_event_is_a_name_whatever_the_object_is_called() {
     let mut book = Book::default();
