@@ -161,7 +161,8 @@ impl Controller {
             program.kill().await?;
             bail!("{} did not end within {GRACE:?} of SIGTERM:\n{}", self.name, tail(&self.log, 25));
         };
-        if !status.success() && !(is_newborn && status.signal() == Some(SIGTERM)) {
+        let is_well = status.success() || is_newborn && status.signal() == Some(SIGTERM);
+        if !is_well {
             bail!("{} ended with {status} after SIGTERM:\n{}", self.name, tail(&self.log, 25));
         }
         Ok(())
@@ -171,15 +172,6 @@ impl Controller {
     pub(crate) async fn signal(&self, signal: Signal) -> Result<()> {
         let program = self.inner().program.clone();
         program.with_context(|| format!("{} does not run", self.name))?.signal(signal).await
-    }
-
-    /// Waits for an end that the story expects, and gives its exit code.
-    pub(crate) async fn ended(&self) -> Result<Option<i32>> {
-        let program = self.inner().program.clone();
-        let program = program.with_context(|| format!("{} does not run", self.name))?;
-        // It is taken away, so that nobody calls the expected end a crash.
-        self.inner().program = None;
-        Ok(program.ended().await.code())
     }
 
     /// Whether it runs, or is about to be started again.

@@ -4,7 +4,6 @@
 //! API server and the emulator; see [`judge`]. How a story is played is in [`scene`], how one is
 //! written in `README.md`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to a terminal")]
-#![allow(dead_code, reason = "words of stories that are still to be told")]
 
 mod azure;
 mod controller;

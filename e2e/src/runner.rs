@@ -158,6 +158,8 @@ async fn play_in(
 
 async fn to_the_end(run: &Run, scene: &Scene) -> Result<()> {
     (run.story.play)(scene).await?;
+    // Whatever was left of its faults would hit the questions of the judge.
+    scene.azure.calm().await?;
     scene.judged().await.context("at the end of the story")?;
     if scene.setting.leaves_all {
         for replica in &scene.replicas {

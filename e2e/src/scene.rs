@@ -225,19 +225,6 @@ impl Scene {
         .await
     }
 
-    /// Waits until the gateway has a service registered under this name.
-    pub(crate) async fn registered(&self, identity: &str) -> Result<()> {
-        self.until(&format!("{identity} is registered"), async || {
-            let state = self.azure.state().await?;
-            let services = state["serviceGateways"].as_array().into_iter().flatten();
-            let mut all = services.flat_map(|it| it["services"].as_array().cloned().unwrap_or_default());
-            let is =
-                all.any(|it| it["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(identity)));
-            Ok(if is { Look::Yes(()) } else { Look::NotYet("it is not".to_string()) })
-        })
-        .await
-    }
-
     /// Waits for a Warning event about an object, `Service` or `Pod`, whose reason and text have these words.
     pub(crate) async fn warned(&self, kind: &str, name: &str, words: &[&str]) -> Result<()> {
         self.calm_down().await?;

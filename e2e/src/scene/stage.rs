@@ -14,7 +14,6 @@ use crate::azure::Azure;
 use crate::controller::Controller;
 use crate::narration::Narration;
 use crate::plane::Plane;
-use crate::process::tail;
 use crate::recorder::Recorder;
 use crate::seed::Seeded;
 use crate::setting::Setting;
@@ -201,10 +200,5 @@ impl Scene {
             Ok(Look::unless(&self.plane.left_over().await?))
         })
         .await
-    }
-
-    /// The controller's log so far has these words somewhere.
-    pub(crate) fn log_says(&self, words: &str) -> bool {
-        self.replicas.iter().any(|it| tail(&it.log, usize::MAX).contains(words))
     }
 }

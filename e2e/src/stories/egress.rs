@@ -91,9 +91,22 @@ async fn leaves_by(scene: &Scene, egress: &str) -> Result<String> {
 async fn first_pod(scene: &Scene) -> Result<()> {
     scene.node("a").await?;
     scene.settled().await?;
-    scene.meanwhile(async { scene.pod("blue-1").egress("Blue").on("a").run().await }).await?;
+    // A pod without an address asks for its egress all the same.
+    scene.meanwhile(async { scene.pod("blue-1").egress("Blue").on("a").until(Step::Exists).await }).await?;
     scene.settled().await?;
-    leaves_by(scene, "blue").await?;
+    let ip = leaves_by(scene, "blue").await?;
+    scene
+        .meanwhile(async {
+            scene.set_pod_ips("blue-1", &["10.1.9.1"]).await?;
+            scene.pod("blue-2").egress("blue").on("a").until(Step::Pending).await?;
+            scene.pod("blue-3").egress("BLUE").on("a").until(Step::Running).await
+        })
+        .await?;
+    scene.settled().await?;
+    // And one that loses its address loses its place, nothing else.
+    scene.meanwhile(scene.set_pod_ips("blue-1", &[])).await?;
+    scene.settled().await?;
+    ensure!(leaves_by(scene, "blue").await? == ip, "the egress IP changed with the pods");
     Ok(())
 }
 

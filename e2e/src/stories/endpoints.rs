@@ -111,6 +111,8 @@ async fn endpoints_move_between_slices(scene: &Scene) -> Result<()> {
     scene
         .meanwhile(async {
             slice("web-first").endpoints(row(1..80)).write().await?;
+            // Names are no addresses, and do no harm.
+            slice("web-names").family("FQDN").endpoint("web.example.com", "a").write().await?;
             slice("web-second").endpoints(row(80..120)).write().await
         })
         .await?;
@@ -234,11 +236,12 @@ async fn late_node(scene: &Scene) -> Result<()> {
             scene.service("direct").port(80, 8080).make().await?;
             let slice = scene.slice("direct-1").of("direct").port("tcp-80", 8080);
             slice.endpoint("10.9.0.1", "a").endpoint("10.9.0.2", "late").write().await?;
-            scene.egress_pods("blue", 1, 2, &["a", "late"]).await
+            // A pod of an egress says itself where it is, for as long as nobody else does.
+            scene.pod("blue-1").egress("blue").on("late").host_ips(&["10.0.9.9"]).run().await
         })
         .await?;
     scene.settled().await?;
-    scene.meanwhile(scene.node("late")).await?;
+    scene.meanwhile(scene.node_at("late", &["10.0.9.8"])).await?;
     scene.settled().await
 }
 
