@@ -130,6 +130,9 @@ fn main() -> ExitCode {
         if let Some(hint) = failure.hint {
             eprintln!("hint: {hint}");
         }
+        if let Some(start) = sluice::explain::Start::of_exit(failure.code) {
+            eprintln!("more: sluice explain {}", start.code());
+        }
         ExitCode::from(failure.code)
     })
 }

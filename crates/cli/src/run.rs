@@ -10,6 +10,7 @@
 //! events and conditions and by `/readyz?verbose`, and looked at again.
 
 mod listeners;
+mod migration;
 mod prepare;
 mod signals;
 mod supervise;
@@ -120,7 +121,9 @@ fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {
         code: exit::WRONG,
         error: error.into(),
         hint: Some(
-            "`sluice run --config FILE --print-config` shows what holds and where it comes from".into(),
+            "`sluice run --config FILE --print-config` shows what holds and where it comes from; `sluice \
+             explain SGW0101` says more"
+                .into(),
         ),
     })
 }

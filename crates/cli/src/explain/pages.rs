@@ -55,6 +55,18 @@ impl Start {
         }
     }
 
+    /// What an exit code of the program means; 1 and 2 can mean many things.
+    pub const fn of_exit(code: u8) -> Option<Start> {
+        match code {
+            3 => Some(Start::CannotListen),
+            4 => Some(Start::StateFileUnusable),
+            5 => Some(Start::KubernetesUnreachable),
+            6 => Some(Start::CredentialRefused),
+            7 => Some(Start::LeaseLost),
+            _ => None,
+        }
+    }
+
     /// The word in the title of its page.
     pub const fn word(self) -> &'static str {
         match self {
@@ -117,6 +129,15 @@ mod tests {
             let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
             assert_eq!(headings, ["## What happened", "## Why", "## What to do"], "{code}");
             assert!(page.lines().any(|line| line.starts_with("- ")), "{code} has nothing to do");
+        }
+    }
+
+    #[test]
+    fn an_exit_code_leads_to_the_page_that_names_it() {
+        for code in 0..=255 {
+            if let Some(start) = Start::of_exit(code) {
+                assert!(page(start.code()).unwrap().contains(&format!("exit code {code}")), "{start:?}");
+            }
         }
     }
 
