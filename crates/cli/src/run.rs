@@ -10,7 +10,6 @@
 //! events and conditions and by `/readyz?verbose`, and looked at again.
 
 mod listeners;
-mod migration;
 mod prepare;
 mod signals;
 mod supervise;
