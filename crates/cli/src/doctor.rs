@@ -20,7 +20,7 @@ mod role;
 #[cfg(test)]
 mod tests;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use clap::Args;
 use sluice_k8s::connect;
@@ -30,6 +30,7 @@ pub use report::{Report, text};
 
 use crate::bench::Output;
 use crate::config::{Config, ConfigArguments};
+use crate::paint::Paint;
 use cluster::Cluster;
 
 /// Looks at everything that Sluice needs; writes nothing.
@@ -53,12 +54,12 @@ Exit codes: 0 no problems · 1 there are problems";
 
 /// Looks at everything, and says it; true if there are no problems.
 pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
-    let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let paint = Paint::for_stdout();
     let report = match arguments.output {
         // One group after the other: a server that does not answer takes a while.
         Output::Text => {
             let say = |findings: &[Finding]| {
-                let _ = writeln!(std::io::stdout(), "{}", text(findings, colours));
+                let _ = writeln!(std::io::stdout(), "{}", text(findings, paint));
             };
             let report = examine(&arguments.config, say).await;
             let _ = writeln!(std::io::stdout(), "{}", report.verdict());

@@ -32,6 +32,8 @@ pub(super) struct Cluster {
     pub(super) connection: Connection,
     /// What time the API server has; ours where it does not say.
     now: SystemTime,
+    /// A permission to list is missing, and that has been said.
+    may_not_list: bool,
 }
 
 /// Connects, and looks at version, clock and permissions.
@@ -66,8 +68,9 @@ pub(super) async fn look(
     let namespace = lease_namespace(config, &connection);
     let needs = access::needs(config.is_some_and(|config| config.migration.enabled), &namespace);
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| error.to_string());
+    let may_not_list = missing.as_ref().is_ok_and(|them| them.iter().any(|need| need.verb == "list"));
     findings.extend(permissions(needs.len(), missing));
-    (findings, Some(Cluster { connection, now }))
+    (findings, Some(Cluster { connection, now, may_not_list }))
 }
 
 struct Greeting {
@@ -130,8 +133,13 @@ fn lease_namespace(config: Option<&Config>, connection: &Connection) -> String {
 impl Cluster {
     /// Lists what the controller would list, and says whether one runs.
     pub(super) async fn contents(&self, config: &Config) -> Vec<Finding> {
-        let listed = list_all(&self.connection.client, &config.selection()).await;
-        let mut findings = vec![lists(listed.as_deref().map_err(ToString::to_string))];
+        let mut findings = vec![match self.may_not_list {
+            true => Finding::skipped(GROUP, "what there is: that needs the permissions above"),
+            false => {
+                let listed = list_all(&self.connection.client, &config.selection()).await;
+                lists(listed.as_deref().map_err(ToString::to_string))
+            }
+        }];
         if config.leader_election.enabled {
             let namespace = lease_namespace(Some(config), &self.connection);
             let name = &config.leader_election.name;
@@ -245,8 +253,16 @@ fn lists(listed: Result<&[Event], String>) -> Finding {
             _ => {}
         }
     }
+    let counted = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
     let text = format!(
-        "everything can be listed: {ours} Services of ours, {slices} EndpointSlices, {nodes} Nodes, {pods} Pods with the egress label"
+        "everything can be listed: {} of ours, {}, {}, {} with the egress label",
+        counted(ours, "Service"),
+        counted(slices, "EndpointSlice"),
+        counted(nodes, "Node"),
+        counted(pods, "Pod"),
     );
     match nodes {
         0 => Finding::warning(

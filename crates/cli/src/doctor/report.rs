@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Mark};
+use crate::paint::Paint;
 
 /// What was found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -67,21 +68,21 @@ impl Report {
 }
 
 /// The findings of one group, or of several, under their headings.
-pub fn text(findings: &[Finding], colours: bool) -> String {
+pub fn text(findings: &[Finding], paint: Paint) -> String {
     let mut text = String::new();
     for (at, finding) in findings.iter().enumerate() {
         let is_new = at == 0 || findings[at - 1].group != finding.group;
         if is_new {
-            let title = finding.group.title();
-            let _ = match colours {
-                true => writeln!(text, "\u{1b}[1m{title}\u{1b}[0m"),
-                false => writeln!(text, "{title}"),
-            };
+            let _ = writeln!(text, "{}", paint.bold(finding.group.title()));
         }
         let mut lines = finding.text.lines();
-        let _ = writeln!(text, "  {} {}", mark(finding.mark, colours), lines.next().unwrap_or_default());
+        let _ = writeln!(text, "  {} {}", mark(finding.mark, paint), lines.next().unwrap_or_default());
         for line in lines {
             let _ = writeln!(text, "    {line}");
+        }
+        // What mends several things in a row is said once, below the last of them.
+        if findings.get(at + 1).is_some_and(|next| next.remedy == finding.remedy) {
+            continue;
         }
         for (at, line) in finding.remedy.iter().flat_map(|remedy| remedy.lines()).enumerate() {
             let _ = writeln!(text, "    {} {line}", if at == 0 { "→" } else { " " });
@@ -90,18 +91,14 @@ pub fn text(findings: &[Finding], colours: bool) -> String {
     text
 }
 
-fn mark(mark: Mark, colours: bool) -> String {
+fn mark(mark: Mark, paint: Paint) -> String {
     let letter = mark.letter();
-    if !colours {
-        return letter.to_owned();
+    match mark {
+        Mark::Good => paint.good(letter),
+        Mark::Warning => paint.busy(letter),
+        Mark::Problem => paint.bad(letter),
+        Mark::Skipped => paint.faint(letter),
     }
-    let colour = match mark {
-        Mark::Good => 32,
-        Mark::Warning => 33,
-        Mark::Problem => 31,
-        Mark::Skipped => 2,
-    };
-    format!("\u{1b}[{colour}m{letter}\u{1b}[0m")
 }
 
 #[cfg(test)]
@@ -135,13 +132,21 @@ mod tests {
             Azure
               – needs a credential
         "#]]
-        .assert_eq(&text(&some().findings, false));
+        .assert_eq(&text(&some().findings, Paint::NONE));
+    }
+
+    #[test]
+    fn one_remedy_for_several_things_is_said_once_below_them() {
+        let findings =
+            ["list", "watch"].map(|verb| Finding::problem(Group::Kubernetes, verb, "bind the role"));
+        let expected = "Kubernetes\n  ✗ list\n  ✗ watch\n    → bind the role\n";
+        assert_eq!(text(&findings, Paint::NONE), expected);
     }
 
     #[test]
     fn colours_are_only_there_when_asked_for() {
-        assert!(!text(&some().findings, false).contains('\u{1b}'));
-        assert!(text(&some().findings, true).contains("\u{1b}[31m✗\u{1b}[0m may not"));
+        assert!(!text(&some().findings, Paint::NONE).contains('\u{1b}'));
+        assert!(text(&some().findings, Paint::ALWAYS).contains("\u{1b}[31m✗\u{1b}[0m may not"));
     }
 
     #[test]
