@@ -71,11 +71,8 @@ pub(crate) fn addresses(cluster: &Cluster, contract: &Contract) -> BTreeMap<(IpA
         }
     }
     let place = |ip: IpAddr, pod: &Pod| -> Option<IpAddr> {
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-        match cluster.location(&node, ip) {
-            Some(known) => known,
-            None => host_ip(pod, ip),
-        }
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        location(cluster, contract, node.unwrap_or_default(), ip)
     };
     owners
         .into_iter()
@@ -83,13 +80,27 @@ pub(crate) fn addresses(cluster: &Cluster, contract: &Contract) -> BTreeMap<(IpA
         .collect()
 }
 
-/// What the pod itself says about its node, for as long as nobody else does.
-fn host_ip(pod: &Pod, family_of: IpAddr) -> Option<IpAddr> {
-    let listed = pod.status.iter().flat_map(|status| status.host_ips.iter().flatten());
-    listed
+/// Where the addresses of a node are: at its smallest InternalIP of their family, or, for as long as
+/// nobody knows the node, at the smallest host IP that a pod with an egress on it reports.
+pub(crate) fn location(
+    cluster: &Cluster,
+    contract: &Contract,
+    node: &str,
+    family_of: IpAddr,
+) -> Option<IpAddr> {
+    if let Some(known) = cluster.location(node, family_of) {
+        return known;
+    }
+    let on_it = cluster.pods.iter().filter(|pod| {
+        let own = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        own == Some(node) && egress_of(pod, contract).is_some()
+    });
+    on_it
+        .flat_map(|pod| pod.status.iter().flat_map(|status| status.host_ips.iter().flatten()))
         .filter_map(|it| it.ip.parse::<IpAddr>().ok())
         .map(|ip| ip.to_canonical())
-        .find(|ip| ip.is_ipv4() == family_of.is_ipv4())
+        .filter(|ip| ip.is_ipv4() == family_of.is_ipv4())
+        .min()
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn paint_service(
     );
     for endpoint in cluster.counting(service) {
         let node = endpoint.node.as_deref().unwrap_or_default();
-        if let Some(Some(location)) = cluster.location(node, endpoint.address) {
+        if let Some(location) = egress::location(cluster, contract, node, endpoint.address) {
             mapped.entry((location, endpoint.address)).or_default().insert(uid.clone());
         }
     }
