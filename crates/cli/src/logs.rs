@@ -75,7 +75,9 @@ impl Logs {
 }
 
 fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
-    EnvFilter::try_new(filter).map_err(|error| Failure {
+    // The Kubernetes client cries over every request that fails; whoever sent it says it better.
+    let quiet = if filter.contains("kube_client") { "" } else { ",kube_client::client::builder=off" };
+    EnvFilter::try_new(format!("{filter}{quiet}")).map_err(|error| Failure {
         code: 2,
         error: anyhow::Error::new(error).context(format!("--log {filter:?} is no filter")),
         hint: Some(

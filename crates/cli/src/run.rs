@@ -10,6 +10,7 @@
 //! events and conditions and by `/readyz?verbose`, and looked at again.
 
 mod listeners;
+mod migration;
 mod prepare;
 mod signals;
 mod supervise;

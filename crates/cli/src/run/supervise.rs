@@ -29,9 +29,9 @@ use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::Levels;
 use super::prepare::{self, Prepared};
 use super::signals::{Signal, Signals};
+use super::{Levels, migration};
 use crate::{Failure, exit};
 
 /// Facts that wait at once at most; then the watches wait.
@@ -45,6 +45,8 @@ enum Part {
     Watches,
     Lease(LeaseEnd),
     Listener,
+    /// What was to be done once has been.
+    Migration,
 }
 
 /// Works until it is asked to end or cannot go on.
@@ -71,8 +73,8 @@ pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Lev
 struct Crew {
     parts: JoinSet<Part>,
     handle: Handle,
-    /// The watches, which nobody needs once the loop has ended.
-    eyes: AbortHandle,
+    /// The watches and what else nobody needs once the loop has ended.
+    dispensable: Vec<AbortHandle>,
     farewell: Option<oneshot::Sender<Farewell>>,
     close: watch::Sender<bool>,
     grace: Duration,
@@ -107,7 +109,10 @@ impl Crew {
         let fence = (handle.clone(), clock.clone());
         let lease_name = config.leader_election.name.clone();
         let writer = Writer::new(client.clone(), class.is_none(), instance.clone())
-            .with_fence(move || fence.0.may_begin(&fence.1))
+            .with_fence({
+                let fence = fence.clone();
+                move || fence.0.may_begin(&fence.1)
+            })
             .with_home(&namespace, &lease_name);
         let settings = settings(&config, &cluster_id, time_factor);
         let window_limits = WindowLimits::from(&settings.updaters);
@@ -119,7 +124,7 @@ impl Crew {
         let standing = if config.leader_election.enabled {
             let timing = timing(&config);
             let place = Place { namespace: namespace.clone(), name: lease_name };
-            let door = ClusterLease::new(client, place, timing);
+            let door = ClusterLease::new(client.clone(), place, timing);
             let leadership =
                 Leadership::new(&identity, timing, door, real, Timestamp::now, handle.clone())
                     .map_err(|error| Failure { code: exit::WRONG, error: error.into(), hint: None })?;
@@ -132,6 +137,7 @@ impl Crew {
             watch::channel(Standing { role: Role::Leader, leader: Some(identity.clone()) }).1
         };
 
+        let leads = standing.clone();
         let admin = Admin::new(Parts {
             handle: handle.clone(),
             almanac: Almanac::new(clock, SystemTime::now()).faster(time_factor),
@@ -159,13 +165,19 @@ impl Crew {
         }
 
         let facts = handle.clone();
-        let eyes = parts.spawn(async move {
+        let mut dispensable = vec![parts.spawn(async move {
             watches.run(facts).await;
             Part::Watches
-        });
+        })];
+        if config.migration.enabled {
+            dispensable.push(parts.spawn(async move {
+                migration::release(client, leads, move || fence.0.may_begin(&fence.1)).await;
+                Part::Migration
+            }));
+        }
         parts.spawn(async move { Part::Loop(controller.run().await) });
         let grace = config.process.shutdown_grace;
-        Ok(Crew { parts, handle, eyes, farewell: Some(farewell), close, grace, clock: real })
+        Ok(Crew { parts, handle, dispensable, farewell: Some(farewell), close, grace, clock: real })
     }
 
     /// Waits for the end, whoever brings it.
@@ -205,6 +217,7 @@ impl Crew {
                         lost = Some(why);
                         stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
                     }
+                    Some(Ok(Part::Migration)) => {}
                     Some(Ok(Part::Watches)) => return Err(died("the watches of Kubernetes have ended")),
                     Some(Ok(Part::Lease(_))) => return Err(died("the holder of the lease has ended")),
                     Some(Ok(Part::Listener)) => return Err(died("a listener has ended")),
@@ -227,7 +240,7 @@ impl Crew {
         // Whoever has lost the lease listens no more.
         let _ = self.farewell.take().map(|line| line.send(farewell));
         self.close.send_replace(true);
-        self.eyes.abort();
+        self.dispensable.iter().for_each(AbortHandle::abort);
         let limit = self.clock.now() + STUCK_AFTER;
         let others = async { while self.parts.join_next().await.is_some() {} };
         tokio::select! {
@@ -312,7 +325,10 @@ mod tests {
         let (farewell, heard) = oneshot::channel();
         let close = watch::channel(false).0;
         let (grace, clock) = (Duration::from_secs(1), Monotonic::start());
-        (Crew { parts, handle, eyes, farewell: Some(farewell), close, grace, clock }, heard)
+        (
+            Crew { parts, handle, dispensable: vec![eyes], farewell: Some(farewell), close, grace, clock },
+            heard,
+        )
     }
 
     async fn end_of(crew: Crew) -> Result<(), Failure> {

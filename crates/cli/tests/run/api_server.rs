@@ -15,8 +15,8 @@ pub(crate) const CLUSTER: &str = "5e1f0000-0000-4000-8000-00000000c1a5";
 pub(crate) struct Heard {
     pub(crate) method: String,
     pub(crate) path: String,
-    query: String,
-    body: Value,
+    pub(crate) query: String,
+    pub(crate) body: Value,
 }
 
 /// Answers before the ordinary ones; `None` leaves it to those.

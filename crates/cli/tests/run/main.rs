@@ -132,6 +132,36 @@ fn without_an_election_it_leads_at_once_and_touches_no_lease() {
 }
 
 #[test]
+fn pods_that_the_predecessor_held_are_released_once_when_migration_is_switched_on() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "  migration: {enabled: true}\n");
+    api.kubeconfig(scene.folder());
+    let pod = json!({"metadata": {
+        "name": "old", "namespace": "shop", "uid": "5e1f0000-0000-4000-8000-000000000007", "resourceVersion": "6",
+        "finalizers": ["servicegateway.azure.com/pod-cleanup", "example.com/keep"],
+    }});
+    let (patched, patches) = std::sync::mpsc::channel();
+    api.answer(move |heard| match (heard.method.as_str(), heard.path.as_str()) {
+        ("GET", "/api/v1/pods") if heard.query == "limit=500" => {
+            Some((200, json!({"metadata": {"resourceVersion": "7"}, "items": [pod]})))
+        }
+        ("PATCH", "/api/v1/namespaces/shop/pods/old") => {
+            patched.send(heard.body.to_string()).unwrap();
+            Some((200, pod.clone()))
+        }
+        _ => None,
+    });
+    let mut running = scene.run(&[]);
+    let done = running.wait_for("migration: done");
+    assert!(done.contains("seen=1 released=1 left=0"), "{done}");
+    let patch = patches.try_recv().unwrap();
+    assert!(patch.contains(r#"["example.com/keep"]"#) && !patch.contains("pod-cleanup"), "{patch}");
+    assert!(patches.try_recv().is_err(), "once");
+    running.signal("TERM");
+    assert_eq!(running.end().code, 0, "what is done once does not end the controller");
+}
+
+#[test]
 fn a_port_that_somebody_else_has_is_named_before_anything_is_begun() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
