@@ -112,7 +112,7 @@ section! {
     /// The service gateway.
     Gateway {
         /// Its name, in `resourceGroup`. A gateway serves one cluster; one that belongs to another is refused.
-        "sluice.gateway.name" => name: String = is("sluice").checked(resource);
+        "sluice.gateway.name" => name: String = is("servicegateway").checked(resource);
         /// What to do when the gateway is missing or the subnet is not attached to it: `ensure` makes
         /// it so; `verify` changes neither and says what is missing, for those whose network belongs to
         /// another team.
