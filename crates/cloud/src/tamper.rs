@@ -59,6 +59,8 @@ pub enum Tamper {
         /// The rules it has then.
         rules: Vec<Rule>,
     },
+    /// Changes a load balancer where no rule shows it: floating IP, TCP reset, another frontend.
+    EditPastRules(ArmId),
     /// Changes the tags of a resource.
     EditTags {
         /// Which.
@@ -158,6 +160,11 @@ impl Cloud {
                 let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
                 check_rules(&id, &rules, &load_balancer.pools)?;
                 (load_balancer.rules, load_balancer.meta.etag) = (rules, self.counter.etag());
+            }
+            Tamper::EditPastRules(id) => {
+                let load_balancer = self.state.load_balancers.get_mut(&id);
+                let load_balancer = load_balancer.ok_or_else(|| Refusal::no_child(&id))?;
+                (load_balancer.edited, load_balancer.meta.etag) = (true, self.counter.etag());
             }
             Tamper::DetachSubnet(id) => {
                 let found = self.state.subnets.get(&id).cloned();

@@ -112,16 +112,8 @@ impl Engine {
             },
             (ServiceKey::Inbound(_), None) => Err((Reason::InternalError, "it has no object".into())),
             (ServiceKey::Outbound(egress), _) => {
-                let there = |other: &ServiceIndex| {
-                    self.record(*other).is_some_and(|it| {
-                        it.index != record.index && !(it.actual.is_nothing() && it.state == State::NotStarted)
-                    })
-                };
                 let mine = record.actual.is_nothing() && record.state == State::NotStarted;
-                if mine
-                    && !egress.is_default()
-                    && self.outbounds.iter().filter(|other| there(other)).count() >= self.config.egress_max
-                {
+                if mine && !egress.is_default() && self.egresses_there() >= self.config.egress_max {
                     let text = format!(
                         "there are {} egress gateways already; raise the limit",
                         self.config.egress_max
@@ -193,6 +185,18 @@ impl Engine {
         let text = format!("without effect here, and to be removed: {}", record.idle_told.join(", "));
         let about = self.about(service);
         self.notify(about, true, Reason::InvalidSpec, text);
+    }
+
+    /// How many egresses there are, made or being made. Counted once per event, however many ask.
+    fn egresses_there(&self) -> usize {
+        if let Some(count) = self.egress_count.get() {
+            return count;
+        }
+        let there = |it: &Service| !(it.actual.is_nothing() && it.state == State::NotStarted);
+        let outbounds = self.outbounds.iter().filter_map(|service| self.record(*service));
+        let count = outbounds.filter(|record| there(record)).count();
+        self.egress_count.set(Some(count));
+        count
     }
 
     pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {

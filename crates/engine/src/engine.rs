@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::mem;
 
 use foldhash::fast::FixedState;
@@ -30,7 +31,7 @@ use crate::explain::{Refusal, Refusals};
 use crate::foundation::Foundation;
 use crate::hold::Jitter;
 use crate::intake::Warned;
-use crate::service::Service;
+use crate::service::{Compared, Service};
 use crate::survey::Survey;
 
 /// Rounds of work that one event can need at most; more would be a cycle.
@@ -48,6 +49,8 @@ pub struct Engine {
     pub(crate) services: Vec<Option<Box<Service>>>,
     pub(crate) by_key: HashMap<ServiceKey, ServiceIndex, FixedState>,
     pub(crate) outbounds: BTreeSet<ServiceIndex>,
+    /// How many of them there are in Azure or on their way, while that is known.
+    pub(crate) egress_count: Cell<Option<usize>>,
     /// The Services of our type and class, and those with our finalizer, by name.
     pub(crate) names: HashMap<ObjectName, Uid, FixedState>,
     /// Services that exist and are not ours, with the version of our last sight or write of them.
@@ -138,6 +141,7 @@ impl Engine {
             services: Vec::new(),
             by_key: HashMap::default(),
             outbounds: BTreeSet::new(),
+            egress_count: Cell::new(None),
             names: HashMap::default(),
             bystanders: HashMap::default(),
             ipv6_nodes: BTreeSet::new(),
@@ -164,6 +168,7 @@ impl Engine {
     pub fn handle(&mut self, now: Time, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.addresses.advance(self.now);
+        self.egress_count.set(None);
         self.counters.events = self.counters.events.saturating_add(1);
         self.take_in(event);
         if self.is_leading() {
@@ -422,7 +427,12 @@ impl Engine {
         if !record.key.is_inbound() {
             self.outbounds.remove(&service);
             // One egress fewer may be the one that another was waiting for.
-            let waiting: Vec<ServiceIndex> = self.outbounds.iter().copied().collect();
+            self.egress_count.set(None);
+            let is_waiting = |other: &&ServiceIndex| {
+                let record = self.record(**other);
+                record.is_some_and(|it| matches!(it.compared, Some(Compared::Invalid(..))))
+            };
+            let waiting: Vec<ServiceIndex> = self.outbounds.iter().filter(is_waiting).copied().collect();
             for other in waiting {
                 self.recompare(other);
             }

@@ -116,6 +116,7 @@ impl Engine {
             }
             Intent::Deprovision | Intent::Inspect => {}
         }
+        self.egress_count.set(None);
         let Some(record) = self.record(service) else { return };
         let plan = Plan { subject: Subject::Service(record.key.clone()), intent, steps };
         let id = self.send(Action::RunPlan(plan.clone()), cause, Errand::Plan(service));

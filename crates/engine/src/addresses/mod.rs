@@ -350,27 +350,39 @@ impl Addresses {
         self.services.get(service).map_or(0, |record| record.unplaceable)
     }
 
-    /// Which (location, address) pairs may be mapped to a service, sorted, at most so many.
+    /// Some (location, address) pairs that may be mapped to a service, sorted, at most so many.
     ///
-    /// Looks at everything there is: meant for explanations every few minutes.
+    /// Looks first where they nearly always are, on their way out; only what is not there is looked for
+    /// among everything that Azure has.
     pub fn holding(&self, service: ServiceIndex, most: usize) -> Vec<(IpAddr, IpAddr)> {
-        let mut holding = Vec::new();
-        for (place, record) in self.places.iter() {
-            for (addr, _) in record.entries.iter() {
-                let spot = Spot { place, addr };
-                if self.possible_sets(spot).iter().any(|&set| self.sets.contains(set, service)) {
-                    holding.push((record.ip, self.addrs.ip(record.family, addr)));
-                }
+        let Some(record) = self.services.get(service) else { return Vec::new() };
+        let most = most.min(record.mapped as usize);
+        let holds =
+            |spot: &Spot| self.possible_sets(*spot).iter().any(|&set| self.sets.contains(set, service));
+        let sent = self.flight.iter().flat_map(|flight| &flight.sent);
+        let sent = sent.filter(|it| self.sets.contains(it.set, service)).map(|it| it.spot);
+        let set_aside = self.bisect.quarantine.values().copied().chain(self.bisect.suspects());
+        let near = record.queue.iter().chain(&record.kept).copied().chain(set_aside).filter(holds);
+        let mut spots: BTreeSet<Spot> = BTreeSet::new();
+        for spot in sent.chain(near) {
+            if spots.len() >= most {
+                break;
             }
+            spots.insert(spot);
         }
-        for sent in self.flight.iter().flat_map(|flight| &flight.sent) {
-            if self.sets.contains(sent.set, service) {
-                let record = &self.places[sent.spot.place];
-                holding.push((record.ip, self.addrs.ip(record.family, sent.spot.addr)));
-            }
+        if spots.len() < most {
+            let all = self
+                .places
+                .iter()
+                .flat_map(|(place, record)| record.entries.iter().map(move |(addr, _)| Spot { place, addr }));
+            spots.extend(all.filter(holds));
         }
+        let pair = |spot: &Spot| {
+            let place = &self.places[spot.place];
+            (place.ip, self.addrs.ip(place.family, spot.addr))
+        };
+        let mut holding: Vec<(IpAddr, IpAddr)> = spots.iter().map(pair).collect();
         holding.sort_unstable();
-        holding.dedup();
         holding.truncate(most);
         holding
     }
