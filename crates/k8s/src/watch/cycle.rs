@@ -95,7 +95,7 @@ pub(crate) enum Answer {
         /// The server asks for a pause.
         retry_after: Option<Duration>,
     },
-    /// The engine wants a list.
+    /// The engine wants a list, and [`Cycle::patience`] is over.
     RelistAsked,
 }
 
@@ -165,6 +165,15 @@ impl Cycle {
         matches!(self.at, At::Watching { .. })
     }
 
+    /// How long a watch goes on before a list in its place: none for the first, longer and longer as long as
+    /// lists settle nothing.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.unsettled {
+            0 => Duration::ZERO,
+            times => pause(times),
+        }
+    }
+
     /// What follows from an answer.
     pub(crate) fn heard(&mut self, answer: Answer) -> Turn {
         match answer {
@@ -181,7 +190,10 @@ impl Cycle {
             Answer::Unsupported => self.failed(true, None),
             Answer::Failed { suspicious, retry_after } => self.failed(suspicious, retry_after),
             // A list that is under way will do; if it does not, the engine asks again.
-            Answer::RelistAsked if self.is_watching() => self.list_again(),
+            Answer::RelistAsked if self.is_watching() => {
+                self.list_again();
+                Turn::Ask { after: Duration::ZERO }
+            }
             Answer::RelistAsked => Turn::GoOn,
         }
     }
@@ -277,14 +289,11 @@ impl Cycle {
         self.pause_after_failure(retry_after)
     }
 
-    /// The first list in place of a watch is asked for at once; if that does not settle it, with pauses.
+    /// A list in place of a watch that has come to nothing.
     fn list_again(&mut self) -> Turn {
+        let after = self.patience();
         self.at = At::Listing;
         self.refusals = 0;
-        let after = match self.unsettled {
-            0 => Duration::ZERO,
-            times => pause(times),
-        };
         self.unsettled = self.unsettled.saturating_add(1);
         Turn::Ask { after }
     }

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::value::RawValue;
@@ -34,6 +35,8 @@ pub(crate) struct Feed<K: Watched, F> {
     cycle: Cycle,
     context: Context,
     gathered: Gathered<K>,
+    /// A list was asked for and begins then; until then the watch goes on.
+    list_at: Option<Instant>,
 }
 
 impl<K: Watched, F: Facts> Feed<K, F> {
@@ -43,6 +46,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             cycle: Cycle::new(shared.streams()),
             context: Context { selection: shared.selection.clone(), words: Default::default() },
             gathered: Gathered::default(),
+            list_at: None,
             shared,
             facts,
         }
@@ -144,21 +148,29 @@ impl<K: Watched, F: Facts> Feed<K, F> {
     }
 
     /// The next bytes of a stream, or why there are none.
-    async fn next_chunk(&self, ask: &Ask, body: &mut Body, begun: Instant) -> Result<bytes::Bytes, Setback> {
-        let limit = if self.cycle.is_watching() { QUIET_LIMIT } else { LIST_QUIET_LIMIT };
+    async fn next_chunk(&mut self, ask: &Ask, body: &mut Body, begun: Instant) -> Result<Bytes, Setback> {
+        let is_watching = self.cycle.is_watching();
+        let limit = if is_watching { QUIET_LIMIT } else { LIST_QUIET_LIMIT };
         let routine = |answer| Setback { answer, sentence: None };
-        let frame = tokio::select! {
-            // A busy watch must not keep the wish for a list waiting; the list has all that it would bring.
-            biased;
-            () = self.shared.relist_asked(K::KIND), if self.cycle.is_watching() => {
-                return Err(routine(Answer::RelistAsked));
+        let frame = loop {
+            let list_at = self.list_at;
+            tokio::select! {
+                // A busy watch must not keep the wish for a list waiting; the list has all that it would bring.
+                biased;
+                () = until(list_at), if is_watching => {
+                    self.list_at = None;
+                    return Err(routine(Answer::RelistAsked));
+                }
+                () = self.shared.relist_asked(K::KIND), if is_watching && list_at.is_none() => {
+                    self.list_at = Some(Instant::now() + jittered(self.cycle.patience(), random()));
+                }
+                frame = tokio::time::timeout(limit, body.frame()) => break frame,
             }
-            frame = tokio::time::timeout(limit, body.frame()) => frame,
         };
         match frame {
             Err(_) => Err(routine(Answer::Quiet)),
             Ok(None) => Err(routine(Answer::Ended { brief: begun.elapsed() < BRIEF })),
-            Ok(Some(Err(error))) if self.cycle.is_watching() => Err(Setback::unreachable::<K>(ask, &error)),
+            Ok(Some(Err(error))) if is_watching => Err(Setback::unreachable::<K>(ask, &error)),
             // It could be reached; if its streamed lists break off again and again, pages are better.
             Ok(Some(Err(error))) => {
                 let sentence = Setback::unreachable::<K>(ask, &error).sentence;
@@ -216,6 +228,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         let count = objects.len();
         // Who asked for a list before now gets this one.
         self.shared.forget_asked(K::KIND);
+        self.list_at = None;
         self.facts.tell(Event::Relisted { version, objects: K::relist(objects) }).await?;
         info!(kind = K::RESOURCE, version, objects = count, "listed");
         self.shared.note(K::KIND, |kind| {
@@ -272,6 +285,14 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 tokio::time::sleep_until(until).await;
             }
         }
+    }
+}
+
+/// Waits until then; for ever without a time.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

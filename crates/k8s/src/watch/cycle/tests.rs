@@ -145,16 +145,20 @@ fn a_watch_that_hardly_lives_is_not_asked_for_in_a_hot_loop() {
 #[test]
 fn lists_that_settle_nothing_are_spaced_out() {
     let mut cycle = watching(9);
-    for (turn, asked) in [(AT_ONCE, true), (after(800), false), (after(1_600), true), (after(3_200), false)] {
-        let answer = if asked { Answer::RelistAsked } else { Answer::Expired };
-        assert_eq!(cycle.heard(answer), turn);
+    for (pause_ms, asked) in [(0, true), (800, false), (1_600, true), (3_200, false)] {
+        assert_eq!(cycle.patience(), Duration::from_millis(pause_ms));
+        match asked {
+            // Whoever asked has been patient, and was told all changes meanwhile.
+            true => assert_eq!(cycle.heard(Answer::RelistAsked), AT_ONCE),
+            false => assert_eq!(cycle.heard(Answer::Expired), after(pause_ms)),
+        }
         assert_eq!(cycle.ask(), Ask::Stream);
         cycle.heard(Answer::ListEnded { version: 9 });
         // Single events prove nothing: a stale list's watch brings them too.
         cycle.heard(Answer::Moved { version: 10 });
     }
     cycle.heard(Answer::Ended { brief: false });
-    assert_eq!(cycle.heard(Answer::RelistAsked), AT_ONCE);
+    assert_eq!(cycle.patience(), Duration::ZERO);
 }
 
 #[test]

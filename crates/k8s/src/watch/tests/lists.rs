@@ -201,6 +201,24 @@ async fn a_list_is_made_when_it_is_asked_for_and_one_under_way_will_do() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_a_repeated_wish_for_a_list_has_to_wait_changes_are_still_told() {
+    let stream = |version| Say::stream([line("ADDED", pod("a", 3)), list_end(version)]);
+    let (mut push, pushed) = Server::pushed();
+    let mut scene =
+        Scene::of([(STREAM, stream(9)), (STREAM, stream(12)), (STREAM, pushed), (STREAM, stream(40))]);
+    push.push(list_end(20)).await;
+    for list in ["list 9: a", "list 12: a", "list 20: "] {
+        assert_eq!(scene.heard().await, list);
+        scene.watches.relist(Kind::Pod);
+    }
+    // The third list that is asked for begins after more than a second; this comes before.
+    push.push(line("ADDED", pod("b", 21))).await;
+    assert_eq!(scene.heard().await, "applied b@21");
+    assert_eq!(scene.heard().await, "list 40: a");
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn everything_there_is_is_listed_once_for_plan_and_doctor() {
     let node = json!({"metadata": {"name": "node-a", "resourceVersion": "4"}});
     // The four kinds are asked for in parallel, and each is sent in the order below.

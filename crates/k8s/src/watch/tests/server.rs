@@ -10,7 +10,7 @@ use http_body_util::channel::Channel;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// What the server says to one request.
 pub(super) enum Say {
@@ -20,8 +20,20 @@ pub(super) enum Say {
     Stream(Vec<String>, End),
     /// No connection.
     Refuse,
+    /// A stream into which the test pushes line by line.
+    Pushed(mpsc::Receiver<String>),
     /// Nothing, ever.
     Hang,
+}
+
+/// The test's end of a stream.
+pub(super) struct Push(mpsc::Sender<String>);
+
+impl Push {
+    /// One more line.
+    pub(super) async fn push(&mut self, line: String) {
+        self.0.send(line).await.expect("the stream is read or will be");
+    }
 }
 
 /// How a stream ends.
@@ -130,6 +142,12 @@ impl Server {
         (Client::new(service, "default"), server)
     }
 
+    /// A stream that says what it is given, when it is given.
+    pub(super) fn pushed() -> (Push, Say) {
+        let (sender, receiver) = mpsc::channel(16);
+        (Push(sender), Say::Pushed(receiver))
+    }
+
     /// Waits until the whole script has been asked for; fails when something else was.
     pub(super) async fn all_asked(&mut self) {
         let left = Arc::clone(&self.left);
@@ -146,6 +164,7 @@ async fn answer(say: Say) -> Result<Response<Channel<Bytes, io::Error>>, io::Err
     let (code, pieces, end) = match say {
         Say::Json(code, value) => (code, vec![value.to_string()], End::Close),
         Say::Stream(pieces, end) => (200, pieces, end),
+        Say::Pushed(receiver) => return Ok(Response::new(pushed(receiver))),
         Say::Refuse => return Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
         Say::Hang => std::future::pending().await,
     };
@@ -163,4 +182,16 @@ async fn answer(say: Say) -> Result<Response<Channel<Bytes, io::Error>>, io::Err
         }
     });
     Ok(Response::builder().status(code).body(body).unwrap())
+}
+
+fn pushed(mut lines: mpsc::Receiver<String>) -> Channel<Bytes, io::Error> {
+    let (mut sender, body) = Channel::new(1);
+    tokio::spawn(async move {
+        while let Some(line) = lines.recv().await {
+            if sender.send_data(Bytes::from(line)).await.is_err() {
+                return;
+            }
+        }
+    });
+    body
 }
