@@ -95,7 +95,10 @@ impl Notices {
             about: regarding["uid"].as_str().or(regarding["name"].as_str()).unwrap_or_default().into(),
             warning: notice.warning,
             reason: notice.reason,
-            note: cut(&note, NOTE_BYTES_MAX),
+            note: match notice.warning {
+                true => with_code(&note, notice.reason),
+                false => cut(&note, NOTE_BYTES_MAX),
+            },
         };
         let now = (self.clock)();
         let admitted = self.book().admit(&words, now);
@@ -193,6 +196,12 @@ impl Notices {
     }
 }
 
+/// With the code that `sluice explain` has a page about; whatever is cut, it stays.
+fn with_code(note: &str, reason: Reason) -> String {
+    let code = format!(" ({})", reason.code());
+    cut(note, NOTE_BYTES_MAX - code.len()) + &code
+}
+
 fn log(notice: &Notice) {
     let about: &dyn std::fmt::Display = match &notice.about {
         About::Service(object) | About::Pod(object) => &object.name,
@@ -206,7 +215,8 @@ fn log(notice: &Notice) {
         About::Cluster => "cluster",
     };
     if notice.warning {
-        tracing::warn!(kind, %about, reason = notice.reason.word(), "{}", notice.text);
+        let (reason, code) = (notice.reason.word(), notice.reason.code());
+        tracing::warn!(kind, %about, reason, code, "{}", notice.text);
     } else {
         tracing::info!(kind, %about, reason = notice.reason.word(), "{}", notice.text);
     }

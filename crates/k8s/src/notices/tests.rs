@@ -57,7 +57,7 @@ async fn a_notice_about_a_service_stands_at_that_incarnation() {
     assert_eq!(event["regarding"]["uid"], Uid::from_number(7).to_string());
     assert_eq!(event["type"], "Warning");
     assert_eq!(event["reason"], "InvalidSpec");
-    assert_eq!(event["note"], "SCTP is not carried");
+    assert_eq!(event["note"], "SCTP is not carried (SGW0010)");
     assert_eq!(event["reportingController"], "sluice");
     assert_eq!(event["reportingInstance"], "sluice-0");
     assert_eq!(event["eventTime"], "2027-01-15T08:00:00.000000Z");
@@ -77,7 +77,7 @@ async fn a_notice_without_an_object_of_its_own_stands_at_the_lease() {
     assert_eq!(lines, [get, post, post]);
     assert_eq!(heard[1].body["regarding"]["kind"], "Lease");
     assert_eq!(heard[1].body["regarding"]["uid"], "lease-uid");
-    assert_eq!(heard[1].body["note"], "egress/blue: is parked");
+    assert_eq!(heard[1].body["note"], "egress/blue: is parked (SGW0010)");
     assert_eq!(heard[2].body["note"], "the gateway is back");
     assert_eq!(heard[2].body["type"], "Normal");
 }
@@ -103,7 +103,7 @@ async fn the_same_words_are_counted_and_other_words_are_another_event() {
     assert!(heard[1].line.ends_with(&format!("/events/{name}")), "{}", heard[1].line);
     assert_eq!(heard[1].body["series"]["count"], 2);
     assert_eq!(heard[3].body["series"]["count"], 3);
-    assert_eq!(heard[2].body["note"], "the idle timeout is no number");
+    assert_eq!(heard[2].body["note"], "the idle timeout is no number (SGW0010)");
     let names: std::collections::BTreeSet<&str> =
         heard.iter().filter_map(|it| it.body["metadata"]["name"].as_str()).collect();
     assert_eq!(names.len(), 4, "every event has a name of its own: {names:?}");
@@ -127,7 +127,11 @@ async fn a_long_text_is_cut_to_what_an_event_holds() {
     let (notices, _, heard) = scene(taken);
     notices.tell(&notice(web(7), &"ä".repeat(2000))).await;
     let note = heard.lock().unwrap()[0].body["note"].as_str().unwrap().to_string();
-    assert!(note.len() <= 1024 && note.len() > 1015 && note.ends_with("ä…"), "{} bytes", note.len());
+    assert!(
+        note.len() <= 1024 && note.len() > 1015 && note.ends_with("ä… (SGW0010)"),
+        "{} bytes",
+        note.len()
+    );
 }
 
 #[tokio::test]
