@@ -212,7 +212,7 @@ async fn an_azure_that_is_away_is_a_problem_of_the_way_there() {
 #[tokio::test]
 async fn a_quota_that_is_used_up_is_named() {
     let world = World::new(|options| {
-        options.cloud.quota = Quota { public_ips: 0, ..options.cloud.quota.clone() };
+        options.cloud.quota = Quota { public_ips: 0, ..options.cloud.quota };
     })
     .await;
     let said = world.said(Group::Quota, &[]).await;
