@@ -118,6 +118,9 @@ fn served(
     }
     let mut there = lb.rules.clone();
     there.sort_unstable();
+    if lb.edited {
+        return bad("its load balancer is edited where no rule shows it");
+    }
     if there != rules || lb.public_ip.as_ref() != Some(&ip_id) {
         return bad(&format!("its load balancer has {there:?}, wanted {rules:?}"));
     }

@@ -147,6 +147,7 @@ impl World {
                 idle_timeout_minutes: 4,
             });
             choices.push(Tamper::EditLoadBalancer { id: id.clone(), rules });
+            choices.push(Tamper::EditPastRules(id.clone()));
             let mut tags = lb.meta.tags.clone();
             tags.insert("touched".into(), "by somebody".into());
             choices.push(Tamper::EditTags { id, tags });
