@@ -104,6 +104,11 @@ impl Handle {
         self.post.send(Mail::Fact(event)).await.map_err(|_| Closed)
     }
 
+    /// Whether the loop has ended, or is dropping what it had.
+    pub fn is_closed(&self) -> bool {
+        self.post.is_closed()
+    }
+
     /// Nothing is begun at or after this moment of the loop's clock, which every renewal of the
     /// lease raises; `None`: nothing from now on. Calls that are on their way to the wire see it too.
     pub fn fence(&self, until: Option<Time>) {

@@ -218,6 +218,10 @@ impl Crew {
                         stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
                     }
                     Some(Ok(Part::Migration)) => {}
+                    // They end when there is nobody left to tell; the loop is about to say why.
+                    Some(Ok(Part::Watches)) if self.handle.is_closed() => {
+                        stuck_at = stuck_at.or(Some(self.clock.now() + STUCK_AFTER));
+                    }
                     Some(Ok(Part::Watches)) => return Err(died("the watches of Kubernetes have ended")),
                     Some(Ok(Part::Lease(_))) => return Err(died("the holder of the lease has ended")),
                     Some(Ok(Part::Listener)) => return Err(died("a listener has ended")),
@@ -382,6 +386,23 @@ mod tests {
             (failure.code, failure.error.to_string().as_str()),
             (exit::LEASE, "the lease was lost: somebody else has it")
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_that_end_before_the_loop_has_said_why_it_ends_are_no_failure() {
+        for (why, code) in [(Why::Asked, None), (Why::LeadershipLost, Some(exit::LEASE))] {
+            let (mut one, _heard) = crew();
+            // The inbox goes, so that nobody is left to be told.
+            one.dispensable.drain(..).for_each(|eyes| eyes.abort());
+            assert!(one.parts.join_next().await.is_some_and(|it| it.is_err_and(|it| it.is_cancelled())));
+            one.parts.spawn(async { Part::Watches });
+            one.parts.spawn(async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                ended(why, 0)
+            });
+            let end = end_of(one).await;
+            assert_eq!(end.err().map(|failure| failure.code), code);
+        }
     }
 
     #[tokio::test(start_paused = true)]
