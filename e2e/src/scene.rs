@@ -202,16 +202,25 @@ impl Scene {
         .await
     }
 
-    /// Waits until a Service is gone.
+    /// Waits until a Service is gone; our finalizer kept it until nothing of it was left in Azure.
     pub(crate) async fn service_gone(&self, name: &str) -> Result<()> {
         self.calm_down().await?;
+        let uid = self.uid_of(name).await.ok();
         self.until(&format!("service {name} is gone"), async || {
             Ok(match self.service_object(name).await? {
                 None => Look::Yes(()),
                 Some(it) => Look::NotYet(format!("it has finalizers {:?}", it.metadata.finalizers)),
             })
         })
-        .await
+        .await?;
+        let azure = self.azure.state().await?;
+        let everything = [&azure["loadBalancers"], &azure["publicIPAddresses"], &azure["serviceGateways"]];
+        if let Some(uid) = uid
+            && everything.iter().any(|it| it.to_string().to_ascii_lowercase().contains(&uid))
+        {
+            bail!("service {name} is gone from Kubernetes, and something of {uid} is still in Azure");
+        }
+        Ok(())
     }
 
     /// Waits until a namespace is gone, with all that was in it.

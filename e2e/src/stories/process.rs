@@ -47,9 +47,11 @@ pub(crate) const STORIES: &[Story] = &[
         Box::pin(emulator_restarted(scene))
     }),
     Story::new("throttling", "Azure asks for pauses, and gets them", |scene| Box::pin(throttling(scene))),
-    Story::new("server-errors", "bursts of 500 and 503, some of them after the work was done", |scene| {
-        Box::pin(server_errors(scene))
-    }),
+    Story::new(
+        "server-errors",
+        "bursts of 500 and 503, and answers that never come, with the work done and without",
+        |scene| Box::pin(server_errors(scene)),
+    ),
     Story::new("forbidden-for-a-while", "our role is taken away and given back", |scene| {
         Box::pin(forbidden_for_a_while(scene))
     }),
@@ -306,6 +308,7 @@ async fn server_errors(scene: &Scene) -> Result<()> {
             scene.tell("Azure answers every other call with 500 or 503, or not at all");
             let rules = json!([
                 {"match": {"call": "Put"}, "fault": "noAnswer", "times": 2},
+                {"match": {"call": "Put"}, "fault": "reset", "when": "before", "times": 3},
                 {"match": {"area": "arm"}, "fault": "serverError", "probability": 0.3, "seed": 7, "times": 25},
                 {"match": {"area": "arm"}, "fault": "unavailable", "probability": 0.3, "seed": 8, "times": 25},
             ]);

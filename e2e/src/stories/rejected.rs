@@ -162,7 +162,7 @@ async fn rejected_edit(scene: &Scene) -> Result<()> {
         scene.warned("Service", "web", &["InvalidSpec", word]).await?;
         scene.settled().await?;
         scene.except(|it| it.frozen.clear());
-        scene.meanwhile(scene.edit_service("web", "is as it was", mend())).await?;
+        scene.edit_service("web", "is as it was", mend()).await?;
         scene.settled().await?;
     }
     scene.no_write_about(mark, &uid).await?;

@@ -308,7 +308,6 @@ async fn leftovers(scene: &Scene) -> Result<()> {
     // Nobody in Kubernetes knows of it any more, and all of it is in Azure.
     scene.without_finalizers("torn").await?;
     scene.delete_service("torn").await?;
-    scene.service_gone("torn").await?;
     // Half of it is gone from Azure, and the other half waits for the deletion.
     scene.azure.tamper(json!({"do": "unregister", "gateway": gateway_id(), "name": half})).await?;
     scene.azure.tamper(json!({"do": "delete", "id": resource_id("loadBalancers", &half)})).await?;
