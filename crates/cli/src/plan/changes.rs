@@ -102,7 +102,8 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
             _ => String::new(),
         };
         let key = key_of(meta, id, |name| key_of_public_ip(name).map(|(key, _)| key));
-        Some(add(names.subject(key, id.name()), change(old, new, "public IP", id.name(), details)))
+        add(names.subject(key, id.name()), change(old, new, "public IP", id.name(), details));
+        Some(())
     });
     compare(&before.load_balancers, &after.load_balancers, |id, old, new| {
         let details = match (old, new) {
@@ -111,7 +112,8 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
             _ => String::new(),
         };
         let key = key_of(new.or(old).map(|it| &it.meta), id, ServiceKey::from_identity);
-        Some(add(names.subject(key, id.name()), change(old, new, "load balancer", id.name(), details)))
+        add(names.subject(key, id.name()), change(old, new, "load balancer", id.name(), details));
+        Some(())
     });
     compare(&before.nat_gateways, &after.nat_gateways, |id, old, new| {
         let details = match (old, new) {
@@ -119,7 +121,8 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
             _ => String::new(),
         };
         let key = key_of(new.or(old).map(|it| &it.meta), id, ServiceKey::from_identity);
-        Some(add(names.subject(key, id.name()), change(old, new, "NAT gateway", id.name(), details)))
+        add(names.subject(key, id.name()), change(old, new, "NAT gateway", id.name(), details));
+        Some(())
     });
     let gateway = scope.gateway_id();
     let registered = |state: &State| -> BTreeMap<Arc<str>, Registration> {
@@ -132,7 +135,8 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
             return None;
         }
         let subject = names.subject(ServiceKey::from_identity(name), name);
-        Some(add(subject, change(old, new, "registration", name, String::new())))
+        add(subject, change(old, new, "registration", name, String::new()));
+        Some(())
     });
     for (service, (bound, unbound)) in addresses(&gateway, before, after) {
         let subject = names.subject(ServiceKey::from_identity(&service), &service);
@@ -151,7 +155,8 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
         };
         let subject = Subject::Service(object.name.to_string());
         let (what, name) = ("Service", object.name.to_string());
-        Some(add(subject, Change { deed: Deed::Update, what, name, details }))
+        add(subject, Change { deed: Deed::Update, what, name, details });
+        Some(())
     });
     written_again(scope, forecast, &names, &mut changes);
     changes
@@ -184,7 +189,8 @@ fn foundation(scope: &Scope, before: &State, after: &State, add: &mut impl FnMut
             (Some(old), Some(new)) => differences([tags(&old.meta, &new.meta)])?,
             (_, new) => new.map(|it| format!("in {}", it.virtual_network.name())).unwrap_or_default(),
         };
-        Some(add(Subject::Foundation, change(old, new, "service gateway", id.name(), details)))
+        add(Subject::Foundation, change(old, new, "service gateway", id.name(), details));
+        Some(())
     });
     let attached = |state: &State| state.subnets.get(&scope.subnet_id()).and_then(|it| it.gateway.clone());
     let (old, new) = (attached(before), attached(after));
