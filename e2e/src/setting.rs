@@ -76,7 +76,7 @@ impl Setting {
     }
 
     /// The configuration file.
-    pub(crate) fn config_file(&self, azure: &Greeting) -> String {
+    pub(crate) fn config_file(&self, azure: &Greeting, lease_namespace: &str) -> String {
         let mut sluice = Map::new();
         let mut put = |path: &str, value: Value| {
             let mut section = &mut sluice;
@@ -96,6 +96,7 @@ impl Setting {
         for (path, value) in [
             ("azure.authorityHost", json!(azure.url)),
             ("azure.caFile", json!(azure.ca_path)),
+            ("leaderElection.namespace", json!(lease_namespace)),
             ("leaderElection.leaseDuration", json!("3s")),
             ("leaderElection.renewDeadline", json!(format!("{}ms", RENEW_DEADLINE.as_millis()))),
             ("leaderElection.retryPeriod", json!("250ms")),

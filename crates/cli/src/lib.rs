@@ -10,6 +10,7 @@ pub mod config;
 pub mod consent;
 pub mod doctor;
 pub mod explain;
+pub mod lease;
 pub mod pace;
 pub mod paint;
 pub mod plan;

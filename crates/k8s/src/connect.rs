@@ -37,6 +37,16 @@ pub struct Connection {
     pub host: String,
     /// Our own namespace: the pod's, or that of the kubeconfig's context.
     pub namespace: String,
+    /// We use the account of the pod that we run in.
+    in_a_pod: bool,
+}
+
+impl Connection {
+    /// The namespace of the pod that we run in; none when a kubeconfig led here, whose namespace says only
+    /// where somebody's kubectl looks.
+    pub fn pod_namespace(&self) -> Option<&str> {
+        self.in_a_pod.then_some(&*self.namespace)
+    }
 }
 
 impl std::fmt::Debug for Connection {
@@ -141,13 +151,14 @@ fn listed(names: &[String]) -> String {
 /// Connects to the cluster that the arguments or the surroundings name.
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Connection, ConnectError> {
     let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty());
+    // A pod has no contexts, so whoever names one means a file.
+    let in_a_pod = in_a_pod && kubeconfig.is_none() && context.is_none();
     let config = match kubeconfig {
         Some(path) => from_file(path, context).await?,
-        // A pod has no contexts, so whoever names one means a file.
-        None if in_a_pod && context.is_none() => Config::incluster().map_err(|error| no_account(&error))?,
+        None if in_a_pod => Config::incluster().map_err(|error| no_account(&error))?,
         None => from_default_file(context).await?,
     };
-    let connection = client(config)?;
+    let connection = Connection { in_a_pod, ..client(config)? };
     greet(&connection.client, &connection.host).await?;
     Ok(connection)
 }
@@ -220,7 +231,7 @@ fn client(mut config: Config) -> Result<Connection, ConnectError> {
     let namespace = config.default_namespace.clone();
     let client = Client::try_from(config)
         .map_err(|error| ConnectError::BadConfig { path: None, why: chain(&error) })?;
-    Ok(Connection { client, host, namespace })
+    Ok(Connection { client, host, namespace, in_a_pod: false })
 }
 
 /// Asks who is there.

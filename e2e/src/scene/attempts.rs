@@ -53,7 +53,7 @@ impl Scene {
     pub(crate) fn config_with(&self, change: impl FnOnce(&mut Setting)) -> String {
         let mut setting = self.setting.clone();
         change(&mut setting);
-        setting.config_file(&self.azure.greeting)
+        setting.config_file(&self.azure.greeting, &self.plane.account.namespace)
     }
 
     /// Starts a controller beside those of the story and waits until it has given up.

@@ -50,7 +50,7 @@ pub(crate) async fn set(
     let namespace = format!("shop-{}", plane.next_story());
     let world = World::new(client.clone(), &namespace, setting.class.clone(), Arc::clone(&narration)).await?;
     let config = folder.join("config.json");
-    std::fs::write(&config, setting.config_file(&azure.greeting))?;
+    std::fs::write(&config, setting.config_file(&azure.greeting, &plane.account.namespace))?;
     let replicas = (1..=setting.replicas)
         .map(|number| {
             let name =
@@ -104,7 +104,8 @@ impl Scene {
     pub(crate) fn reconfigure(&self, change: impl FnOnce(&mut Setting)) -> Result<()> {
         let mut setting = self.setting.clone();
         change(&mut setting);
-        std::fs::write(self.folder.join("config.json"), setting.config_file(&self.azure.greeting))?;
+        let file = setting.config_file(&self.azure.greeting, &self.plane.account.namespace);
+        std::fs::write(self.folder.join("config.json"), file)?;
         Ok(())
     }
 

@@ -300,9 +300,10 @@ section! {
     LeaderElection {
         /// Whether there is one. Without it there must never be two processes.
         "sluice.leaderElection.enabled" => enabled: bool = is("true");
-        /// The namespace of the Lease.
+        /// The namespace of the Lease. It must exist, and be the same for `run`, `cleanup` and `doctor`.
         "sluice.leaderElection.namespace" => namespace: Option<String> =
-            unset("the namespace that Sluice runs in").checked(namespace);
+            unset("the namespace of the pod that Sluice runs in; outside of a cluster `sluice-system`")
+            .checked(namespace);
         /// The name of the Lease.
         "sluice.leaderElection.name" => name: String = is("sluice").checked(lease_name);
         /// How long a leader that says nothing is believed to live; then another takes over.

@@ -8,6 +8,7 @@ use kube::api::{Api, ListParams};
 use kube::client::Body;
 use sluice_k8s::access::{self, Need};
 use sluice_k8s::connect::{self, Connection};
+use sluice_k8s::lease::Place;
 use sluice_k8s::watch::list_all;
 use sluice_model::Event;
 use sluice_model::event::Relist;
@@ -16,6 +17,7 @@ use super::clock;
 use super::finding::{Finding, Group};
 use super::rivals::{LeaseFacts, ServiceFacts};
 use crate::config::{Config, ConfigArguments};
+use crate::lease;
 
 const GROUP: Group = Group::Kubernetes;
 /// How long one question may take.
@@ -126,8 +128,8 @@ fn permissions(asked: usize, missing: Result<Vec<Need>, String>) -> Vec<Finding>
 }
 
 fn lease_namespace(config: Option<&Config>, connection: &Connection) -> String {
-    let configured = config.and_then(|config| config.leader_election.namespace.clone());
-    configured.unwrap_or_else(|| connection.namespace.clone())
+    let configured = config.and_then(|config| config.leader_election.namespace.as_deref());
+    lease::namespace(configured, connection.pod_namespace())
 }
 
 impl Cluster {
@@ -141,10 +143,12 @@ impl Cluster {
             }
         }];
         if config.leader_election.enabled {
-            let namespace = lease_namespace(Some(config), &self.connection);
-            let name = &config.leader_election.name;
-            let lease = self.lease(&namespace, name).await;
-            findings.push(leader(&format!("{namespace}/{name}"), lease));
+            let place = lease::place(config, &self.connection);
+            let Place { namespace, name } = &place;
+            findings.push(match lease::has_a_home(&self.connection, &place).await {
+                Err(homeless) => homeless_lease(&homeless.to_string()),
+                Ok(()) => leader(&format!("{namespace}/{name}"), self.lease(namespace, name).await),
+            });
         }
         findings
     }
@@ -275,6 +279,11 @@ fn lists(listed: Result<&[Event], String>) -> Finding {
 }
 
 /// Whether a controller runs already.
+fn homeless_lease(whole: &str) -> Finding {
+    let (what, remedy) = whole.split_once("; ").unwrap_or((whole, "set sluice.leaderElection.namespace"));
+    Finding::problem(GROUP, what, remedy)
+}
+
 fn leader(place: &str, lease: Result<Option<LeaseFacts>, String>) -> Finding {
     match lease {
         Err(why) => Finding::skipped(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sluice::config::{Config, ConfigArguments};
+use sluice::lease;
 use sluice_arm::{CallRecord, Observer as _};
 use sluice_controller::metrics::Calls;
 use sluice_k8s::access::{self, Need};
@@ -36,7 +37,12 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, Failure> {
     let listeners = Listeners::bind(&config.listen).await?;
     let connection = connect(arguments).await?;
-    let namespace = config.leader_election.namespace.clone().unwrap_or_else(|| connection.namespace.clone());
+    let place = lease::place(config, &connection);
+    if config.leader_election.enabled {
+        let no_home = |error| Failure { code: exit::WRONG, error, hint: None };
+        lease::has_a_home(&connection, &place).await.map_err(no_home)?;
+    }
+    let namespace = place.namespace;
     permitted(config, &connection, &namespace).await?;
     let cluster_id = cluster_id(config, &connection).await?;
     let (azure, calls) = azure(config).await?;

@@ -46,7 +46,7 @@ pub struct LeaderArguments {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
     /// The namespace of the Lease, and of the controller
-    #[arg(long, value_name = "NAME", default_value = "sluice-system")]
+    #[arg(long, value_name = "NAME", default_value = crate::lease::SHIPPED_NAMESPACE)]
     pub lease_namespace: String,
     /// The name of the Lease
     #[arg(long, value_name = "NAME", default_value = "sluice")]
