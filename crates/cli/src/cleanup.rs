@@ -2,14 +2,17 @@
 //!
 //! It is the controller itself, told that nobody wants anything any more: no Service is ours, no pod has
 //! a label, the default outbound is released. So the order is the usual one (addresses first, finalizers
-//! last), and so are tags, budget and retries. In the end the gateway goes, if it carries our tag. The plan
-//! is shown first, and the lease is held meanwhile, so that no controller works against it.
+//! last), and so are tags, budget and retries. In the end the gateway goes, if it carries our tag and nothing
+//! of anybody else is in it. The plan is shown first. All of it happens under the lease, the gateway's end
+//! too, so that no controller works against it; where there is no election nobody can see whether one
+//! runs, and whoever cleans up has to say that none does.
 
 mod carry_out;
 mod gateway;
 
 use std::io::IsTerminal as _;
 
+use anyhow::bail;
 use clap::Args;
 use sluice_engine::DefaultOutbound;
 use sluice_model::event::Relist;
@@ -32,11 +35,20 @@ pub struct Arguments {
     /// Leave the service gateway and its subnet alone
     #[arg(long)]
     keep_gateway: bool,
+    /// No controller runs. Must be said where leader election is off, since no Lease shows it then
+    #[arg(long)]
+    controller_is_stopped: bool,
 }
 
 /// Shows the plan, asks, and carries it out.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let reached = Reached::by(&arguments.config).await?;
+    if !reached.config.leader_election.enabled && !arguments.controller_is_stopped {
+        bail!(
+            "leader election is off, so no Lease shows whether a controller is at work; stop it, then come \
+             again with --controller-is-stopped"
+        );
+    }
     let forecast = forecast(&reached).await?;
     let scope = reached.config.scope(&reached.cluster_id);
     let report = Report::of(&scope, &forecast);
@@ -44,13 +56,19 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         true => None,
         false => gateway::ours(&reached).await?,
     };
-    if report.in_sync && gateway.is_none() {
+    let in_the_way = gateway::left_in(&forecast.after, &scope);
+    if report.in_sync && (gateway.is_none() || in_the_way.is_some()) {
+        if let Some(left) = in_the_way.filter(|_| gateway.is_some()) {
+            println!("The service gateway {} stays: {left}.", scope.gateway);
+        }
         println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
         return Ok(());
     }
     let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     print!("{}", report.text(Paint { colours }));
-    if let Some(gateway) = &gateway {
+    if let (Some(_), Some(left)) = (&gateway, &in_the_way) {
+        println!("The service gateway {} stays, and its subnet attached: {left}.", scope.gateway);
+    } else if let Some(gateway) = &gateway {
         println!(
             "Then: detach subnet {} and delete the service gateway {}.",
             gateway.subnet.name(),
@@ -62,13 +80,13 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         println!("Nothing was changed.");
         return Ok(());
     }
-    if !report.in_sync {
-        carry_out::carry_out(&reached).await?;
+    match carry_out::carry_out(&reached, gateway).await? {
+        None => println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id),
+        Some(left) => println!(
+            "Everything of cluster {} is gone but the service gateway {}, which stays: {left}.",
+            reached.cluster_id, scope.gateway
+        ),
     }
-    if let Some(gateway) = gateway {
-        gateway::remove(&reached, gateway).await?;
-    }
-    println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Every metric of the controller, from one table.
 //!
-//! [`TABLE`] has a row for each: name, type, labels with all words they can have, help, the name in
-//! the design documents if it has one there, and a function that reads it from [`Facts`]. The
+//! `TABLE` has a row for each: name, type, labels with all words they can have, help, the name in
+//! the design documents if it has one there, and a function that reads it from `Facts`. The
 //! scrape, `docs/metrics.md` and the tests are made from the rows, so they cannot disagree.
 //!
 //! Nothing is counted here but calls to Azure. The engine, the updaters and the loop have counted

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// A TCP port for [`World::set_ports`].
+/// A TCP port for `World::set_ports`.
 pub(crate) fn tcp(port: u16, target: impl Into<Value>) -> Value {
     named_port(&format!("tcp-{port}"), "TCP", port, target)
 }
 
-/// A UDP port for [`World::set_ports`].
+/// A UDP port for `World::set_ports`.
 pub(crate) fn udp(port: u16, target: impl Into<Value>) -> Value {
     named_port(&format!("udp-{port}"), "UDP", port, target)
 }

@@ -8,14 +8,16 @@ use sluice_controller::{
     ApiServer, Clock, ClusterLease, Controller, Farewell, Handle, Inbox, Leadership, Monotonic,
 };
 use sluice_k8s::convert::Selection;
-use sluice_k8s::lease::{Place, Timing};
+use sluice_k8s::lease::Timing;
 use sluice_k8s::watch::Watches;
 use sluice_k8s::write::Writer;
 use sluice_model::seeded::Seeded;
 use sluice_view::overview::Role;
 use tokio::sync::oneshot;
 
+use super::gateway::{self, OurGateway};
 use super::{engine_config, forecast, releases, unwanted};
+use crate::lease;
 use crate::plan::Reached;
 use crate::plan::report::Report;
 
@@ -23,11 +25,17 @@ use crate::plan::report::Report;
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 /// How often people are told how far it is.
 const PROGRESS: Duration = Duration::from_secs(2);
+/// How long between two looks at everything, once the loop has nothing left.
+const FRESH_LOOK: Duration = Duration::from_secs(10);
 /// Who we are in the Lease.
 const INSTANCE: &str = "sluice-cleanup";
 
-/// Takes the lease, tears everything down, and gives the lease back.
-pub(super) async fn carry_out(reached: &Reached) -> anyhow::Result<()> {
+/// Takes the lease, tears everything down, the gateway last, and gives the lease back. Says what keeps the
+/// gateway, if anything does.
+pub(super) async fn carry_out(
+    reached: &Reached,
+    gateway: Option<OurGateway>,
+) -> anyhow::Result<Option<String>> {
     let config = &reached.config;
     let clock = Monotonic::start();
     let (handle, inbox) = Inbox::open(1_024);
@@ -53,10 +61,11 @@ pub(super) async fn carry_out(reached: &Reached) -> anyhow::Result<()> {
         renew_deadline: election.renew_deadline,
         retry: election.retry_period,
     };
-    let namespace = election.namespace.clone().unwrap_or_else(|| reached.connection.namespace.clone());
-    let place = Place { namespace, name: election.name.clone() };
+    let place = lease::place(config, &reached.connection);
+    lease::has_a_home(&reached.connection, &place).await?;
+    println!("Taking the Lease {}/{} …", place.namespace, place.name);
     let door = ClusterLease::new(client, place.clone(), timing);
-    let identity = format!("{INSTANCE}_{}", std::process::id());
+    let identity = lease::identity(INSTANCE);
     let leadership = Leadership::new(&identity, timing, door, clock, Timestamp::now, handle.clone())?;
     let (mut standing, seen) = (leadership.standing(), leadership.standing());
     let (farewell, heard) = oneshot::channel();
@@ -76,8 +85,8 @@ pub(super) async fn carry_out(reached: &Reached) -> anyhow::Result<()> {
         }
     }
     let torn_down = tokio::select! {
-        torn_down = tear_down(reached, &handle, &clock) => torn_down,
-        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await,
+        torn_down = tear_down(reached, &handle, &clock, gateway) => torn_down,
+        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map(|()| None),
     };
     handle.stop();
     let ended = work.await.context("the loop died")?;
@@ -88,7 +97,12 @@ pub(super) async fn carry_out(reached: &Reached) -> anyhow::Result<()> {
     torn_down
 }
 
-async fn tear_down(reached: &Reached, handle: &Handle, clock: &Monotonic) -> anyhow::Result<()> {
+async fn tear_down(
+    reached: &Reached,
+    handle: &Handle,
+    clock: &Monotonic,
+    gateway: Option<OurGateway>,
+) -> anyhow::Result<Option<String>> {
     // Read again under the lease: what was shown may be old by now.
     for event in unwanted(reached.read().await?).kubernetes {
         handle.post(event).await?;
@@ -98,6 +112,7 @@ async fn tear_down(reached: &Reached, handle: &Handle, clock: &Monotonic) -> any
         handle.post(event).await?;
     }
     let mut shown = None;
+    let mut next_look = clock.now();
     loop {
         let left = handle.services().await?.len();
         if shown != Some(left) {
@@ -105,11 +120,18 @@ async fn tear_down(reached: &Reached, handle: &Handle, clock: &Monotonic) -> any
             shown = Some(left);
         }
         // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.
-        let scope = reached.config.scope(&reached.cluster_id);
-        if left == 0 && Report::of(&scope, &forecast(reached).await?).in_sync {
-            return Ok(());
+        if left == 0 && clock.now() >= next_look {
+            let scope = reached.config.scope(&reached.cluster_id);
+            if Report::of(&scope, &forecast(reached).await?).in_sync {
+                break;
+            }
+            next_look = clock.now() + FRESH_LOOK;
         }
         clock.sleep_until(clock.now() + PROGRESS).await;
+    }
+    match gateway {
+        None => Ok(None),
+        Some(gateway) => gateway::remove(reached, gateway, || handle.may_begin(clock)).await,
     }
 }
 

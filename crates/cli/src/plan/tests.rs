@@ -225,21 +225,21 @@ fn a_mass_deletion_is_held_and_said() {
     }
     world.shows(&expect![[r#"
         service/shop/s1
-          ~ Service         shop/s1  (198.18.0.1 retracted, conditions)
+          ~ Service         shop/s1  (conditions)
         service/shop/s2
-          ~ Service         shop/s2  (198.18.0.2 retracted, conditions)
+          ~ Service         shop/s2  (conditions)
         service/shop/s3
-          ~ Service         shop/s3  (198.18.0.3 retracted, conditions)
+          ~ Service         shop/s3  (conditions)
         service/shop/s4
-          ~ Service         shop/s4  (198.18.0.4 retracted, conditions)
+          ~ Service         shop/s4  (conditions)
         service/shop/s5
-          ~ Service         shop/s5  (198.18.0.5 retracted, conditions)
+          ~ Service         shop/s5  (conditions)
         service/shop/s6
-          ~ Service         shop/s6  (198.18.0.6 retracted, conditions)
+          ~ Service         shop/s6  (conditions)
         service/shop/s7
-          ~ Service         shop/s7  (198.18.0.7 retracted, conditions)
+          ~ Service         shop/s7  (conditions)
         service/shop/s8
-          ~ Service         shop/s8  (198.18.0.8 retracted, conditions)
+          ~ Service         shop/s8  (conditions)
 
         ! 8 services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one
         Plan: 0 to create, 8 to change, 0 to delete.

@@ -1,3 +1,5 @@
+//! The state machine of a list and watch, answer by answer.
+
 use super::*;
 
 const AT_ONCE: Turn = Turn::Ask { after: Duration::ZERO };
