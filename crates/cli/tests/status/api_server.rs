@@ -105,8 +105,7 @@ fn the_lease(holder: Option<&str>) -> Value {
 
 /// What a kubelet does: channel 0 carries the bytes of the port, channel 1 what is wrong with it.
 async fn forward(mut stream: TcpStream, head: &str, pod: SocketAddr) {
-    let key =
-        head.lines().find_map(|line| line.to_lowercase().starts_with("sec-websocket-key:").then_some(line));
+    let key = head.lines().find(|line| line.to_lowercase().starts_with("sec-websocket-key:"));
     let accept = derive_accept_key(key.unwrap().split_once(':').unwrap().1.trim().as_bytes());
     let upgrade = format!(
         "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
