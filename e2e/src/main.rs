@@ -53,6 +53,10 @@ struct Arguments {
     /// How many stories are played at once, each on a control plane of its own [default: two for each core]
     #[arg(long)]
     jobs: Option<usize>,
+    /// Play what failed once more, alone and with the same seed. What passes then is called unsteady, and
+    /// does not fail the whole: for machines that are too busy for several at once
+    #[arg(long)]
+    again: bool,
     /// How to tell what came of it
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -160,7 +164,7 @@ fn play(arguments: Arguments) -> Result<bool> {
     }
     let narrate = output == Output::Text && number == 1;
     let tell = if output == Output::Json { tell_json } else { tell_text };
-    let means = Means {
+    let mut means = Means {
         programs: Programs { can_plan: !arguments.without_plan && can(&sluice, "plan")?, sluice },
         testenv,
         manifests,
@@ -169,13 +173,30 @@ fn play(arguments: Arguments) -> Result<bool> {
         jobs,
         narrate,
     };
-    let ended = runner::play_all(runs, &means, tell)?;
+    let mut ended = runner::play_all(runs.clone(), &means, tell)?;
+    let mut unsteady = Vec::new();
+    if arguments.again && ended.iter().any(|it| it.failure.is_some()) {
+        let failed = |run: &Run| ended.iter().any(|it| it.failure.is_some() && it.name == run.name());
+        let again: Vec<Run> = runs.into_iter().filter(failed).collect();
+        if output == Output::Text {
+            println!("\nonce more, one at a time: {}", again.len());
+        }
+        (means.jobs, means.narrate) = (1, output == Output::Text);
+        for second in runner::play_all(again, &means, tell)?.into_iter().filter(|it| it.failure.is_none()) {
+            ended.retain(|it| it.name != second.name);
+            unsteady.push(second.name.clone());
+            ended.push(second);
+        }
+    }
     let failed = ended.iter().filter(|it| it.failure.is_some()).count();
     if output == Output::Text {
         println!("\n{} passed, {failed} failed", ended.len() - failed);
         for it in ended.iter().filter(|it| it.failure.is_some()) {
             println!("  FAILED {}", it.name);
         }
+        unsteady
+            .iter()
+            .for_each(|name| println!("  UNSTEADY {name}: it failed, and passed when it was alone"));
     }
     if failed == 0 {
         let _ = std::fs::remove_dir_all(&artefacts);

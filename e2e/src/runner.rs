@@ -21,6 +21,7 @@ use crate::story::{Story, Variant};
 const LONGEST: Duration = Duration::from_secs(1_800);
 
 /// What is to be played.
+#[derive(Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) story: &'static Story,
     pub(crate) variant: Variant,
