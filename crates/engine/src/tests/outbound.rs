@@ -410,3 +410,25 @@ pub(super) fn an_egress_that_was_asked_for_outlives_its_last_pod() {
         "#]],
     );
 }
+
+#[test]
+pub(super) fn an_egress_whose_last_pod_went_while_nobody_watched_lingers_too() {
+    check(
+        "config linger=60
+         show times
+         node node-a 192.168.0.1
+         azure has egress=blue
+         lead
+         state blue
+         tick 30
+         state blue
+         tick 31
+         state blue",
+        expect![[r#"
+            t=0.5 blue is Created
+            t=30.7 blue is Created
+            t=60.4 #1 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because last address left
+            t=61.9 blue is DeletionInProgress
+        "#]],
+    );
+}
