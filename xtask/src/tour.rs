@@ -262,7 +262,8 @@ fn blurred(word: &str) -> String {
             let bare = part.trim_end_matches(['/', '-']);
             let hex = bare.len() >= 4
                 && bare.chars().all(|c| c.is_ascii_hexdigit())
-                && bare.chars().any(|c| c.is_ascii_digit());
+                // A part of a UID may have letters only, a word has no digit anywhere.
+                && word.chars().any(|c| c.is_ascii_digit());
             if hex { part.replace(bare, "#") } else { numbers(part) }
         })
         .collect()
@@ -304,6 +305,7 @@ mod tests {
             ("up for 24 s.", "up for 24 s."),
             ("since 1 min 3 s ago", "since 9 s ago"),
             ("laptop_3038-1a1e290af8d leads", "vm_7-1a leads"),
+            ("cluster 02d13f4c-d0c4-417d-bbff-4c0433011b85", "cluster dd78c552-fd9c-4bd5-9349-484e717287a3"),
             (
                 "+ registration 77dd9a1c-8f3d-4b8e-bb5c-6cf2f11d7c4d",
                 "+ registration 9a1b1f0e-2d0f-4d6e-8f3f-0f6d4e5a3b21",
