@@ -10,8 +10,6 @@
 mod carry_out;
 mod gateway;
 
-use std::io::IsTerminal as _;
-
 use anyhow::bail;
 use clap::Args;
 use sluice_engine::DefaultOutbound;
@@ -20,9 +18,10 @@ use sluice_model::{EgressName, Event};
 
 use crate::config::ConfigArguments;
 use crate::consent;
+use crate::paint::Paint;
 use crate::plan::Reached;
 use crate::plan::foresight::{Forecast, Worlds, foresee_with};
-use crate::plan::report::{Paint, Report};
+use crate::plan::report::Report;
 
 /// Removes everything of a cluster id.
 #[derive(Args, Debug)]
@@ -64,8 +63,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
         return Ok(());
     }
-    let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print!("{}", report.text(Paint { colours }));
+    print!("{}", report.text(Paint::for_stdout()));
     if let (Some(_), Some(left)) = (&gateway, &in_the_way) {
         println!("The service gateway {} stays, and its subnet attached: {left}.", scope.gateway);
     } else if let Some(gateway) = &gateway {

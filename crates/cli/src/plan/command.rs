@@ -1,7 +1,5 @@
 //! The command itself: reach both worlds, read them, foresee, print.
 
-use std::io::IsTerminal as _;
-
 use anyhow::Context as _;
 use clap::Args;
 use sluice_controller::Monotonic;
@@ -11,9 +9,10 @@ use sluice_k8s::watch::list_all;
 
 use super::foresight::{Worlds, foresee};
 use super::reading::read_azure;
-use super::report::{Paint, Report};
+use super::report::Report;
 use crate::bench::Output;
 use crate::config::{Config, ConfigArguments};
+use crate::paint::Paint;
 
 /// Shows what `sluice run` would do, and does nothing.
 #[derive(Args, Debug)]
@@ -87,8 +86,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     match arguments.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&report)?),
         Output::Text => {
-            let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            print!("{}", report.text(Paint { colours }));
+            print!("{}", report.text(Paint::for_stdout()));
         }
     }
     if !report.in_sync {

@@ -10,6 +10,7 @@ use sluice_model::names::Scope;
 
 use super::changes::{Change, Changes, Deed, changes};
 use super::foresight::Forecast;
+use crate::paint::Paint;
 
 /// What `sluice plan` has to say.
 #[derive(Debug, Serialize)]
@@ -77,7 +78,7 @@ impl Report {
             let _ = writeln!(text, "{}", paint.bold(subject));
             for change in all {
                 let line = line(change);
-                let _ = writeln!(text, "  {}", paint.deed(change.deed, &line));
+                let _ = writeln!(text, "  {}", painted(paint, change.deed, &line));
             }
         }
         if !self.changes.is_empty() {
@@ -131,28 +132,10 @@ fn word(method: Method) -> &'static str {
     }
 }
 
-/// Colours, or none.
-#[derive(Clone, Copy, Debug)]
-pub struct Paint {
-    /// The text goes to a terminal that wants colours.
-    pub colours: bool,
-}
-
-impl Paint {
-    fn bold(self, text: &str) -> String {
-        self.with("1", text)
-    }
-
-    fn deed(self, deed: Deed, text: &str) -> String {
-        let code = match deed {
-            Deed::Create => "32",
-            Deed::Update => "33",
-            Deed::Delete => "31",
-        };
-        self.with(code, text)
-    }
-
-    fn with(self, code: &str, text: &str) -> String {
-        if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+fn painted(paint: Paint, deed: Deed, text: &str) -> String {
+    match deed {
+        Deed::Create => paint.good(text),
+        Deed::Update => paint.busy(text),
+        Deed::Delete => paint.bad(text),
     }
 }

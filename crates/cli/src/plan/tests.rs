@@ -14,7 +14,8 @@ use sluice_model::names::Scope;
 use sluice_model::{Event, ObjectName, Uid};
 
 use super::foresight::{Forecast, Worlds, foresee};
-use super::report::{Paint, Report};
+use super::report::Report;
+use crate::paint::Paint;
 
 struct World {
     scope: Scope,
@@ -126,7 +127,7 @@ impl World {
 
     fn shows(&self, expected: &Expect) {
         let report = Report::of(&self.scope, &self.foresee());
-        expected.assert_eq(&report.text(Paint { colours: false }));
+        expected.assert_eq(&report.text(Paint::NONE));
     }
 }
 
