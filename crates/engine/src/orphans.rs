@@ -75,12 +75,16 @@ impl Engine {
             self.counters.orphans_found = self.counters.orphans_found.saturating_add(1);
             let known = matches!(&key, ServiceKey::Inbound(uid) if self.bystanders.contains_key(uid));
             let skip = known || !key.is_inbound() || self.seeded.has(Bug::SkipConfirmGone);
+            let lingers_until = (!self.config.linger.is_zero()).then(|| self.now + self.config.linger);
             if let Some(record) = self.record_mut(service) {
                 record.orphan = true;
                 record.vanished = (!skip).then(Vanished::default);
                 if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
                     // Somebody may have made what it is registered for since we listed; then it is not ours.
                     record.actual.carrier.knowledge = Knowledge::Unknown;
+                } else if !key.is_inbound() && record.actual.registration.present().is_some() {
+                    // Its last pod may have gone while nobody watched, in the middle of a rollout.
+                    record.linger_until = lingers_until;
                 }
             }
             self.note_discovered(service);

@@ -353,7 +353,6 @@ impl Engine {
             }
             self.survey.strays.insert(key, stray);
         }
-        self.let_egresses_linger();
         self.want_default_outbound(foreign_default);
         // The modes are set, so only what nobody has decided about is kept as it is.
         self.addresses.listed(self.now, began, &locations, Trust::Baseline);
@@ -363,28 +362,6 @@ impl Engine {
         self.adopt_confirmed_strays();
         self.end_initial_sync();
         self.touch_all();
-    }
-
-    /// The last pod of an egress may have gone while nobody watched, in the middle of a rollout: then it
-    /// lingers from now on, as if that had just happened.
-    fn let_egresses_linger(&mut self) {
-        let linger = self.config.linger;
-        if linger.is_zero() {
-            return;
-        }
-        let scope = &self.config.scope;
-        let served = self.survey.strays.iter().filter(|(key, stray)| {
-            !key.is_inbound() && stray.found.registration.is_some() && stray.found.is_ours(scope, key, false)
-        });
-        let served: Vec<ServiceKey> = served.map(|(key, _)| key.clone()).collect();
-        for key in served {
-            let service = self.open(&key);
-            let until = self.now + linger;
-            if let Some(record) = self.record_mut(service) {
-                record.linger_until = Some(until);
-            }
-            self.survey.initial.insert(service);
-        }
     }
 
     /// Whether the gateway has a default outbound service that is not ours.
