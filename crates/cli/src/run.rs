@@ -11,9 +11,9 @@
 
 mod listeners;
 mod migration;
-mod prepare;
-mod signals;
-mod supervise;
+pub(crate) mod prepare;
+pub(crate) mod signals;
+pub(crate) mod supervise;
 
 use std::panic::PanicHookInfo;
 
@@ -113,7 +113,7 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<(),
             }
         }
     };
-    supervise::work(prepared, &mut signals, &levels).await
+    supervise::work(prepared, &mut signals, |signal| levels.heed(signal)).await
 }
 
 fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {

@@ -1,4 +1,7 @@
-//! What the system and its operators tell a process by signals.
+//! What the system and its operators tell a process by signals; in the playground, what the process tells
+//! its controller.
+
+use tokio::sync::mpsc;
 
 use crate::Failure;
 
@@ -14,22 +17,53 @@ pub(crate) enum Signal {
 }
 
 /// Listens from the moment it is made, so that a signal during a long start is not lost.
-pub(crate) struct Signals {
-    #[cfg(unix)]
+pub(crate) struct Signals(Source);
+
+enum Source {
+    /// The system's.
+    System(System),
+    /// Those of whoever started us within a process of its own.
+    Told(mpsc::Receiver<Signal>),
+}
+
+impl Signals {
+    /// Those that the system sends to this process.
+    pub(crate) fn listen() -> Result<Signals, Failure> {
+        Ok(Signals(Source::System(System::listen()?)))
+    }
+
+    /// None but those that come by the sender.
+    pub(crate) fn told() -> (mpsc::Sender<Signal>, Signals) {
+        let (teller, told) = mpsc::channel(2);
+        (teller, Signals(Source::Told(told)))
+    }
+
+    /// The next one.
+    pub(crate) async fn next(&mut self) -> Signal {
+        match &mut self.0 {
+            Source::System(system) => system.next().await,
+            Source::Told(told) => match told.recv().await {
+                Some(signal) => signal,
+                // Nobody is left to ask for anything.
+                None => std::future::pending().await,
+            },
+        }
+    }
+}
+
+#[cfg(unix)]
+struct System {
     terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
     hang_up: tokio::signal::unix::Signal,
-    #[cfg(unix)]
     user: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Signals {
-    pub(crate) fn listen() -> Result<Signals, Failure> {
+impl System {
+    fn listen() -> Result<System, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals {
+        Ok(System {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
@@ -37,8 +71,7 @@ impl Signals {
         })
     }
 
-    /// The next one.
-    pub(crate) async fn next(&mut self) -> Signal {
+    async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::End,
             _ = self.interrupt.recv() => Signal::End,
@@ -49,13 +82,15 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-impl Signals {
-    pub(crate) fn listen() -> Result<Signals, Failure> {
-        Ok(Signals {})
+struct System;
+
+#[cfg(not(unix))]
+impl System {
+    fn listen() -> Result<System, Failure> {
+        Ok(System)
     }
 
-    /// The next one.
-    pub(crate) async fn next(&mut self) -> Signal {
+    async fn next(&mut self) -> Signal {
         // Without a handler nobody could ever stop us, so an error counts as a signal.
         let _ = tokio::signal::ctrl_c().await;
         Signal::End

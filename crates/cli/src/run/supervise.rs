@@ -29,9 +29,9 @@ use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::migration;
 use super::prepare::{self, Prepared};
 use super::signals::{Signal, Signals};
-use super::{Levels, migration};
 use crate::{Failure, exit};
 
 /// Facts that wait at once at most; then the watches wait.
@@ -49,8 +49,12 @@ enum Part {
     Migration,
 }
 
-/// Works until it is asked to end or cannot go on.
-pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Levels) -> Result<(), Failure> {
+/// Works until it is asked to end or cannot go on; `heed` does what other signals ask for.
+pub(crate) async fn work(
+    prepared: Prepared,
+    signals: &mut Signals,
+    heed: impl Fn(Signal),
+) -> Result<(), Failure> {
     let (azure, factor) = (prepared.azure.clone(), prepared.time_factor);
     let real = Monotonic::start();
     let crew = if factor == 1.0 {
@@ -66,7 +70,7 @@ pub(crate) async fn work(prepared: Prepared, signals: &mut Signals, levels: &Lev
         };
         Crew::start(prepared, Paced::new(azure, factor), fast, real, convert)?
     };
-    crew.watch_over(signals, |signal| levels.heed(signal)).await
+    crew.watch_over(signals, heed).await
 }
 
 /// All parts at work.
