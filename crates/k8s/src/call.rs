@@ -24,7 +24,7 @@ const WORDS_MAX: usize = 600;
 /// Why a call did not do what it should, grouped by what can be done next.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Trouble {
-    /// There is no such object.
+    /// There is no such object; the API server itself said so.
     #[error("{0}")]
     Missing(String),
     /// It is not as it was when it was read.
@@ -158,7 +158,10 @@ impl Call {
         let code = status.as_u16();
         let said = format!("{} was answered {code}: {words}", self.what());
         match code {
-            404 => Trouble::Missing(said),
+            // Only the API server's own words prove that an object is not there; a proxy says 404 too, and
+            // so does a server that does not know the whole kind.
+            404 if is_not_found(body) => Trouble::Missing(said),
+            404 => Trouble::Unavailable(said),
             409 => Trouble::Conflict(said),
             401 => Trouble::Refused {
                 code,
@@ -205,6 +208,12 @@ pub(crate) async fn exchange(
         Ok(Err(error)) => Err(chain(&error)),
         Err(_) => Err(format!("it was silent for {:.1} s", limit.as_secs_f64())),
     }
+}
+
+/// Whether this is the API server's word that an object is not there.
+fn is_not_found(body: &[u8]) -> bool {
+    let status: Value = serde_json::from_slice(body).unwrap_or_default();
+    status["kind"] == "Status" && status["reason"] == "NotFound"
 }
 
 /// The message of a `Status`, else the text itself.

@@ -22,8 +22,8 @@ use crate::call::{CALL_LIMIT, Call, Trouble, chain, cut, exchange};
 
 /// How long a connection may take to come about.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a connection may say nothing. Watches end after at most 290 s and have bookmarks every
-/// minute, so this ends only connections whose other end is gone without a word.
+/// How long a connection may say nothing. Watches have bookmarks every minute or so, and one without a sound is
+/// left before this (`watch::feed`), so this ends only connections whose other end is gone without a word.
 const SILENCE_LIMIT: Duration = Duration::from_secs(295);
 /// What we call ourselves in the API server's audit log.
 const OUR_USER_AGENT: &str = concat!("sluice/", env!("CARGO_PKG_VERSION"));

@@ -4,20 +4,22 @@
 //! object of its own; it stands at the Lease by which we lead, in our own namespace: the Lease is there
 //! whenever we act, and it outlives pods and upgrades (`kubectl -n sluice-system events --for lease/sluice`).
 //!
-//! The same words about the same object within six minutes make one event with a count. Other
-//! words make another event: that is why this is not `kube::runtime::events::Recorder`, which folds
-//! all notices of one reason into the first one's text, so that a Service whose second mistake has
-//! the same reason as the first would show the first for ever.
+//! The same words about the same object are one event with a count, for as long as the API server keeps it
+//! (an hour after the last time). Its name follows from the words, so whoever leads next counts on in it
+//! instead of telling everything anew. Other words make another event: that is why this is not
+//! `kube::runtime::events::Recorder`, which folds all notices of one reason into the first one's text, so
+//! that a Service whose second mistake has the same reason as the first would show the first for ever.
 //!
 //! The engine says things once and not often; should it not, a limit per object and one for all keep
 //! the API server from being flooded. What is held back is counted, and still stands in the log.
 
-use std::collections::HashMap;
+mod book;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use sluice_model::effect::{About, Notice};
@@ -26,22 +28,17 @@ use tokio::sync::OnceCell;
 
 use crate::call::{Call, Trouble, cut};
 use crate::strings::EVENT_SOURCE;
-use crate::write::WallClock;
+use crate::write::{Fence, WallClock};
+use book::Book;
 
 /// `note` may not be longer.
 const NOTE_BYTES_MAX: usize = 1024;
 /// `reportingInstance` may not be longer.
 const INSTANCE_BYTES_MAX: usize = 128;
-/// Room for the number behind it, within the 253 bytes of a name.
+/// Room for the hash behind it, within the 253 bytes of a name.
 const NAME_BYTES_MAX: usize = 220;
-/// After so long without repetition the same words make a new event.
-const SERIES_ENDS_AFTER: SignedDuration = SignedDuration::from_mins(6);
-/// Per object: so many events at once, then one in 30 s.
-const OBJECT_PACE: Pace = Pace { burst: 10.0, per_second: 1.0 / 30.0 };
-/// For all objects together: so many at once, then 20 in a second.
-const PACE: Pace = Pace { burst: 200.0, per_second: 20.0 };
-/// Memories beyond so many are swept of what no longer matters.
-const REMEMBERED_MAX: usize = 4096;
+/// What an event is called in permissions and messages.
+const EVENTS: &str = "events.events.k8s.io";
 
 /// Writes events; cheap to clone, and clones share what they remember.
 #[derive(Clone)]
@@ -49,6 +46,7 @@ pub(crate) struct Notices {
     client: Client,
     instance: String,
     clock: WallClock,
+    fence: Fence,
     home: Option<Arc<Home>>,
     book: Arc<Mutex<Book>>,
     held_back: Arc<AtomicU64>,
@@ -66,7 +64,21 @@ impl Notices {
         // It may not be empty either.
         let instance = if instance.is_empty() { EVENT_SOURCE.into() } else { instance };
         let instance = cut_bytes(&instance, INSTANCE_BYTES_MAX).to_string();
-        Notices { client, instance, clock, home: None, book: Arc::default(), held_back: Arc::default() }
+        Notices {
+            client,
+            instance,
+            clock,
+            fence: Arc::new(|| true),
+            home: None,
+            book: Arc::default(),
+            held_back: Arc::default(),
+        }
+    }
+
+    /// With a question that is asked before every request: one notice may be several, and the lease may run
+    /// out between two of them.
+    pub(crate) fn with_fence(self, fence: Fence) -> Notices {
+        Notices { fence, ..self }
     }
 
     pub(crate) fn with_clock(self, clock: WallClock) -> Notices {
@@ -92,7 +104,7 @@ impl Notices {
             _ => notice.text.clone(),
         };
         let words = Words {
-            about: regarding["uid"].as_str().or(regarding["name"].as_str()).unwrap_or_default().into(),
+            about: regarding["uid"].as_str().or(regarding["name"].as_str()).unwrap_or_default(),
             warning: notice.warning,
             reason: notice.reason,
             note: match notice.warning {
@@ -100,41 +112,39 @@ impl Notices {
                 false => cut(&note, NOTE_BYTES_MAX),
             },
         };
+        let event = words.event_name(regarding["name"].as_str().unwrap_or(EVENT_SOURCE));
         let now = (self.clock)();
-        let admitted = self.book().admit(&words, now);
-        let Some(before) = admitted else {
+        let admitted = self.book().admit(words.about, &event, now);
+        let Some(count) = admitted else {
             self.held_back.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(about = %words.about, "too many events; this one stands only in the log");
+            tracing::warn!(about = words.about, "too many events; this one stands only in the log");
             return;
         };
-        match self.publish(&words, &regarding, before, now).await {
-            Ok(series) => self.book().remember(words, series),
-            Err(trouble) => tracing::warn!(about = %words.about, %trouble, "an event could not be written"),
+        match self.publish(&words, &event, &regarding, count, now).await {
+            Ok(count) => self.book().remember(event, count, now),
+            Err(trouble) => tracing::warn!(about = words.about, %trouble, "an event could not be written"),
         }
     }
 
-    /// Counts on in the event that is there, or makes one.
+    /// Counts on in the event that is there, or makes one; how often it has been said now.
     async fn publish(
         &self,
-        words: &Words,
+        words: &Words<'_>,
+        event: &str,
         regarding: &Value,
-        before: Option<Series>,
+        count: Option<u32>,
         now: Timestamp,
-    ) -> Result<Series, Trouble> {
+    ) -> Result<u32, Trouble> {
         let namespace = regarding["namespace"].as_str().unwrap_or("default");
         let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
-        if let Some(series) = before {
-            let count = series.count + 1;
-            let overlay = json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}});
-            let call = Call::merge("events.events.k8s.io", format!("{path}/{}", series.event), overlay);
-            match call.send::<Value>(&self.client).await {
-                Ok(_) => return Ok(Series { count, last: now, ..series }),
+        let one = format!("{path}/{event}");
+        if let Some(count) = count {
+            match self.count_on(&one, count, now).await {
                 // Events are thrown away after an hour, or by somebody who tidied up.
                 Err(Trouble::Missing(_)) => {}
-                Err(trouble) => return Err(trouble),
+                ended => return ended,
             }
         }
-        let event = self.book().name(regarding["name"].as_str().unwrap_or(EVENT_SOURCE), now);
         let object = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -148,8 +158,32 @@ impl Notices {
             "reportingController": EVENT_SOURCE,
             "reportingInstance": self.instance,
         });
-        Call::create("events.events.k8s.io", path, object).send::<Value>(&self.client).await?;
-        Ok(Series { event, count: 1, last: now })
+        match self.send(Call::create(EVENTS, path, object)).await {
+            Ok(_) => return Ok(1),
+            // Said before, by whoever led before us, or so long ago that we have forgotten it.
+            Err(Trouble::Conflict(_)) => {}
+            Err(trouble) => return Err(trouble),
+        }
+        // A patch that changes nothing is answered with the object, and needs no permission to read.
+        let found = self.send(Call::merge(EVENTS, one.clone(), json!({}))).await?;
+        let count = found["series"]["count"].as_u64().and_then(|count| u32::try_from(count).ok());
+        self.count_on(&one, count.unwrap_or(1), now).await
+    }
+
+    async fn count_on(&self, path: &str, count: u32, now: Timestamp) -> Result<u32, Trouble> {
+        // The API server wants two at least, and counts as `int32`.
+        let count = count.saturating_add(1).clamp(2, i32::MAX as u32);
+        let overlay = json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}});
+        self.send(Call::merge(EVENTS, path.to_string(), overlay)).await?;
+        Ok(count)
+    }
+
+    /// Sends one request, if it may be begun.
+    async fn send(&self, call: Call) -> Result<Value, Trouble> {
+        if !(self.fence)() {
+            return Err(Trouble::Unavailable("the lease may be lost, so nothing is begun".into()));
+        }
+        call.send(&self.client).await
     }
 
     /// The object that an event stands at; `None` when there is nowhere to put it.
@@ -180,7 +214,7 @@ impl Notices {
         let look = || async {
             let path =
                 format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", home.namespace, home.lease);
-            let lease: Value = Call::get("leases", path).send(&self.client).await?;
+            let lease = self.send(Call::get("leases", path)).await?;
             let uid = lease["metadata"]["uid"].as_str().map(str::to_string);
             uid.ok_or_else(|| Trouble::Unavailable("the Lease has no UID".into()))
         };
@@ -223,114 +257,28 @@ fn log(notice: &Notice) {
 }
 
 /// What makes two notices the same.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Words {
-    about: String,
+struct Words<'a> {
+    about: &'a str,
     warning: bool,
     reason: Reason,
     note: String,
 }
 
-/// An event that is there, and how often it has been said.
-#[derive(Clone)]
-struct Series {
-    event: String,
-    count: u32,
-    last: Timestamp,
-}
-
-/// What has been said lately, and how much more may be.
-#[derive(Default)]
-struct Book {
-    series: HashMap<Words, Series>,
-    objects: HashMap<String, Bucket>,
-    all: Bucket,
-    named: u16,
-}
-
-impl Book {
-    /// Whether it may be written at all, and if so the event that it repeats.
-    fn admit(&mut self, words: &Words, now: Timestamp) -> Option<Option<Series>> {
-        self.sweep(now);
-        let object = self.objects.entry(words.about.clone()).or_default();
-        if !object.has_one(OBJECT_PACE, now) || !self.all.has_one(PACE, now) {
-            return None;
-        }
-        object.spend();
-        self.all.spend();
-        Some(self.series.get(words).filter(|series| series.is_running(now)).cloned())
-    }
-
-    fn remember(&mut self, words: Words, series: Series) {
-        self.series.insert(words, series);
-    }
-
-    /// A name that no other event has: the object's, the moment and a number.
-    fn name(&mut self, object: &str, now: Timestamp) -> String {
-        self.named = self.named.wrapping_add(1);
+impl Words<'_> {
+    /// The object's name and a hash of all that makes the notice: the same in every process.
+    fn event_name(&self, object: &str) -> String {
         let stem = cut_bytes(object, NAME_BYTES_MAX).trim_end_matches(['.', '-']);
-        format!("{stem}.{:x}{:04x}", now.as_microsecond(), self.named)
-    }
-
-    /// Forgets what would make no difference; only when there is much.
-    fn sweep(&mut self, now: Timestamp) {
-        if self.series.len() > REMEMBERED_MAX {
-            self.series.retain(|_, series| series.is_running(now));
-        }
-        if self.objects.len() > REMEMBERED_MAX {
-            self.objects.retain(|_, bucket| !bucket.is_full(OBJECT_PACE, now));
-        }
-        // A storm over very many objects: better a few repeated events than memory without end.
-        if self.series.len() > REMEMBERED_MAX {
-            self.series.clear();
-        }
-        if self.objects.len() > REMEMBERED_MAX {
-            self.objects.clear();
-        }
+        let kind = if self.warning { "Warning" } else { "Normal" };
+        let hash = hash(&[self.about, kind, self.reason.word(), &self.note]);
+        format!("{stem}.{hash:016x}")
     }
 }
 
-impl Series {
-    fn is_running(&self, now: Timestamp) -> bool {
-        now.duration_since(self.last) < SERIES_ENDS_AFTER
-    }
-}
-
-/// How many at once, and how many in the long run.
-#[derive(Clone, Copy)]
-struct Pace {
-    burst: f64,
-    per_second: f64,
-}
-
-/// What has been used of a pace.
-#[derive(Clone, Copy, Default)]
-struct Bucket {
-    used: f64,
-    at: Option<Timestamp>,
-}
-
-impl Bucket {
-    fn has_one(&mut self, pace: Pace, now: Timestamp) -> bool {
-        self.drain(pace, now);
-        self.used + 1.0 <= pace.burst
-    }
-
-    fn spend(&mut self) {
-        self.used += 1.0;
-    }
-
-    fn is_full(&mut self, pace: Pace, now: Timestamp) -> bool {
-        self.drain(pace, now);
-        self.used <= 0.0
-    }
-
-    /// A clock that goes back gives nothing and takes nothing.
-    fn drain(&mut self, pace: Pace, now: Timestamp) {
-        let passed = self.at.map_or(0.0, |at| now.duration_since(at).as_secs_f64().max(0.0));
-        self.used = (self.used - passed * pace.per_second).max(0.0);
-        self.at = Some(now);
-    }
+/// FNV-1a, with an end behind each part. The standard library's hashers may change with its version, and
+/// a name must not; only the few events of one object could ever be mistaken for each other.
+fn hash(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// At most so many bytes, without a mark.

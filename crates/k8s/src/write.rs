@@ -1,7 +1,7 @@
 //! Writes what the engine asks for into Services: our finalizer and the status.
 //!
 //! Every write is a read and a patch. The read is live and shows whether this is the incarnation that
-//! was meant; the patch is a list of operations that begins with a `test` of the UID and the
+//! was meant; the patch is a list of operations that begins with a `test` of the UID and brings along the
 //! resourceVersion that was read. So a same-named successor is never touched, what others wrote
 //! meanwhile is never lost, and a write that changes nothing is not sent.
 //!
@@ -30,8 +30,8 @@ use crate::strings::{FIELD_MANAGER, FINALIZER, PREDECESSOR_FINALIZER, SERVICE_CO
 
 /// The time of day, for what people read; nothing is decided by it.
 pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-/// Whether a write may be begun now.
-type Fence = Arc<dyn Fn() -> bool + Send + Sync>;
+/// Whether a request may be begun now.
+pub(crate) type Fence = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Writes finalizers, status and events; cheap to clone.
 #[derive(Clone)]
@@ -63,10 +63,12 @@ impl Writer {
     }
 
     /// With a question that is asked right before a patch is sent: the read before it takes its time,
-    /// and the lease may run out meanwhile. A "no" ends the write as [`KubeOutcome::Unavailable`].
+    /// and the lease may run out meanwhile. A "no" ends the write as [`KubeOutcome::Unavailable`]. Before
+    /// each request of a notice it is asked too.
     #[must_use]
     pub fn with_fence(mut self, may_begin: impl Fn() -> bool + Send + Sync + 'static) -> Writer {
         self.fence = Arc::new(may_begin);
+        self.notices = self.notices.with_fence(Arc::clone(&self.fence));
         self
     }
 
@@ -138,12 +140,13 @@ impl Writer {
     /// Asks the API server, live, whether this incarnation is there.
     pub async fn look_for(&self, object: &ObjectRef) -> Existence {
         match self.read(object).await {
-            Ok(found) if found.uid() == Some(object.uid) => Existence::Exists,
-            Ok(_) | Err(Trouble::Missing(_)) => Existence::Gone,
-            Err(trouble) => {
-                tracing::warn!(service = %object.name, %trouble, "whether a Service exists is unclear");
-                Existence::Unclear
-            }
+            Ok(found) => match found.uid() {
+                Some(uid) if uid == object.uid => Existence::Exists,
+                Some(_) => Existence::Gone,
+                None => unclear(object, &"the API server's answer has no UID that can be read"),
+            },
+            Err(Trouble::Missing(_)) => Existence::Gone,
+            Err(trouble) => unclear(object, &trouble),
         }
     }
 
@@ -214,10 +217,13 @@ impl Writer {
     /// The object as it is now, if it is still the one that was meant.
     async fn read_this(&self, object: &ObjectRef) -> Result<Found, Trouble> {
         let found = self.read(object).await?;
-        if found.uid() == Some(object.uid) {
-            return Ok(found);
+        match found.uid() {
+            Some(uid) if uid == object.uid => Ok(found),
+            Some(_) => {
+                Err(Trouble::Missing(format!("{} is another Service of the same name now", object.name)))
+            }
+            None => Err(Trouble::Unavailable("the API server's answer has no UID that can be read".into())),
         }
-        Err(Trouble::Missing(format!("{} is another Service of the same name now", object.name)))
     }
 
     async fn read(&self, object: &ObjectRef) -> Result<Found, Trouble> {
@@ -286,6 +292,12 @@ fn finalizer_operations(finalizers: &[String]) -> Vec<Value> {
 
 fn service_path(object: &ObjectRef) -> String {
     format!("/api/v1/namespaces/{}/services/{}", object.name.namespace, object.name.name)
+}
+
+/// What stands before a deletion must be certain: an answer that proves nothing is no answer.
+fn unclear(object: &ObjectRef, why: &dyn std::fmt::Display) -> Existence {
+    tracing::warn!(service = %object.name, %why, "whether a Service exists is unclear");
+    Existence::Unclear
 }
 
 fn done(version: u64) -> KubeOutcome {

@@ -1,5 +1,6 @@
 //! Where an event stands, when it is counted, and when it is held back.
 
+use super::book::REMEMBERED_MAX;
 use super::*;
 use crate::scripted::{Heard, Say, answering};
 use sluice_model::kube::ObjectRef;
@@ -90,15 +91,15 @@ async fn the_same_words_are_counted_and_other_words_are_another_event() {
     notices.tell(&notice(web(7), "SCTP is not carried")).await;
     hand.advance(60);
     notices.tell(&notice(web(7), "the idle timeout is no number")).await;
-    hand.advance(60);
+    hand.advance(30 * 60);
     notices.tell(&notice(web(7), "SCTP is not carried")).await;
     // A successor of the same name is another object.
     notices.tell(&notice(web(8), "SCTP is not carried")).await;
-    hand.advance(6 * 60);
-    notices.tell(&notice(web(7), "SCTP is not carried")).await;
+    notices.tell(&Notice { warning: false, ..notice(web(7), "SCTP is not carried (SGW0010)") }).await;
+    notices.tell(&Notice { reason: Reason::Conflict, ..notice(web(7), "SCTP is not carried") }).await;
     let heard = heard.lock().unwrap();
-    let methods: Vec<&str> = heard.iter().map(|it| it.line.split(' ').next().unwrap()).collect();
-    assert_eq!(methods, ["POST", "PATCH", "POST", "PATCH", "POST", "POST"]);
+    let lines: Vec<&str> = methods(&heard);
+    assert_eq!(lines, ["POST", "PATCH", "POST", "PATCH", "POST", "POST", "POST"]);
     let name = heard[0].body["metadata"]["name"].as_str().unwrap();
     assert!(heard[1].line.ends_with(&format!("/events/{name}")), "{}", heard[1].line);
     assert_eq!(heard[1].body["series"]["count"], 2);
@@ -106,7 +107,95 @@ async fn the_same_words_are_counted_and_other_words_are_another_event() {
     assert_eq!(heard[2].body["note"], "the idle timeout is no number (SGW0010)");
     let names: std::collections::BTreeSet<&str> =
         heard.iter().filter_map(|it| it.body["metadata"]["name"].as_str()).collect();
-    assert_eq!(names.len(), 4, "every event has a name of its own: {names:?}");
+    assert_eq!(names.len(), 5, "every event has a name of its own: {names:?}");
+}
+
+fn methods(heard: &[Heard]) -> Vec<&str> {
+    heard.iter().map(|it| it.line.split(' ').next().unwrap()).collect()
+}
+
+/// An API server that keeps events, as far as notices need one.
+fn keeping() -> impl FnMut(&Heard) -> Say + Send + 'static {
+    let mut events: std::collections::BTreeMap<String, Value> = Default::default();
+    move |heard| {
+        let name = heard.body["metadata"]["name"].as_str();
+        let name = name.or(heard.line.rsplit('/').next()).unwrap().to_string();
+        match (heard.line.starts_with("POST"), events.get_mut(&name)) {
+            (true, Some(_)) => Say::status(409, "AlreadyExists", "it is there"),
+            (true, None) => {
+                events.insert(name, heard.body.clone());
+                Say::Json(201, heard.body.clone())
+            }
+            (false, None) => Say::status(404, "NotFound", "gone"),
+            (false, Some(event)) => {
+                let changes = heard.body.as_object().unwrap().clone();
+                event.as_object_mut().unwrap().extend(changes);
+                Say::ok(event.clone())
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_leads_next_counts_on_in_the_event_that_is_there() {
+    let (client, heard) = answering(keeping());
+    let hand = Hand::default();
+    for (instance, count) in [("sluice-0", None), ("sluice-1", Some(2)), ("sluice-2", Some(3))] {
+        heard.lock().unwrap().clear();
+        hand.advance(600);
+        let notices = Notices::new(client.clone(), instance.into(), hand.clock());
+        notices.tell(&notice(web(7), "SCTP is not carried")).await;
+        let heard = heard.lock().unwrap();
+        let Some(count) = count else {
+            assert_eq!(methods(&heard), ["POST"]);
+            continue;
+        };
+        assert_eq!(methods(&heard), ["POST", "PATCH", "PATCH"]);
+        // The first patch only asks what is there.
+        assert_eq!(heard[1].body, json!({}));
+        assert_eq!(heard[2].body["series"]["count"], count);
+        assert_eq!(heard[2].body.as_object().unwrap().len(), 1, "all else of an event may not change");
+    }
+    // From then on it is known.
+    let notices = Notices::new(client, "sluice-3".into(), hand.clock());
+    notices.tell(&notice(web(7), "SCTP is not carried")).await;
+    heard.lock().unwrap().clear();
+    notices.tell(&notice(web(7), "SCTP is not carried")).await;
+    let heard = heard.lock().unwrap();
+    assert_eq!(methods(&heard), ["PATCH"]);
+    assert_eq!(heard[0].body["series"]["count"], 5);
+}
+
+#[test]
+fn the_name_of_an_event_is_the_same_in_every_version() {
+    let words =
+        Words { about: "uid", warning: true, reason: Reason::InvalidSpec, note: "SCTP is not carried".into() };
+    assert_eq!(words.event_name("web"), "web.60d5420aafb526b4");
+    // What stands in which part matters.
+    assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+}
+
+#[tokio::test]
+async fn a_lease_that_runs_out_between_two_requests_of_a_notice_ends_it() {
+    let post = "POST";
+    for (allowed, sent) in [(0, vec![]), (1, vec!["GET"]), (2, vec!["GET", post]), (3, vec!["GET", post, "PATCH"])]
+    {
+        let mut keeping = keeping();
+        let (client, heard) = answering(move |heard| match heard.line.contains("/leases/") {
+            true => taken(heard),
+            false => keeping(heard),
+        });
+        let cluster = || notice(About::Cluster, "no");
+        let hand = Hand::default();
+        let fresh = || Notices::new(client.clone(), "sluice-0".into(), hand.clock()).with_home("system", "sluice");
+        // Somebody has said it before, so that all four requests are needed.
+        fresh().tell(&cluster()).await;
+        heard.lock().unwrap().clear();
+        let left = Arc::new(AtomicI64::new(allowed));
+        let fence: Fence = Arc::new(move || left.fetch_sub(1, Ordering::SeqCst) > 0);
+        fresh().with_fence(fence).tell(&cluster()).await;
+        assert_eq!(methods(&heard.lock().unwrap()), sent, "after {allowed}");
+    }
 }
 
 #[tokio::test]
@@ -117,9 +206,17 @@ async fn an_event_that_was_thrown_away_is_made_anew() {
     });
     notices.tell(&notice(web(7), "no")).await;
     notices.tell(&notice(web(7), "no")).await;
-    let methods: Vec<String> =
-        heard.lock().unwrap().iter().map(|it| it.line.split(' ').next().unwrap().to_string()).collect();
-    assert_eq!(methods, ["POST", "PATCH", "POST"]);
+    assert_eq!(methods(&heard.lock().unwrap()), ["POST", "PATCH", "POST"]);
+}
+
+#[tokio::test]
+async fn a_conflict_over_an_event_that_is_not_there_is_not_tried_for_ever() {
+    let (notices, _, heard) = scene(|heard| match heard.line.starts_with("PATCH") {
+        true => Say::status(404, "NotFound", "gone"),
+        false => Say::status(409, "Conflict", "the quota changed"),
+    });
+    notices.tell(&notice(web(7), "no")).await;
+    assert_eq!(methods(&heard.lock().unwrap()), ["POST", "PATCH"]);
 }
 
 #[tokio::test]
@@ -187,10 +284,9 @@ async fn an_instance_without_a_name_or_with_a_long_one_still_reports() {
 
 #[test]
 fn the_name_of_an_event_is_a_name_whatever_the_object_is_called() {
-    let mut book = Book::default();
-    let now = Timestamp::from_second(1_800_000_000).unwrap();
     let long = format!("{}-.tail", "a".repeat(NAME_BYTES_MAX - 1));
-    let name = book.name(&long, now);
+    let words = Words { about: "uid", warning: true, reason: Reason::InvalidSpec, note: "no".into() };
+    let name = words.event_name(&long);
     assert!(name.len() <= 253, "{}", name.len());
     assert!(!name.contains("-.") && !name.contains(".."), "{name}");
 }

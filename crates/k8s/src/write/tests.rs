@@ -239,17 +239,48 @@ async fn a_lease_that_ran_out_during_the_read_keeps_the_patch_from_being_sent() 
 }
 
 #[tokio::test]
-async fn existence_is_asked_for_live_and_by_uid() {
+async fn a_notice_is_not_begun_either_when_the_lease_may_be_lost() {
+    let (client, script) = Script::of([]);
+    let notice = Notice {
+        about: sluice_model::effect::About::Service(web()),
+        warning: true,
+        reason: Reason::InvalidSpec,
+        text: "no".into(),
+    };
+    writer(client).with_fence(|| false).notify(&notice).await;
+    script.played();
+}
+
+#[tokio::test]
+async fn existence_is_asked_for_live_and_by_uid_and_only_proof_counts() {
+    let mut nameless = service(41, &[]);
+    nameless["metadata"].as_object_mut().unwrap().remove("uid");
+    let mut odd = service(41, &[]);
+    odd["metadata"]["uid"] = json!("who knows");
+    let not_a_status = json!({"reason": "NotFound", "message": "no such upstream"});
     for (say, existence) in [
         (Say::ok(service(41, &[])), Existence::Exists),
         (Say::ok(successor(41)), Existence::Gone),
         (Say::status(404, "NotFound", "gone"), Existence::Gone),
+        (Say::Text(404, "404 page not found"), Existence::Unclear),
+        (Say::Json(404, not_a_status), Existence::Unclear),
+        (Say::status(404, "Odd", "nothing here"), Existence::Unclear),
+        (Say::ok(nameless), Existence::Unclear),
+        (Say::ok(odd), Existence::Unclear),
+        (Say::ok(json!({"message": "welcome"})), Existence::Unclear),
         (Say::status(403, "Forbidden", "no"), Existence::Unclear),
         (Say::status(500, "InternalError", "oh"), Existence::Unclear),
     ] {
-        let (client, script) = Script::of([(GET, say)]);
-        assert_eq!(writer(client).look_for(&web()).await, existence);
+        let (client, script) = Script::of([(GET, say.clone())]);
+        assert_eq!(writer(client).look_for(&web()).await, existence, "{say:?}");
         // A read that names a version may be answered from a cache.
         assert_eq!(script.played()[0].query, "");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_say_who_it_is_about_is_no_ground_to_call_a_service_gone() {
+    let (client, script) = Script::of([(GET, Say::ok(json!({"message": "welcome"})))]);
+    assert_eq!(writer(client).add_finalizer(&web()).await, KubeOutcome::Unavailable);
+    script.played();
 }
