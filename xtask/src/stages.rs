@@ -87,11 +87,54 @@ pub(crate) const STAGES: &[Stage] = &[
         &[("RUSTDOCFLAGS", "-D warnings")],
         outputs::anything,
     ),
+    // These start processes and listeners, so a faster build of them would show nothing more.
     cargo(
-        "all tests, optimised",
+        "tests of the outer crates",
         Tier::Test,
         None,
-        &["test", "--quiet", "--release", "--workspace", "--no-fail-fast"],
+        &[
+            "test",
+            "--quiet",
+            "--no-fail-fast",
+            "-p",
+            "sluice-arm",
+            "-p",
+            "sluice-emulator",
+            "-p",
+            "sluice-k8s",
+            "-p",
+            "sluice-controller",
+            "-p",
+            "sluice",
+            "--test",
+            "*",
+        ],
+        &[],
+        outputs::anything,
+    ),
+    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
+    cargo(
+        "all tests of the deciding crates, optimised",
+        Tier::Test,
+        None,
+        &[
+            "test",
+            "--quiet",
+            "--release",
+            "--no-fail-fast",
+            "-p",
+            "sluice-model",
+            "-p",
+            "sluice-engine",
+            "-p",
+            "sluice-updater",
+            "-p",
+            "sluice-cloud",
+            "-p",
+            "sluice-arm-wire",
+            "-p",
+            "sluice-sim",
+        ],
         &[("PROPTEST_CASES", "1024")],
         outputs::anything,
     ),
@@ -165,3 +208,31 @@ pub(crate) const STAGES: &[Stage] = &[
         outputs::cloud_instructions,
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    #[test]
+    fn every_crate_with_tests_of_its_own_is_named_by_a_stage_that_runs_them() {
+        let runs_tests = |stage: &&Stage| matches!(&stage.work, Work::Cargo { arguments, .. } if arguments[0] == "test" && !arguments.contains(&"--lib"));
+        let named: Vec<&str> = STAGES
+            .iter()
+            .filter(runs_tests)
+            .filter_map(|stage| match &stage.work {
+                Work::Cargo { arguments, .. } => Some(arguments.iter().copied()),
+                Work::Own(_) => None,
+            })
+            .flatten()
+            .collect();
+        let tree = Tree::read_repository();
+        for (path, manifest) in tree.ending("/Cargo.toml") {
+            let folder = path.trim_end_matches("/Cargo.toml");
+            let name = manifest.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+            if let Some(name) = name.filter(|_| tree.has(&format!("{folder}/tests"))) {
+                assert!(named.contains(&name), "the tests in {folder}/tests are in no stage");
+            }
+        }
+    }
+}
