@@ -18,6 +18,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use sluice_model::effect::{About, Cause, Listable, Notice};
 use sluice_model::kube::Kind;
+use sluice_model::notices::is_promised;
 use sluice_model::reason::Reason;
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
@@ -473,7 +474,9 @@ impl Engine {
 
     pub(crate) fn notify(&mut self, about: About, warning: bool, reason: Reason, text: String) {
         if self.is_leading() {
-            self.emit(Action::Notify(Notice { about, warning, reason, text }), Cause::Notice);
+            let notice = Notice { about, warning, reason, text };
+            debug_assert!(is_promised(&notice), "docs/events.md knows no such event: {notice:?}");
+            self.emit(Action::Notify(notice), Cause::Notice);
         }
     }
 

@@ -11,6 +11,7 @@
 //! - [`call`]: one request to Azure and its answer, without JSON and HTTP
 //! - [`azure`] and [`kube`]: the objects of both worlds, cut down to what we use
 //! - [`failure`]: what went wrong, grouped by what one can do next
+//! - [`notices`]: everything that people are told by events
 #![no_std]
 
 extern crate alloc;
@@ -24,6 +25,7 @@ pub mod failure;
 pub mod key;
 pub mod kube;
 pub mod names;
+pub mod notices;
 pub mod plan;
 pub mod reason;
 pub mod seeded;
