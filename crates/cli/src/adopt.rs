@@ -6,16 +6,18 @@
 //! What carries another cluster's tag, or is not named as ours are, is shown and left alone.
 
 mod candidates;
+mod claim;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
-use sluice_model::call::{Body, Method, Payload, Reply, Request};
 use sluice_model::effect::Listing;
 
 use crate::config::ConfigArguments;
 use crate::consent;
-use crate::plan::Reached;
-use candidates::{Candidate, Found, candidates};
+use crate::failure::Failure;
+use crate::reach::Reached;
+use candidates::{Found, candidates};
+use claim::{Claimed, claim};
 
 /// Claims existing resources.
 #[derive(Args, Debug)]
@@ -31,7 +33,7 @@ pub struct Arguments {
 }
 
 /// Shows what would be claimed, asks, and tags it.
-pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let reached = Reached::by(&arguments.config).await?;
     let scope = reached.config.scope(&reached.cluster_id);
     let worlds = reached.read().await?;
@@ -43,15 +45,17 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         _ => None,
     });
     if let Some(owner) = claimed_by_another {
-        bail!(
-            "the gateway {} belongs to cluster {owner}, not to {}; a gateway serves one cluster",
-            scope.gateway,
-            reached.cluster_id
-        );
+        let (gateway, cluster) = (&scope.gateway, &reached.cluster_id);
+        return Err(anyhow!(
+            "the gateway {gateway} belongs to cluster {owner}, not to {cluster}; a gateway serves one cluster"
+        )
+        .into());
     }
     let Found { mut claimable, left_alone } = candidates(&scope, &worlds);
     if let Some(odd) = arguments.only.iter().find(|name| !claimable.iter().any(|it| it.of == **name)) {
-        bail!("there is nothing to claim for {odd}; without a name all that can be claimed is shown");
+        let error =
+            anyhow!("there is nothing to claim for {odd}; without a name all that can be claimed is shown");
+        return Err(error.into());
     }
     claimable.retain(|it| arguments.only.is_empty() || arguments.only.contains(&it.of));
     for (name, why) in &left_alone {
@@ -76,22 +80,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     for candidate in claimable {
-        let (what, name) = (candidate.what, candidate.id.name().to_owned());
-        tag(&reached, candidate).await?;
-        println!("{what} {name} is ours now.");
-    }
-    Ok(())
-}
-
-async fn tag(reached: &Reached, Candidate { id, tags, what, .. }: Candidate) -> anyhow::Result<()> {
-    let request = Request::with(Method::PatchTags, id.clone(), Body::Tags(tags));
-    match reached.azure.send(&request).await {
-        Reply::Answered(answer) => match answer.payload {
-            Payload::Error(error) => bail!("{what} {}: {}: {}", id.name(), error.code, error.message),
-            _ => Ok(()),
-        },
-        Reply::NotSent(why) | Reply::Lost(why) => {
-            bail!("{what} {}: {why}; come again, what is tagged stays tagged", id.name())
+        let (what, name) = (candidate.what, candidate.id.name());
+        match claim(&reached.azure, &candidate).await? {
+            Claimed::Yes => println!("{what} {name} is ours now."),
+            Claimed::LeftAlone(why) => println!("! {what} {name} is left alone: {why}."),
         }
     }
+    Ok(())
 }

@@ -10,7 +10,7 @@
 mod carry_out;
 mod gateway;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
 use sluice_engine::DefaultOutbound;
 use sluice_model::event::Relist;
@@ -18,10 +18,11 @@ use sluice_model::{EgressName, Event};
 
 use crate::config::ConfigArguments;
 use crate::consent;
+use crate::failure::Failure;
 use crate::paint::Paint;
-use crate::plan::Reached;
 use crate::plan::foresight::{Forecast, Worlds, foresee_with};
 use crate::plan::report::Report;
+use crate::reach::Reached;
 
 /// Removes everything of a cluster id.
 #[derive(Args, Debug)]
@@ -40,13 +41,14 @@ pub struct Arguments {
 }
 
 /// Shows the plan, asks, and carries it out.
-pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let reached = Reached::by(&arguments.config).await?;
     if !reached.config.leader_election.enabled && !arguments.controller_is_stopped {
-        bail!(
+        return Err(anyhow!(
             "leader election is off, so no Lease shows whether a controller is at work; stop it, then come \
              again with --controller-is-stopped"
-        );
+        )
+        .into());
     }
     let forecast = forecast(&reached).await?;
     let scope = reached.config.scope(&reached.cluster_id);
@@ -89,7 +91,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// What would happen if nobody wanted anything.
-async fn forecast(reached: &Reached) -> anyhow::Result<Forecast> {
+async fn forecast(reached: &Reached) -> Result<Forecast, Failure> {
     let worlds = unwanted(reached.read().await?);
     Ok(foresee_with(engine_config(reached), reached.config.updaters(), &worlds, &releases()))
 }

@@ -20,6 +20,7 @@ mod version;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use sluice::failure::{Failure, exit, exit_code, is_question};
 use sluice::plan::Verdict;
 
 /// Keeps Azure Service Gateway equal to what Kubernetes wants.
@@ -51,7 +52,8 @@ enum Command {
     /// Shows what would be created, changed and deleted, and which calls that takes; writes nothing
     ///
     /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
-    /// Needs no running controller. Exit code 0: in sync; 2: there are changes; 1: cannot say.
+    /// Needs no running controller. Exit code 0: in sync; 2: there are changes, or work that is held; anything
+    /// else: cannot say (1 also for wrong arguments and configuration, which are 2 elsewhere).
     Plan(Box<sluice::plan::Arguments>),
     /// Looks at everything that Sluice needs, and says what to do where it is not so; writes nothing
     ///
@@ -88,43 +90,16 @@ enum Command {
 /// Threads of the runtime, however small the machine.
 const THREADS_MIN: usize = 4;
 
-/// The exit code of a plan that would change something.
-const CHANGES: u8 = 2;
-
 /// What the exit codes mean, for `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments or \
                           configuration · 3 cannot listen · 4 unusable state file · 5 no Kubernetes · \
                           6 no credential for Azure · 7 lease lost";
 
-/// The exit codes.
-mod exit {
-    pub(crate) const FAILED: u8 = 1;
-    pub(crate) const WRONG: u8 = 2;
-    pub(crate) const LISTEN: u8 = 3;
-    pub(crate) const KUBERNETES: u8 = 5;
-    pub(crate) const AZURE: u8 = 6;
-    pub(crate) const LEASE: u8 = 7;
-}
-
-/// Why the program ends badly.
-#[derive(Debug)]
-struct Failure {
-    code: u8,
-    error: anyhow::Error,
-    /// What one can do about it.
-    hint: Option<String>,
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure { code: 1, error: error.into(), hint: None }
-    }
-}
-
 fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = arguments();
+    let answers = matches!(arguments.command, Command::Plan(_) | Command::Status(_));
     run(arguments).unwrap_or_else(|failure| {
         eprintln!("error: {:#}", failure.error);
         if let Some(hint) = failure.hint {
@@ -133,7 +108,7 @@ fn main() -> ExitCode {
         if let Some(start) = sluice::explain::Start::of_exit(failure.code) {
             eprintln!("more: sluice explain {}", start.code());
         }
-        ExitCode::from(failure.code)
+        ExitCode::from(exit_code(failure.code, answers))
     })
 }
 
@@ -145,7 +120,16 @@ fn arguments() -> Arguments {
         Some("kubectl-sluice") => Arguments::command().bin_name("kubectl sluice"),
         _ => Arguments::command(),
     };
-    Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    let matches = command.try_get_matches().unwrap_or_else(|error| refuse(&error));
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error))
+}
+
+/// Says what is wrong with the command line, or what was asked for with `--help`, and ends.
+fn refuse(error: &clap::Error) -> ! {
+    // Whoever has stopped reading misses nothing.
+    let _ = error.print();
+    let code = u8::try_from(error.exit_code()).unwrap_or(exit::WRONG);
+    std::process::exit(exit_code(code, is_question(std::env::args())).into())
 }
 
 fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
@@ -168,7 +152,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         Command::Bench(arguments) => runtime.block_on(sluice::bench::run(arguments))?,
         Command::Plan(arguments) => match runtime.block_on(sluice::plan::run(*arguments))? {
             Verdict::InSync => {}
-            Verdict::Changes => return Ok(ExitCode::from(CHANGES)),
+            Verdict::Changes => return Ok(ExitCode::from(exit::ANSWER)),
         },
         Command::Run(_) => unreachable!("it has a log of its own"),
         Command::Doctor(arguments) => {
@@ -180,7 +164,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         Command::Cleanup(arguments) => runtime.block_on(sluice::cleanup::run(*arguments))?,
         Command::Status(arguments) => match runtime.block_on(sluice::status::run(*arguments))? {
             sluice::status::Verdict::Fine => {}
-            sluice::status::Verdict::Trouble => return Ok(ExitCode::from(CHANGES)),
+            sluice::status::Verdict::Trouble => return Ok(ExitCode::from(exit::ANSWER)),
         },
         Command::Explain(arguments) => runtime.block_on(sluice::explain::run(*arguments))?,
         Command::Version(arguments) => version::run(&arguments),

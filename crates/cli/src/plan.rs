@@ -9,7 +9,7 @@ pub mod foresight;
 pub mod reading;
 pub mod report;
 
-pub use command::{Arguments, Reached, Verdict, run};
+pub use command::{Arguments, Verdict, run};
 
 #[cfg(test)]
 mod tests;

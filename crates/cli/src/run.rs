@@ -19,10 +19,11 @@ use std::panic::PanicHookInfo;
 
 use clap::Args;
 use sluice::bench::Output;
-use sluice::config::{ConfigArguments, Loaded, LogFormat, print};
+use sluice::config::{ConfigArguments, LogFormat, print};
+use sluice::reach;
 
+use crate::Failure;
 use crate::logs::{self, Logs};
-use crate::{Failure, exit};
 use signals::{Signal, Signals};
 
 /// What can be said about the controller on the command line.
@@ -72,7 +73,7 @@ fn factor(text: &str) -> Result<f64, String> {
 pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<(), Failure> {
     // First of all, so that a signal during the start ends it in good order.
     let mut signals = Signals::listen()?;
-    let loaded = load(&arguments.config)?;
+    let loaded = reach::load(&arguments.config)?;
     if arguments.print_config {
         match arguments.output {
             Output::Text => say!("{}", print::text(&loaded)),
@@ -114,18 +115,6 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<(),
         }
     };
     supervise::work(prepared, &mut signals, |signal| levels.heed(signal)).await
-}
-
-fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {
-    arguments.load().map_err(|error| Failure {
-        code: exit::WRONG,
-        error: error.into(),
-        hint: Some(
-            "`sluice run --config FILE --print-config` shows what holds and where it comes from; `sluice \
-             explain SGW0101` says more"
-                .into(),
-        ),
-    })
 }
 
 /// The log level, as far as it can change while we run.

@@ -32,7 +32,7 @@ mod tests;
 mod trouble;
 mod wire;
 
-pub use listing::{ListError, list_all};
+pub use listing::{ListError, Listed, list_all};
 pub use progress::{KindProgress, Progress};
 
 use feed::Feed;

@@ -21,7 +21,7 @@ pub(super) struct Candidate {
     pub(super) id: ArmId,
     /// For whom: `service/shop/web`, `egress/blue`.
     pub(super) of: String,
-    /// Its tags, ours among them.
+    /// The tags that it gets beside its own.
     pub(super) tags: Tags,
 }
 
@@ -67,8 +67,7 @@ pub(super) fn candidates(scope: &Scope, worlds: &Worlds) -> Found {
                     found.left_alone.push((format!("{what} {}", id.name()), why));
                 }
                 None => {
-                    let mut tags = meta.tags.clone();
-                    tags.extend(scope.tags(&key, object.as_ref()));
+                    let tags = scope.tags(&key, object.as_ref());
                     found.claimable.push(Candidate { what, id, of: of.clone(), tags });
                 }
             }

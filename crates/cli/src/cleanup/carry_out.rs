@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use sluice_controller::{
     ApiServer, Clock, ClusterLease, Controller, Farewell, Handle, Inbox, Leadership, Monotonic,
 };
-use sluice_k8s::convert::Selection;
-use sluice_k8s::lease::Timing;
 use sluice_k8s::watch::Watches;
 use sluice_k8s::write::Writer;
 use sluice_model::seeded::Seeded;
@@ -17,9 +15,10 @@ use tokio::sync::oneshot;
 
 use super::gateway::{self, OurGateway};
 use super::{engine_config, forecast, releases, unwanted};
+use crate::failure::Failure;
 use crate::lease;
-use crate::plan::Reached;
 use crate::plan::report::Report;
+use crate::reach::Reached;
 
 /// How long all of it may take. What is not gone by then is said, and can be begun again.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -35,16 +34,17 @@ const INSTANCE: &str = "sluice-cleanup";
 pub(super) async fn carry_out(
     reached: &Reached,
     gateway: Option<OurGateway>,
-) -> anyhow::Result<Option<String>> {
+) -> Result<Option<String>, Failure> {
     let config = &reached.config;
     let clock = Monotonic::start();
     let (handle, inbox) = Inbox::open(1_024);
     let client = reached.connection.client.clone();
-    let class = config.general.load_balancer_class.clone();
+    let selection = config.selection();
+    let serves_all = selection.class.is_none();
     // They never run: the world in which nothing is wanted is told once, and stands still.
-    let watches = Watches::new(client.clone(), Selection { class: class.clone() });
+    let watches = Watches::new(client.clone(), selection);
     let fence = (handle.clone(), clock);
-    let writer = Writer::new(client.clone(), class.is_none(), INSTANCE.to_owned())
+    let writer = Writer::new(client.clone(), serves_all, INSTANCE.to_owned())
         .with_fence(move || fence.0.may_begin(&fence.1));
     let settings = sluice_controller::Config {
         engine: engine_config(reached),
@@ -55,12 +55,7 @@ pub(super) async fn carry_out(
     };
     let kube = ApiServer::new(writer, watches);
     let controller = Controller::new(settings, inbox, reached.azure.clone(), kube, clock);
-    let election = &config.leader_election;
-    let timing = Timing {
-        lease: election.lease_duration,
-        renew_deadline: election.renew_deadline,
-        retry: election.retry_period,
-    };
+    let timing = config.lease_timing();
     let place = lease::place(config, &reached.connection);
     lease::has_a_home(&reached.connection, &place).await?;
     println!("Taking the Lease {}/{} …", place.namespace, place.name);
@@ -77,16 +72,17 @@ pub(super) async fn carry_out(
         led = standing.wait_for(|it| it.role == Role::Leader) => drop(led.context("the lease cannot be taken")?),
         () = clock.sleep_until(patience) => {
             let holder = seen.borrow().leader.clone().unwrap_or_else(|| "somebody".to_owned());
-            bail!(
+            return Err(anyhow!(
                 "{holder} holds the lease {}/{}: a controller is at work. Scale it to zero first, \
                  then come again; nothing was changed",
                 place.namespace, place.name
-            );
+            )
+            .into());
         }
     }
     let torn_down = tokio::select! {
         torn_down = tear_down(reached, &handle, &clock, gateway) => torn_down,
-        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map(|()| None),
+        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map(|()| None).map_err(Failure::from),
     };
     handle.stop();
     let ended = work.await.context("the loop died")?;
@@ -102,7 +98,7 @@ async fn tear_down(
     handle: &Handle,
     clock: &Monotonic,
     gateway: Option<OurGateway>,
-) -> anyhow::Result<Option<String>> {
+) -> Result<Option<String>, Failure> {
     // Read again under the lease: what was shown may be old by now.
     for event in unwanted(reached.read().await?).kubernetes {
         handle.post(event).await?;
@@ -131,7 +127,7 @@ async fn tear_down(
     }
     match gateway {
         None => Ok(None),
-        Some(gateway) => gateway::remove(reached, gateway, || handle.may_begin(clock)).await,
+        Some(gateway) => Ok(gateway::remove(reached, gateway, || handle.may_begin(clock)).await?),
     }
 }
 

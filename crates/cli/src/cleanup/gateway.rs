@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
+use crate::reach::Reached;
 use anyhow::{Context as _, bail};
 use sluice_controller::{Clock, Monotonic};
 use sluice_model::azure::{ArmId, SubnetBody};
 use sluice_model::call::{Answer, Body, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::Listing;
 use sluice_model::names::Scope;
-
-use crate::plan::Reached;
 
 /// How long the gateway's end may take.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -74,7 +73,7 @@ pub(super) async fn remove(
     may_begin: impl Fn() -> bool + Send + Sync,
 ) -> anyhow::Result<Option<String>> {
     // Somebody may have come since the plan was made.
-    if let Some(left) = left_in_listings(&reached.read().await?.azure) {
+    if let Some(left) = left_in_listings(&reached.read().await.map_err(|failure| failure.error)?.azure) {
         return Ok(Some(left));
     }
     let read = send(reached, Request::bare(Method::Get, gateway.subnet.clone())).await?;

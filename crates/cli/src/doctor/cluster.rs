@@ -139,7 +139,7 @@ impl Cluster {
             true => Finding::skipped(GROUP, "what there is: that needs the permissions above"),
             false => {
                 let listed = list_all(&self.connection.client, &config.selection()).await;
-                lists(listed.as_deref().map_err(ToString::to_string))
+                lists(listed.as_ref().map(|it| &it.events[..]).map_err(ToString::to_string))
             }
         }];
         if config.leader_election.enabled {

@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use sluice::config::Config;
+use sluice::lease;
 use sluice::pace::{FastClock, Paced, stretched};
 use sluice_controller::admin::{About, Admin, Almanac, Parts, ServeLimits, WindowLimits, serve, watch_lines};
 use sluice_controller::{
     ApiServer, Azure, Clock, ClusterLease, Controller, Ended, Farewell, Handle, Inbox, Leadership, LeaseEnd,
     Monotonic, Standing, Why,
 };
-use sluice_k8s::convert::Selection;
-use sluice_k8s::lease::{Place, Timing};
+use sluice_k8s::lease::Place;
 use sluice_k8s::watch::Watches;
 use sluice_k8s::write::Writer;
 use sluice_model::seeded::Seeded;
@@ -29,7 +29,7 @@ use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::migration;
+use super::migration::{self, UnderWay};
 use super::prepare::{self, Prepared};
 use super::signals::{Signal, Signals};
 use crate::{Failure, exit};
@@ -79,6 +79,8 @@ struct Crew {
     handle: Handle,
     /// The watches and what else nobody needs once the loop has ended.
     dispensable: Vec<AbortHandle>,
+    /// Whether the migration may have something on the wire, of which the loop knows nothing.
+    migrating: UnderWay,
     farewell: Option<oneshot::Sender<Farewell>>,
     close: watch::Sender<bool>,
     grace: Duration,
@@ -108,11 +110,12 @@ impl Crew {
         let (handle, inbox) = Inbox::open(INBOX_MAX);
         let mut parts = JoinSet::new();
 
-        let class = config.general.load_balancer_class.clone();
-        let watches = Watches::new(client.clone(), Selection { class: class.clone() });
+        let selection = config.selection();
+        let serves_all = selection.class.is_none();
+        let watches = Watches::new(client.clone(), selection);
         let fence = (handle.clone(), clock.clone());
         let lease_name = config.leader_election.name.clone();
-        let writer = Writer::new(client.clone(), class.is_none(), instance.clone())
+        let writer = Writer::new(client.clone(), serves_all, instance.clone())
             .with_fence({
                 let fence = fence.clone();
                 move || fence.0.may_begin(&fence.1)
@@ -123,10 +126,10 @@ impl Crew {
         let kube = ApiServer::new(writer, watches.clone());
         let controller = Controller::new(settings, inbox, azure, kube, clock.clone());
 
-        let identity = prepare::identity(&instance);
+        let identity = lease::identity(&instance);
         let (farewell, heard) = oneshot::channel();
         let standing = if config.leader_election.enabled {
-            let timing = timing(&config);
+            let timing = config.lease_timing();
             let place = Place { namespace: namespace.clone(), name: lease_name };
             let door = ClusterLease::new(client.clone(), place, timing);
             let leadership =
@@ -173,15 +176,18 @@ impl Crew {
             watches.run(facts).await;
             Part::Watches
         })];
+        let migrating = UnderWay::default();
         if config.migration.enabled {
+            let under_way = migrating.clone();
             dispensable.push(parts.spawn(async move {
-                migration::release(client, leads, move || fence.0.may_begin(&fence.1)).await;
+                migration::release(client, leads, move || fence.0.may_begin(&fence.1), under_way).await;
                 Part::Migration
             }));
         }
         parts.spawn(async move { Part::Loop(controller.run().await) });
         let grace = config.process.shutdown_grace;
-        Ok(Crew { parts, handle, dispensable, farewell: Some(farewell), close, grace, clock: real })
+        let farewell = Some(farewell);
+        Ok(Crew { parts, handle, dispensable, migrating, farewell, close, grace, clock: real })
     }
 
     /// Waits for the end, whoever brings it.
@@ -238,8 +244,10 @@ impl Crew {
 
     /// The loop has ended; everybody else follows.
     async fn end(mut self, ended: Ended, lost: Option<String>) -> Result<(), Failure> {
+        let limit = self.clock.now() + STUCK_AFTER;
+        let is_idle = self.dismiss(limit).await;
         let farewell = match ended.abandoned {
-            0 => Farewell::Release,
+            0 if is_idle => Farewell::Release,
             abandoned => {
                 tracing::warn!(abandoned, "calls are still on the wire, so the lease is left to run out");
                 Farewell::Keep
@@ -248,8 +256,6 @@ impl Crew {
         // Whoever has lost the lease listens no more.
         let _ = self.farewell.take().map(|line| line.send(farewell));
         self.close.send_replace(true);
-        self.dispensable.iter().for_each(AbortHandle::abort);
-        let limit = self.clock.now() + STUCK_AFTER;
         let others = async { while self.parts.join_next().await.is_some() {} };
         tokio::select! {
             () = others => {}
@@ -269,6 +275,22 @@ impl Crew {
     }
 }
 
+impl Crew {
+    /// Ends those that nobody needs any more; whether nothing of theirs can be on the wire now.
+    async fn dismiss(&mut self, limit: Time) -> bool {
+        self.dispensable.iter().for_each(AbortHandle::abort);
+        let Crew { parts, dispensable, .. } = self;
+        let gone = async {
+            // Nobody else ends before the farewell, and if somebody does, it makes no difference any more.
+            while !dispensable.iter().all(AbortHandle::is_finished) && parts.join_next().await.is_some() {}
+        };
+        tokio::select! {
+            () = gone => !self.migrating.is_set(),
+            () = self.clock.sleep_until(limit) => false,
+        }
+    }
+}
+
 /// Without an election nobody competes, so the lease is held for good.
 async fn lead_alone(handle: Handle, heard: oneshot::Receiver<Farewell>) -> Part {
     tracing::warn!("leader election is off: there must never be two of us");
@@ -284,15 +306,6 @@ fn died(what: &str) -> Failure {
         code: exit::FAILED,
         error: anyhow::anyhow!("{what}; a half of a controller is worse than none, so the process ends"),
         hint: Some("this is a bug of Sluice; the log above says more".into()),
-    }
-}
-
-fn timing(config: &Config) -> Timing {
-    let election = &config.leader_election;
-    Timing {
-        lease: election.lease_duration,
-        renew_deadline: election.renew_deadline,
-        retry: election.retry_period,
     }
 }
 
@@ -334,7 +347,16 @@ mod tests {
         let close = watch::channel(false).0;
         let (grace, clock) = (Duration::from_secs(1), Monotonic::start());
         (
-            Crew { parts, handle, dispensable: vec![eyes], farewell: Some(farewell), close, grace, clock },
+            Crew {
+                parts,
+                handle,
+                dispensable: vec![eyes],
+                migrating: UnderWay::default(),
+                farewell: Some(farewell),
+                close,
+                grace,
+                clock,
+            },
             heard,
         )
     }
@@ -374,6 +396,47 @@ mod tests {
             one.parts.spawn(async move { ended(Why::Asked, abandoned) });
             end_of(one).await.unwrap();
             assert_eq!(heard.await, Ok(expected));
+        }
+    }
+
+    /// Says that it has been dropped.
+    struct Dropped(Option<oneshot::Sender<()>>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(|line| line.send(()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_migration_that_is_cut_off_in_a_pass_keeps_the_lease_and_one_that_waits_does_not() {
+        for (is_releasing, expected) in [(true, Farewell::Keep), (false, Farewell::Release)] {
+            let (mut one, mut heard) = crew();
+            let (dropped, mut gone) = oneshot::channel();
+            let (leads, standing) = watch::channel(Standing { role: Role::Standby, leader: None });
+            let under_way = one.migrating.clone();
+            let guard = Dropped(Some(dropped));
+            one.dispensable.push(one.parts.spawn(async move {
+                let _guard = guard;
+                migration::release_with(std::future::pending, standing, under_way).await;
+                Part::Migration
+            }));
+            if is_releasing {
+                leads.send_replace(Standing { role: Role::Leader, leader: None });
+                while !one.migrating.is_set() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            // The lease is spoken of only when nothing can be begun any more.
+            one.parts.spawn(async { ended(Why::Asked, 0) });
+            let end = end_of(one);
+            let farewell = async {
+                let said = (&mut heard).await;
+                assert_eq!(gone.try_recv(), Ok(()), "the migration was still there at the farewell");
+                said
+            };
+            let (end, said) = tokio::join!(end, farewell);
+            assert!(end.is_ok() && said == Ok(expected), "{said:?}");
         }
     }
 

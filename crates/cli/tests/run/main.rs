@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise should end there")]
 
 mod api_server;
+mod exits;
 mod process;
 
 use serde_json::json;

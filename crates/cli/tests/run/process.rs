@@ -69,8 +69,13 @@ impl Scene {
 
     /// Starts the controller.
     pub(crate) fn run(&self, more: &[&str]) -> Running {
+        self.start("run", more)
+    }
+
+    /// Starts a command that takes a configuration and a cluster.
+    pub(crate) fn start(&self, name: &str, more: &[&str]) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
-        command.arg("run").arg("--config").arg(self.config()).arg("--kubeconfig");
+        command.arg(name).arg("--config").arg(self.config()).arg("--kubeconfig");
         command.arg(self.folder().join("kubeconfig")).args(more);
         // Nothing of the machine that the tests run on may matter.
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -23,30 +23,46 @@ pub struct ListError {
     pub kind: Kind,
     /// Why, and what to do, as a sentence.
     pub trouble: String,
+    /// It may pass by itself, so that it is worth another try.
+    pub is_passing: bool,
 }
 
-/// One complete list of each kind, as the watches would tell it. Nothing is tried twice, except that a list
-/// which took too long is begun anew.
-pub async fn list_all(client: &Client, selection: &Selection) -> Result<Vec<Event>, ListError> {
+/// Everything that the lists brought.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// One complete list of each kind, as the watches would tell it.
+    pub events: Vec<Event>,
+    /// What cannot be read and is missing from the lists: a sentence about each.
+    pub skipped: Vec<(Kind, String)>,
+}
+
+/// One complete list of each kind. Nothing is tried twice, except that a list which took too long is begun
+/// anew.
+pub async fn list_all(client: &Client, selection: &Selection) -> Result<Listed, ListError> {
     let (services, slices, nodes, pods) = futures::try_join!(
         list::<Services>(client, selection),
         list::<Slices>(client, selection),
         list::<Nodes>(client, selection),
         list::<Pods>(client, selection),
     )?;
-    Ok(vec![services, slices, nodes, pods])
+    let (events, skipped): (Vec<Event>, Vec<_>) = [services, slices, nodes, pods].into_iter().unzip();
+    Ok(Listed { events, skipped: skipped.concat() })
 }
 
-async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<Event, ListError> {
-    let failed = |trouble: String| ListError { kind: K::KIND, trouble };
+type Skipped = Vec<(Kind, String)>;
+
+async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Event, Skipped), ListError> {
+    let failed = |trouble: String, is_passing| ListError { kind: K::KIND, trouble, is_passing };
     let mut context = Context { selection: selection.clone(), words: Default::default() };
     let mut cycle = Cycle::new(false);
     let mut gathered = Gathered::<K>::default();
+    let mut skipped = Skipped::new();
     let mut expired = 0;
     loop {
         let ask = cycle.ask();
         if ask.begins_list() {
             gathered = Gathered::default();
+            skipped.clear();
         }
         let setback = match requests::page::<K>(client, &ask).await {
             Err(setback) => setback,
@@ -56,26 +72,31 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<Even
                     for item in &page.items {
                         match super::kinds::read::<K>(item, &mut context) {
                             Ok(object) => gathered.add(object),
-                            Err(why) => tracing::warn!(kind = K::RESOURCE, "{why}"),
+                            Err(why) => {
+                                tracing::warn!(kind = K::RESOURCE, "{why}");
+                                skipped.push((K::KIND, why));
+                            }
                         }
                     }
                     let turn = cycle.heard(Answer::Page { version: page.version, next: page.next });
                     if let Turn::Complete { version } = turn {
-                        return Ok(Event::Relisted { version, objects: K::relist(gathered.take()) });
+                        let objects = K::relist(gathered.take());
+                        return Ok((Event::Relisted { version, objects }, skipped));
                     }
                     continue;
                 }
             },
         };
         if let Some(sentence) = setback.sentence {
-            return Err(failed(sentence));
+            return Err(failed(sentence, setback.is_passing));
         }
         expired += 1;
         if expired >= EXPIRED_MAX {
-            return Err(failed(format!(
+            let sentence = format!(
                 "the list of {} takes longer than the API server remembers; try again when it is less busy",
                 K::RESOURCE
-            )));
+            );
+            return Err(failed(sentence, false));
         }
         cycle.heard(setback.answer);
     }

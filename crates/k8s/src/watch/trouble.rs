@@ -19,16 +19,18 @@ pub(crate) struct Setback {
     pub(crate) answer: Answer,
     /// For people; what is routine (an expired version, a server without streamed lists) has none.
     pub(crate) sentence: Option<String>,
+    /// It may pass by itself: nobody has looked at the request and refused it.
+    pub(crate) is_passing: bool,
 }
 
 impl Setback {
     fn routine(answer: Answer) -> Setback {
-        Setback { answer, sentence: None }
+        Setback { answer, sentence: None, is_passing: true }
     }
 
     fn failed(sentence: String) -> Setback {
         let answer = Answer::Failed { suspicious: false, retry_after: None };
-        Setback { answer, sentence: Some(sentence) }
+        Setback { answer, sentence: Some(sentence), is_passing: true }
     }
 
     /// The connection could not be made, or broke.
@@ -46,7 +48,8 @@ impl Setback {
     /// The answer makes no sense.
     pub(crate) fn garbled<K: Watched>(ask: &Ask, garbled: Garbled) -> Setback {
         let answer = Answer::Failed { suspicious: true, retry_after: None };
-        Setback { answer, sentence: Some(format!("{} ({})", garbled.0, what::<K>(ask))) }
+        let sentence = Some(format!("{} ({})", garbled.0, what::<K>(ask)));
+        Setback { answer, sentence, is_passing: true }
     }
 
     /// The answer is an error. The HTTP status counts, not what a proxy may put into its text.
@@ -89,7 +92,7 @@ impl Setback {
             suspicious: too_large || matches!(code, 0 | 400 | 422 | 500),
             retry_after: (seconds > 0).then(|| Duration::from_secs(u64::from(seconds))),
         };
-        Setback { answer, sentence: Some(sentence) }
+        Setback { answer, sentence: Some(sentence), is_passing: matches!(code, 0 | 429 | 500..) }
     }
 }
 

@@ -229,8 +229,11 @@ async fn everything_there_is_is_listed_once_for_plan_and_doctor() {
         (PAGE, list(12, "", [json!(7), pod("a", 3)])),
     ]);
     let all = list_all(&client, &Selection::default()).await.unwrap();
-    let all: Vec<String> = all.iter().map(short).collect();
-    assert_eq!(all, ["list 9: ", "list 10: ", "list 11: node-a", "list 12: a"]);
+    let lists: Vec<String> = all.events.iter().map(short).collect();
+    assert_eq!(lists, ["list 9: ", "list 10: ", "list 11: node-a", "list 12: a"]);
+    // What is missing from a list is said.
+    let [(Kind::Pod, why)] = &all.skipped[..] else { panic!("{:?}", all.skipped) };
+    assert!(why.starts_with("one of the pods cannot be read: ") && why.ends_with("it is skipped"), "{why}");
     server.all_asked().await;
 }
 
@@ -244,7 +247,7 @@ async fn a_list_for_plan_that_fails_says_what_to_grant() {
         ("/api/v1/pods?", list(9, "", [])),
     ]);
     let failed = list_all(&client, &Selection::default()).await.unwrap_err();
-    assert_eq!(failed.kind, Kind::Node);
+    assert_eq!((failed.kind, failed.is_passing), (Kind::Node, false));
     assert_eq!(
         failed.to_string(),
         "forbidden: may not list nodes at the cluster scope; grant list, watch on nodes in the ClusterRole \
@@ -264,7 +267,7 @@ async fn a_list_for_plan_whose_token_expires_is_begun_anew_and_not_for_ever() {
         .chain([("continue=more", expired()), ("/api/v1/pods? limit=2000", list(20, "", [pod("a", 15)]))]);
     let (client, mut server) = Server::of(script);
     let all = list_all(&client, &Selection::default()).await.unwrap();
-    assert_eq!(all.last().map(short).as_deref(), Some("list 20: a"));
+    assert_eq!(all.events.last().map(short).as_deref(), Some("list 20: a"));
     server.all_asked().await;
 
     let endless = (0..9).flat_map(|_| [("/api/v1/pods?", list(9, "more", [])), ("continue=more", expired())]);
@@ -272,4 +275,18 @@ async fn a_list_for_plan_whose_token_expires_is_begun_anew_and_not_for_ever() {
     let (client, _server) = Server::of(others().into_iter().chain(nodes).chain(endless));
     let failed = list_all(&client, &Selection::default()).await.unwrap_err();
     assert!(failed.trouble.contains("takes longer than the API server remembers"), "{failed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_for_plan_that_may_come_later_says_so() {
+    for (code, is_passing) in [(429, true), (500, true), (503, true), (401, false), (404, false)] {
+        let (client, _server) = Server::of([
+            ("/api/v1/services?", Say::status(code, "Odd", "not now")),
+            ("endpointslices?", list(9, "", [])),
+            ("/api/v1/nodes?", list(9, "", [])),
+            ("/api/v1/pods?", list(9, "", [])),
+        ]);
+        let failed = list_all(&client, &Selection::default()).await.unwrap_err();
+        assert_eq!((failed.kind, failed.is_passing), (Kind::Service, is_passing), "{code}: {failed}");
+    }
 }

@@ -1,0 +1,178 @@
+//! Tags one resource, as it is at that moment.
+//!
+//! Between the plan and somebody's yes the world goes on. So the resource is read right before it is written,
+//! and written only if it is still that version: tags of others are kept, and what another cluster has
+//! claimed meanwhile is left alone.
+
+use anyhow::{Context as _, bail};
+use sluice_controller::Azure;
+use sluice_model::azure::{Meta, Tags};
+use sluice_model::call::{Body, Method, Payload, Reply, Request};
+use sluice_model::names::CLUSTER_TAG;
+
+use super::candidates::Candidate;
+
+/// How often a resource is read again that somebody writes all the time.
+const TRIES: u32 = 5;
+/// The status that says: it is another version by now.
+const ANOTHER_VERSION: u16 = 412;
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Claimed {
+    /// It carries our tags now.
+    Yes,
+    /// It is left alone, for this reason.
+    LeftAlone(String),
+}
+
+/// Reads the resource and adds our tags to what it carries now.
+pub(super) async fn claim(azure: &impl Azure, candidate: &Candidate) -> anyhow::Result<Claimed> {
+    let Candidate { what, id, tags, .. } = candidate;
+    let named = || format!("{what} {}", id.name());
+    for _ in 0..TRIES {
+        let (_, payload) =
+            answered(azure, Request::bare(Method::Get, id.clone())).await.with_context(named)?;
+        let Some(meta) = meta(&payload) else {
+            return Ok(Claimed::LeftAlone("it is gone meanwhile".to_owned()));
+        };
+        let merged = match merged(&meta.tags, tags) {
+            Ok(merged) => merged,
+            Err(owner) => {
+                return Ok(Claimed::LeftAlone(format!("cluster {owner} has claimed it meanwhile")));
+            }
+        };
+        let mut request = Request::with(Method::PatchTags, id.clone(), Body::Tags(merged));
+        request.if_match = Some(meta.etag.clone());
+        match answered(azure, request).await.with_context(named)? {
+            (ANOTHER_VERSION, _) => {}
+            _ => return Ok(Claimed::Yes),
+        }
+    }
+    bail!("{}: somebody else writes it all the time; come again when they are done", named())
+}
+
+/// What it carries now with ours among it, or the other cluster that has claimed it.
+fn merged(now: &Tags, ours: &Tags) -> Result<Tags, String> {
+    match now.get(CLUSTER_TAG) {
+        Some(owner) if Some(owner) != ours.get(CLUSTER_TAG) => Err(owner.to_string()),
+        _ => Ok(now.iter().chain(ours).map(|(name, value)| (name.clone(), value.clone())).collect()),
+    }
+}
+
+fn meta(payload: &Payload) -> Option<&Meta> {
+    match payload {
+        Payload::PublicIp(it) => Some(&it.meta),
+        Payload::LoadBalancer(it) => Some(&it.meta),
+        Payload::NatGateway(it) => Some(&it.meta),
+        _ => None,
+    }
+}
+
+/// One call; what is gone or of another version by now is an answer, all else that is refused an error.
+async fn answered(azure: &impl Azure, request: Request) -> anyhow::Result<(u16, Payload)> {
+    match azure.send(request, || true).await {
+        Reply::Answered(answer) => match (answer.status, answer.payload) {
+            (status @ (404 | ANOTHER_VERSION), payload) => Ok((status, payload)),
+            (_, Payload::Error(error)) => bail!("{}: {}", error.code, error.message),
+            done => Ok(done),
+        },
+        Reply::NotSent(why) | Reply::Lost(why) => bail!("{why}; come again, what is tagged stays tagged"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use sluice_cloud::{Cloud, Latencies};
+    use sluice_model::azure::PublicIpBody;
+    use sluice_model::names::Scope;
+    use sluice_model::{Family, ServiceKey, Time, Uid};
+
+    use super::*;
+
+    /// An Azure in which somebody changes tags right before each of the first writes arrives.
+    struct Busy {
+        cloud: Mutex<Cloud>,
+        meddling: Mutex<Vec<Tags>>,
+    }
+
+    impl Azure for Busy {
+        async fn send(&self, request: Request, _: impl FnOnce() -> bool + Send) -> Reply {
+            let mut cloud = self.cloud.lock().unwrap();
+            if request.method == Method::PatchTags
+                && let Some(tags) = self.meddling.lock().unwrap().pop()
+            {
+                cloud.handle(
+                    Time::ZERO,
+                    &Request::with(Method::PatchTags, request.target.clone(), Body::Tags(tags)),
+                );
+            }
+            Reply::Answered(cloud.handle(Time::ZERO, &request))
+        }
+    }
+
+    fn tags(all: &[(&str, &str)]) -> Tags {
+        all.iter().map(|(name, value)| (Arc::from(*name), Arc::from(*value))).collect()
+    }
+
+    /// A public IP that carries no cluster's tag, and what we would claim it with.
+    fn world(meddling: &[&[(&str, &str)]]) -> (Busy, Candidate) {
+        let scope = Scope {
+            subscription: "s".into(),
+            resource_group: "rg".into(),
+            network_resource_group: "rg".into(),
+            virtual_network: "vnet".into(),
+            subnet: "pods".into(),
+            gateway: "gw".into(),
+            cluster_id: "c1".into(),
+        };
+        let config = sluice_cloud::Config { latency: Latencies::INSTANT, ..sluice_cloud::Config::default() };
+        let mut cloud = Cloud::new(config);
+        cloud.prepare(Time::ZERO, &scope);
+        let key = ServiceKey::Inbound(Uid::from_number(1));
+        let id = scope.public_ip_id(&key, Family::V4);
+        let body = PublicIpBody { family: Family::V4, tags: tags(&[("team", "shop")]) };
+        cloud.handle(Time::ZERO, &Request::with(Method::Put, id.clone(), Body::PublicIp(body)));
+        let candidate =
+            Candidate { what: "public IP", id, of: "service/shop/web".into(), tags: scope.tags(&key, None) };
+        let meddling = meddling.iter().rev().map(|it| tags(it)).collect();
+        (Busy { cloud: Mutex::new(cloud), meddling: Mutex::new(meddling) }, candidate)
+    }
+
+    fn carried(azure: &Busy, candidate: &Candidate) -> Tags {
+        azure.cloud.lock().unwrap().state().public_ips[&candidate.id].meta.tags.clone()
+    }
+
+    #[tokio::test]
+    async fn tags_that_came_since_the_plan_are_kept() {
+        let (azure, candidate) = world(&[&[("team", "shop"), ("cost", "7")]]);
+        assert_eq!(claim(&azure, &candidate).await.unwrap(), Claimed::Yes);
+        let mut expected = tags(&[("team", "shop"), ("cost", "7")]);
+        expected.extend(candidate.tags.clone());
+        assert_eq!(carried(&azure, &candidate), expected);
+    }
+
+    #[tokio::test]
+    async fn what_another_cluster_claims_meanwhile_is_left_to_it() {
+        let (azure, candidate) = world(&[&[(CLUSTER_TAG, "c2")]]);
+        let claimed = claim(&azure, &candidate).await.unwrap();
+        assert_eq!(claimed, Claimed::LeftAlone("cluster c2 has claimed it meanwhile".into()));
+        assert_eq!(carried(&azure, &candidate), tags(&[(CLUSTER_TAG, "c2")]));
+    }
+
+    #[tokio::test]
+    async fn what_is_gone_is_said_and_what_is_written_all_the_time_is_given_up() {
+        let (azure, candidate) = world(&[]);
+        let gone = Candidate { id: candidate.id.clone(), ..candidate.clone() };
+        azure.cloud.lock().unwrap().handle(Time::ZERO, &Request::bare(Method::Delete, gone.id.clone()));
+        assert_eq!(claim(&azure, &gone).await.unwrap(), Claimed::LeftAlone("it is gone meanwhile".into()));
+
+        let edits: Vec<[(&str, &str); 1]> = ["1", "2", "3", "4", "5", "6"].map(|it| [("edit", it)]).to_vec();
+        let edits: Vec<&[(&str, &str)]> = edits.iter().map(|it| &it[..]).collect();
+        let (azure, candidate) = world(&edits);
+        let error = claim(&azure, &candidate).await.unwrap_err().to_string();
+        assert!(error.contains("somebody else writes it all the time"), "{error}");
+    }
+}
