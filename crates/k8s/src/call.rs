@@ -43,6 +43,18 @@ pub enum Trouble {
     Unavailable(String),
 }
 
+impl Trouble {
+    /// It may pass by itself, so that the same is worth another try later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Trouble::Conflict(_) | Trouble::Unavailable(_) => true,
+            // A token is renewed, and a version that is too old is followed by a newer one.
+            Trouble::Refused { code, .. } => matches!(code, 401 | 410),
+            Trouble::Missing(_) => false,
+        }
+    }
+}
+
 /// What is asked of the API server.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {

@@ -7,7 +7,8 @@
 //! the role grants `patch` on pods.
 //!
 //! What changed between list and patch is read again, a few times; what cannot be released is
-//! reported by name and left for the next start.
+//! reported by name, with whether it is worth another try. A list that took longer than the API server
+//! remembers is begun anew: what has been released by then takes no time any more.
 
 use futures::stream::{self, StreamExt};
 use kube::Client;
@@ -22,6 +23,8 @@ use crate::strings::{FIELD_MANAGER, PREDECESSOR_POD_FINALIZER};
 const PAGE: usize = 500;
 /// Patches under way at once.
 const PATCHES_MAX: usize = 8;
+/// A list whose tokens expired so often is given up for this time.
+const EXPIRED_MAX: u32 = 5;
 /// Tries for one pod that others keep changing.
 const TRIES_MAX: usize = 4;
 /// Asks for metadata alone; a server that cannot gives whole objects, which are read just as well.
@@ -36,8 +39,19 @@ pub struct Released {
     pub seen: usize,
     /// Pods that carry the finalizer no more.
     pub released: usize,
-    /// Pods that still carry it, and why.
-    pub left: Vec<(ObjectName, String)>,
+    /// Pods that still carry it.
+    pub left: Vec<Left>,
+}
+
+/// A pod that still carries the finalizer.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Left {
+    /// Which.
+    pub pod: ObjectName,
+    /// Why, as a sentence.
+    pub why: String,
+    /// Another try may succeed.
+    pub is_passing: bool,
 }
 
 /// Lists all pods once and releases those that the predecessor held. `may_begin` is asked before
@@ -45,12 +59,23 @@ pub struct Released {
 pub async fn release_pods(client: &Client, may_begin: impl Fn() -> bool) -> Result<Released, Trouble> {
     let mut outcome = Released::default();
     let mut token = String::new();
+    let mut expired = 0;
     loop {
         let path = match token.as_str() {
             "" => format!("/api/v1/pods?limit={PAGE}"),
             token => format!("/api/v1/pods?limit={PAGE}&continue={}", escaped(token)),
         };
-        let page: Page = Call::list("pods", path).accepting(METADATA_LIST).send(client).await?;
+        let page: Page = match Call::list("pods", path).accepting(METADATA_LIST).send(client).await {
+            Ok(page) => page,
+            Err(Trouble::Refused { code: 410, .. }) if expired < EXPIRED_MAX => {
+                expired += 1;
+                token.clear();
+                // All of them are met again.
+                outcome = Released { released: outcome.released, ..Released::default() };
+                continue;
+            }
+            Err(trouble) => return Err(trouble),
+        };
         outcome.seen += page.items.len();
         let held = page.items.into_iter().map(|item| item.metadata).filter(Pod::is_held);
         let mut ends = stream::iter(held)
@@ -59,10 +84,13 @@ pub async fn release_pods(client: &Client, may_begin: impl Fn() -> bool) -> Resu
                 (name, release(client, pod, &may_begin).await)
             })
             .buffer_unordered(PATCHES_MAX);
-        while let Some((name, end)) = ends.next().await {
+        while let Some((pod, end)) = ends.next().await {
             match end {
                 Ok(()) => outcome.released += 1,
-                Err(why) => outcome.left.push((name, why)),
+                Err(trouble) => {
+                    let is_passing = trouble.is_passing();
+                    outcome.left.push(Left { pod, why: trouble.to_string(), is_passing });
+                }
             }
         }
         drop(ends);
@@ -75,12 +103,12 @@ pub async fn release_pods(client: &Client, may_begin: impl Fn() -> bool) -> Resu
 }
 
 /// Takes the finalizer off one pod; a pod that is gone needs none taken off.
-async fn release(client: &Client, mut pod: Pod, may_begin: &impl Fn() -> bool) -> Result<(), String> {
+async fn release(client: &Client, mut pod: Pod, may_begin: &impl Fn() -> bool) -> Result<(), Trouble> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name);
     let uid = pod.uid.clone();
     for _ in 0..TRIES_MAX {
         if !may_begin() {
-            return Err("we do not lead any more; the next leader does it".into());
+            return Err(Trouble::Unavailable("we do not lead any more; the next leader does it".into()));
         }
         let left: Vec<&String> =
             pod.finalizers.iter().filter(|it| *it != PREDECESSOR_POD_FINALIZER).collect();
@@ -96,22 +124,22 @@ async fn release(client: &Client, mut pod: Pod, may_begin: &impl Fn() -> bool) -
             Err(Trouble::Conflict(_)) => None,
             // A failed test of the UID is 422 like a policy's refusal; the next look tells.
             Err(refused @ Trouble::Refused { code: 422, .. }) => Some(refused),
-            Err(trouble) => return Err(trouble.to_string()),
+            Err(trouble) => return Err(trouble),
         };
         let found = match Call::get("pods", path.clone()).accepting(METADATA).send::<Item>(client).await {
             Ok(found) => found.metadata,
             Err(Trouble::Missing(_)) => return Ok(()),
-            Err(trouble) => return Err(trouble.to_string()),
+            Err(trouble) => return Err(trouble),
         };
         if found.uid != uid || !found.is_held() {
             return Ok(());
         }
         if let Some(refused) = refused.filter(|_| found.version == pod.version) {
-            return Err(refused.to_string());
+            return Err(refused);
         }
         pod = found;
     }
-    Err(format!("others changed it {TRIES_MAX} times while we tried"))
+    Err(Trouble::Conflict(format!("others changed it {TRIES_MAX} times while we tried")))
 }
 
 /// A token may hold anything; in a query only letters, digits and a few signs stand for themselves.
@@ -252,8 +280,9 @@ mod tests {
         ]);
         let outcome = release_pods(&client, || true).await.unwrap();
         assert_eq!((outcome.released, outcome.left.len()), (1, 1));
-        assert_eq!(outcome.left[0].0, ObjectName::new("shop", "web"));
-        assert!(outcome.left[0].1.starts_with("may not patch pods: "), "{}", outcome.left[0].1);
+        let left = &outcome.left[0];
+        assert_eq!((&left.pod, left.is_passing), (&ObjectName::new("shop", "web"), false));
+        assert!(left.why.starts_with("may not patch pods: "), "{}", left.why);
         script.played();
     }
 
@@ -264,7 +293,8 @@ mod tests {
             (PATCH, Say::status(422, "Invalid", "a policy says no")),
             (GET, Say::ok(held(3))),
         ]);
-        assert_eq!(release_pods(&client, || true).await.unwrap().left[0].1, "a policy says no");
+        let left = release_pods(&client, || true).await.unwrap().left;
+        assert_eq!((left[0].why.as_str(), left[0].is_passing), ("a policy says no", false));
         script.played();
     }
 
@@ -277,8 +307,52 @@ mod tests {
         }
         let (client, script) = Script::of(exchanges);
         let outcome = release_pods(&client, || true).await.unwrap();
-        assert_eq!(outcome.left.len(), 1);
+        assert!(outcome.left.len() == 1 && outcome.left[0].is_passing, "{:?}", outcome.left);
         script.played();
+    }
+
+    #[tokio::test]
+    async fn a_list_that_took_too_long_is_begun_anew_and_counts_every_pod_once() {
+        let refused = || Say::status(403, "Forbidden", "a policy says no");
+        let (client, script) = Script::of([
+            (LIST, page("old", vec![held(3), pod("plain", 1, &[])])),
+            (PATCH, refused()),
+            (LIST, Say::status(410, "Expired", "The provided continue parameter is too old")),
+            (LIST, page("new", vec![held(3), pod("plain", 1, &[])])),
+            (PATCH, refused()),
+            (LIST, page("", vec![pod("last", 2, &[])])),
+        ]);
+        let outcome = release_pods(&client, || true).await.unwrap();
+        assert_eq!((outcome.seen, outcome.released, outcome.left.len()), (3, 0, 1));
+        let requests = script.played();
+        assert_eq!(requests[3].query, "limit=500", "from the first page");
+    }
+
+    #[tokio::test]
+    async fn a_list_that_never_gets_to_its_end_is_given_up_for_this_time() {
+        let exchanges = (0..=EXPIRED_MAX)
+            .flat_map(|_| [(LIST, page("old", vec![])), (LIST, Say::status(410, "Expired", "too old"))]);
+        let (client, script) = Script::of(exchanges);
+        let trouble = release_pods(&client, || true).await.unwrap_err();
+        assert!(trouble.is_passing(), "{trouble}");
+        script.played();
+    }
+
+    #[tokio::test]
+    async fn what_may_pass_by_itself_is_told_from_what_stays() {
+        for (say, is_passing) in [
+            (Say::status(429, "TooManyRequests", "later"), true),
+            (Say::status(503, "ServiceUnavailable", "later"), true),
+            (Say::status(401, "Unauthorized", "expired"), true),
+            (Say::Break, true),
+            (Say::status(403, "Forbidden", "a policy says no"), false),
+            (Say::status(400, "BadRequest", "no"), false),
+        ] {
+            let (client, script) = Script::of([(LIST, page("", vec![held(3)])), (PATCH, say.clone())]);
+            let outcome = release_pods(&client, || true).await.unwrap();
+            assert_eq!((outcome.left.len(), outcome.left[0].is_passing), (1, is_passing), "{say:?}");
+            script.played();
+        }
     }
 
     #[tokio::test]
@@ -286,6 +360,7 @@ mod tests {
         let (client, script) = Script::of([(LIST, page("", vec![held(3)]))]);
         let outcome = release_pods(&client, || false).await.unwrap();
         assert_eq!((outcome.released, outcome.left.len()), (0, 1));
+        assert!(outcome.left[0].is_passing, "should we lead after all, it goes on");
         script.played();
     }
 }
