@@ -29,4 +29,5 @@ pub mod portrait;
 pub mod rng;
 pub mod run;
 pub mod trace;
+mod twin;
 pub mod world;

@@ -61,6 +61,10 @@ impl Portrait {
             let gone = pod.meta.deletion_seconds.is_some();
             objects.insert(format!("pod {} {:?} {gone}", pod.meta.name, pod.body));
         }
+        for (address, pod) in cluster.address_holders() {
+            // Of several pods with one address the newest has it, and another order makes another the newest.
+            objects.insert(format!("address {address} of {}", pod.meta.name));
+        }
         let by_history: BTreeSet<String> = desired
             .inbound
             .iter()

@@ -17,6 +17,7 @@ pub(crate) struct Summary {
     pub(crate) failures: Vec<(u64, String)>,
     steps: u64,
     compared: u64,
+    reordered: u64,
     virtual_ms: u64,
     crash_points: u64,
     crash_stories: usize,
@@ -29,6 +30,7 @@ impl Summary {
         self.seeds += 1;
         self.steps += report.steps;
         self.compared += u64::from(report.compared);
+        self.reordered += u64::from(report.reordered);
         self.virtual_ms += report.ended.as_millis();
         self.coverage.add(&report.coverage);
     }
@@ -58,6 +60,7 @@ impl Summary {
         say!("invariants checked      {}", coverage.judged_total());
         say!("crash points enumerated {} in {} stories", self.crash_points, self.crash_stories);
         say!("compared with a run without faults {}", self.compared);
+        say!("compared with the same edits in another order {}", self.reordered);
         say!("\nfaults injected");
         for fault in FaultKind::ALL {
             say!("  {:<4} {:>8}  {}", fault.code(), coverage.injected[fault.index()], fault.words());
@@ -104,12 +107,13 @@ impl Summary {
         };
         format!(
             "{{\"seeds\":{},\"steps\":{},\"invariants_checked\":{},\"crash_points\":{},\"compared\":{},\
-             \"injected\":{injected},\"judged\":{judged},\"failures\":[{}],\"gaps\":[{}],\"passed\":{}}}",
+             \"reordered\":{},\"injected\":{injected},\"judged\":{judged},\"failures\":[{}],\"gaps\":[{}],\"passed\":{}}}",
             self.seeds,
             self.steps,
             coverage.judged_total(),
             self.crash_points,
             self.compared,
+            self.reordered,
             failures.join(","),
             gaps.join(","),
             !self.has_failed(must_cover)

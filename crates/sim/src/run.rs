@@ -14,8 +14,8 @@ use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
 use crate::names::{FaultKind, Invariant, Violation};
-use crate::portrait::Portrait;
 use crate::rng::Rng;
+use crate::twin::{same_as_without_faults, same_in_another_order};
 use crate::world::{CrashPoint, Settings, Setup, World, scope};
 
 /// The longest that convergence may take.
@@ -48,6 +48,8 @@ pub struct Report {
     pub azure_writes: u64,
     /// Whether the end was compared with that of a run without faults.
     pub compared: bool,
+    /// Whether it was also compared with that of the same edits in another order.
+    pub reordered: bool,
     /// The trace, if one was asked for.
     pub trace: String,
 }
@@ -193,7 +195,7 @@ fn crowd_vanishes() -> Scene {
 /// Runs a plan.
 pub fn run(plan: &Plan) -> Report {
     let mut world = World::new(plan.setup.clone());
-    let mut compared = false;
+    let (mut compared, mut reordered) = (false, false);
     let mut external_calls = 0;
     let result = (|| {
         fault_phase(&mut world, plan)?;
@@ -201,6 +203,7 @@ pub fn run(plan: &Plan) -> Report {
         liveness_phase(&mut world, plan)?;
         if plan.compare {
             compared = same_as_without_faults(&mut world, plan)?;
+            reordered = compared && same_in_another_order(&world, plan)?;
         }
         Ok(())
     })();
@@ -214,11 +217,12 @@ pub fn run(plan: &Plan) -> Report {
         external_calls,
         azure_writes: world.azure_writes,
         compared,
+        reordered,
         trace: world.trace.text().to_owned(),
     }
 }
 
-fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
+pub(crate) fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
     let phase = plan.script.length() + plan.aftermath;
     match &plan.script {
         Script::Dice { actions, within } => world.plan_dice(*actions, *within),
@@ -340,7 +344,7 @@ fn port(number: u16) -> ServicePort {
 }
 
 /// **L1**-**L5**: everything becomes as it should be, and nothing waits any more.
-fn converge(world: &mut World) -> Result<(), Violation> {
+pub(crate) fn converge(world: &mut World) -> Result<(), Violation> {
     let deadline = world.now + CONVERGE_MAX;
     let consent_at = world.now + Duration::from_secs(1_800);
     loop {
@@ -394,73 +398,5 @@ fn restart(world: &mut World, sweep: Duration) -> Result<(), Violation> {
         return Err(Violation::of(Invariant::L6, text));
     }
     compare(world).and_then(|()| nothing_waits(world))?;
-    Ok(())
-}
-
-/// The same actions at the same times without a single fault must end the same; and the faulty run
-/// may have written at most three times as much, and two more for each fault (**L8**).
-///
-/// Whether the ends can be compared is decided by the cluster: where a fault made people's actions
-/// come out differently (a name was still taken), there is nothing to compare.
-fn same_as_without_faults(world: &mut World, plan: &Plan) -> Result<bool, Violation> {
-    let given = world.actions_done.iter().map(|(at, action, _)| (*at, action.clone())).collect();
-    let mut setup = plan.setup.clone();
-    setup.plan = FaultPlan::none();
-    setup.kube_faults = KubeFaults::none();
-    setup.crash = None;
-    setup.processes = 1;
-    setup.traced = false;
-    let until = world.faults_ended_at;
-    let calm = Plan {
-        setup,
-        script: Script::Given(given),
-        aftermath: Duration::ZERO,
-        compare: false,
-        scene: Scene::default(),
-    };
-    let mut other = World::new(calm.setup.clone());
-    fault_phase(&mut other, &calm)?;
-    other.run_until(other.now.max(until))?;
-    other.calm_down();
-    converge(&mut other)?;
-    l8(world, &other)?;
-    world.coverage.judged_at_the_end(Invariant::L8);
-    let (faulty, clean) = (Portrait::of(world), Portrait::of(&other));
-    if faulty.objects != clean.objects {
-        return Ok(false);
-    }
-    match faulty.difference(&clean) {
-        None => Ok(true),
-        Some(what) => {
-            let text = format!("the end differs from that of the run without faults: {what}");
-            Err(Violation::of(Invariant::L1, text))
-        }
-    }
-}
-
-/// **L8**: writes to converge ≤ 3 × the minimal plan + 2 per injected fault.
-///
-/// The minimal plan is what the engine itself writes for the same actions at the same times without
-/// any fault; that number is in turn bounded by what the actions cost by themselves (see
-/// [`crate::portrait::cost_of`]). What others have destroyed counts as faults by the number of
-/// writes that mend it.
-fn l8(world: &World, clean: &World) -> Result<(), Violation> {
-    let faults: u64 = world.coverage.injected.iter().sum();
-    let bound = 3 * clean.azure_writes + 2 * faults + world.destroyed;
-    if world.azure_writes > bound {
-        let text = format!(
-            "{} writes, at most {bound} are allowed (3 × {} without faults + 2 × {faults} faults)",
-            world.azure_writes, clean.azure_writes
-        );
-        return Err(Violation::of(Invariant::L8, text));
-    }
-    let actions =
-        clean.actions_done.iter().map(|(_, action, _)| crate::portrait::cost_of(action)).sum::<u64>();
-    let bound = 3 * (actions + crate::portrait::FOUNDATION_COST);
-    if clean.azure_writes > bound {
-        let text =
-            format!("{} writes without any fault; the actions cost at most {bound}", clean.azure_writes);
-        return Err(Violation::of(Invariant::L8, text));
-    }
     Ok(())
 }

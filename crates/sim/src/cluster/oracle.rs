@@ -184,7 +184,7 @@ impl Cluster {
 
     /// Which pod has which address: of the pods that may have one, the newest that is not terminating,
     /// then the newest that is, then the greater UID. A pod has one address per family, its first.
-    fn address_holders(&self) -> BTreeMap<IpAddr, &Stored<PodRecord>> {
+    pub(crate) fn address_holders(&self) -> BTreeMap<IpAddr, &Stored<PodRecord>> {
         let mut holders: BTreeMap<IpAddr, &Stored<PodRecord>> = BTreeMap::new();
         let rank = |pod: &Stored<PodRecord>| {
             (pod.meta.deletion_seconds.is_none(), pod.meta.created_seconds, pod.meta.uid)
