@@ -12,6 +12,7 @@ mod e2e;
 mod glossary;
 mod honest;
 mod kubectl;
+mod kubectl_session;
 mod manifest;
 mod markdown;
 mod nearest;
@@ -49,7 +50,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "test",
         group: "every day",
-        does: "everything: check, all tests optimised, purity, the simulator, the benchmark's ratios",
+        does: "everything: check, all tests, purity, the simulator, the benchmark's ratios",
         run: |_| stage::run_all(Tier::Test),
     },
     Task {
@@ -95,6 +96,12 @@ const TASKS: &[Task] = &[
         run: |_| honest::task(),
     },
     Task {
+        name: "kubectl-session",
+        group: "one check alone",
+        does: "one kubectl session against a real API server and the playground's; `record` writes the transcript",
+        run: kubectl_session::task,
+    },
+    Task {
         name: "purity",
         group: "one check alone",
         does: "the pure crates depend on nothing but no_std containers",
@@ -133,6 +140,7 @@ fn main() -> ExitCode {
     let rest = &arguments[1..];
     let is_known = |word: &&String| match task.name {
         "coverage-check" => *word == "--strict",
+        "kubectl-session" => kubectl_session::WORDS.contains(&word.as_str()),
         "testenv" => testenv::WORDS.contains(&word.as_str()),
         // Its program says what it does not take.
         "e2e" => true,

@@ -1,0 +1,161 @@
+//! One kubectl session, run against a real API server and against the playground's: both must say the same.
+//!
+//! The commands are in `e2e/session/session.txt`. What the real API server says is kept beside them in
+//! `transcript.txt`, so that a change of either is seen in a review; each server is compared with it, and
+//! so with the other. What is made anew each time (UIDs, times, addresses, random parts of names) has one
+//! spelling in a transcript, see [`plain`].
+//!
+//! Missing on purpose: whatever needs a kubelet. The control plane of `testenv/` has none and no scheduler,
+//! so the playground's server is started without its own.
+
+mod difference;
+mod plain;
+mod play;
+mod python;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::conformance::target_folder;
+use crate::stage::cargo_quietly;
+use crate::testenv::process::ControlPlane;
+use crate::tree::{Tree, root};
+use crate::{kubectl, testenv};
+use play::{Answer, Stage};
+
+/// The words that the task takes.
+pub(crate) const WORDS: [&str; 4] = ["record", "real", "playground", "python"];
+
+/// The variable that names a playground's API server that is built already.
+const VARIABLE: &str = "SLUICE_PLAYGROUND_SERVER";
+const FOLDER: &str = "e2e/session";
+const SESSION: &str = "session.txt";
+const TRANSCRIPT: &str = "transcript.txt";
+
+/// Who is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Real,
+    Playground,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Real => "the real API server",
+            Side::Playground => "the playground's API server",
+        }
+    }
+
+    fn start(self) -> Result<ControlPlane, Vec<String>> {
+        let program = match self {
+            Side::Real => testenv::program()?,
+            Side::Playground => playground_server()?,
+        };
+        ControlPlane::start(&program).map_err(|why| vec![why])
+    }
+}
+
+/// The stage: both sides, by kubectl and by the Python client.
+pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
+    all([compared(Side::Real), compared(Side::Playground), python(Side::Real), python(Side::Playground)])
+}
+
+fn all<const N: usize>(outcomes: [Result<String, Vec<String>>; N]) -> Result<String, Vec<String>> {
+    let mut lines = Vec::new();
+    let mut problems = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(line) => lines.push(line),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.is_empty() { Ok(lines.join("\n")) } else { Err(problems) }
+}
+
+/// The task: everything, or one side, or the recording.
+pub(crate) fn task(words: &[String]) -> ExitCode {
+    let outcome = match words {
+        [] => run(&Tree::read_repository()),
+        [word] if word == "record" => record(),
+        [word] if word == "real" => compared(Side::Real),
+        [word] if word == "playground" => compared(Side::Playground),
+        [word] if word == "python" => all([python(Side::Real), python(Side::Playground)]),
+        _ => {
+            Err(vec!["cargo xtask kubectl-session takes one word: record, real, playground or python".into()])
+        }
+    };
+    match outcome {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            for problem in problems {
+                eprintln!("{problem}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compared(side: Side) -> Result<String, Vec<String>> {
+    let answers = played(side)?;
+    let path = root().join(FOLDER).join(TRANSCRIPT);
+    let recorded = std::fs::read_to_string(&path)
+        .map_err(|error| vec![format!("{} cannot be read: {error}", path.display())])?;
+    let differences = difference::between(&play::read(&recorded), &answers);
+    if differences.is_empty() {
+        return Ok(format!("{}: {} commands answered as recorded", side.name(), answers.len()));
+    }
+    let mut problems = differences;
+    problems.push(format!(
+        "{}: {} of {} commands differ from {FOLDER}/{TRANSCRIPT} (-), above is what it said (+)",
+        side.name(),
+        problems.len(),
+        answers.len()
+    ));
+    Err(problems)
+}
+
+fn record() -> Result<String, Vec<String>> {
+    let answers = played(Side::Real)?;
+    let path = root().join(FOLDER).join(TRANSCRIPT);
+    std::fs::write(&path, play::written(&answers))
+        .map_err(|error| vec![format!("{} cannot be written: {error}", path.display())])?;
+    Ok(format!("{FOLDER}/{TRANSCRIPT} has what the real API server said to {} commands", answers.len()))
+}
+
+fn played(side: Side) -> Result<Vec<Answer>, Vec<String>> {
+    let path = root().join(FOLDER).join(SESSION);
+    let session = std::fs::read_to_string(&path)
+        .map_err(|error| vec![format!("{} cannot be read: {error}", path.display())])?;
+    let lines = play::lines(&session).map_err(|why| vec![why])?;
+    let kubectl = kubectl::program()?;
+    let plane = side.start()?;
+    let stage = Stage::set(&plane, &kubectl, &folder_of(side)).map_err(|why| vec![why])?;
+    stage.play(&lines).map_err(|why| vec![format!("{}: {why}", side.name())])
+}
+
+fn python(side: Side) -> Result<String, Vec<String>> {
+    let plane = side.start()?;
+    python::run(Path::new(&plane.kubeconfig), &root().join(FOLDER))
+        .map(|done| format!("{}: {done}", side.name()))
+        .map_err(|why| vec![format!("{}: {why}", side.name())])
+}
+
+fn folder_of(side: Side) -> PathBuf {
+    target_folder().join("kubectl-session").join(format!("{side:?}").to_lowercase())
+}
+
+/// The playground's API server as a program, without kubelet and scheduler.
+fn playground_server() -> Result<PathBuf, Vec<String>> {
+    if let Some(given) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+        let given = PathBuf::from(given);
+        let missing = format!("{VARIABLE} names {}, and there is no such program", given.display());
+        return if given.is_file() { Ok(given) } else { Err(vec![missing]) };
+    }
+    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice-apiserver", "--example", "serve"])?;
+    let name = format!("serve{}", std::env::consts::EXE_SUFFIX);
+    Ok(target_folder().join("release").join("examples").join(name))
+}

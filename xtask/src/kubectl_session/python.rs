@@ -1,0 +1,37 @@
+//! The tests that drive an API server with the Python client of Kubernetes.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::cache;
+use crate::packages::{self, Environment};
+
+/// Installs the client if need be, and runs the tests.
+pub(super) fn run(kubeconfig: &Path, folder: &Path) -> Result<String, String> {
+    packages::ensure(packages::missing_python, &packages::DEBIAN_PYTHON)?;
+    let requirements = folder.join("python").join("requirements.txt");
+    let list = std::fs::read_to_string(&requirements)
+        .map_err(|error| format!("{} cannot be read: {error}", requirements.display()))?;
+    let home = cache::folder()?.join("python-kubernetes");
+    let _lock = cache::Lock::take("python-kubernetes")?;
+    let environment = Environment {
+        purpose: "the Python client of Kubernetes",
+        home: &home,
+        install: &["--requirement", &requirements.to_string_lossy()],
+        list: &list,
+        probe: &["python3", "-c", "import kubernetes, pytest"],
+    };
+    environment.ensure()?;
+    let mut command = Command::new(packages::program_of(&home, "python3"));
+    command.args(["-m", "pytest", "--quiet"]).current_dir(folder.join("python"));
+    // The tree stays as it is: no caches beside the tests.
+    command.args(["-p", "no:cacheprovider"]).env("PYTHONDONTWRITEBYTECODE", "1");
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env(name, "127.0.0.1,localhost");
+    }
+    let ended = command.env("KUBECONFIG", kubeconfig).stdin(Stdio::null()).status();
+    match ended.map_err(|error| format!("the Python tests cannot be run: {error}"))? {
+        end if end.success() => Ok("the Python client of Kubernetes passes its tests".to_string()),
+        end => Err(format!("the Python client's tests ended with {end}; see above")),
+    }
+}
