@@ -65,6 +65,8 @@ impl Engine {
 }
 
 fn pair(busy: bool, reason: Reason, (live, serving): (bool, Reason)) -> Vec<Condition> {
+    let promised = reason.stands_in_conditions() && busy == (reason != Reason::Provisioned);
+    debug_assert!(promised, "docs/conditions.md knows no such condition: {busy} {reason}");
     vec![
         Condition { kind: ConditionKind::Provisioning, holds: busy, reason },
         Condition { kind: ConditionKind::Serving, holds: live, reason: serving },

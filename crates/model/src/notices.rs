@@ -179,8 +179,6 @@ pub fn is_promised(notice: &Notice) -> bool {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use alloc::format;
     use alloc::string::{String, ToString};
     use alloc::vec::Vec;
@@ -208,7 +206,7 @@ event with a count. An object gets at most ten at once and then one in half a mi
 ";
 
     const TAIL: &str = "
-`Provisioning` and `Throttled` are no events: they stand in conditions, come often, and pass.
+`Provisioning` and `Throttled` are no events: they stand in [conditions](conditions.md), come often, and pass.
 ";
 
     fn page() -> String {

@@ -86,6 +86,12 @@ impl Reason {
         }
     }
 
+    /// Whether it can stand in a condition of a Service. A write that Kubernetes refuses cannot tell of itself
+    /// there, so that is an event alone.
+    pub const fn stands_in_conditions(self) -> bool {
+        !matches!(self, Reason::KubernetesRefused)
+    }
+
     /// The code, under which `sluice explain` and `docs/errors/` have a page. A code is never given to another reason.
     pub const fn code(self) -> &'static str {
         match self {

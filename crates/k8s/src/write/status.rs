@@ -194,4 +194,6 @@ const fn sentence(reason: Reason) -> &'static str {
 }
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,79 @@
+//! `docs/conditions.md`, made from the reasons and the sentences that stand in the status.
+
+use sluice_model::kube::ConditionKind;
+use sluice_model::reason::Reason;
+
+use super::sentence;
+use crate::strings::condition_type;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conditions.md");
+
+const HEAD: &str = "# Conditions
+
+What stands in `status.conditions` of a Service that Sluice serves. The table is made from
+`crates/model/src/reason.rs` and `crates/k8s/src/write/status.rs`; a test fails when they differ, and
+`UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` writes it anew.
+
+| condition | `True` | `False` |
+|---|---|---|
+| `PROVISIONING` | work is to be done, is under way, or is stuck; the reason says which | all is in Azure as wanted |
+| `SERVING` | the Service is registered and its IP is published; the message has the IP | it is not, or not yet |
+
+`kubectl wait --for=condition=SERVING service/NAME` waits for traffic. Both can be `True` at once: a live Service that is
+being changed, or whose change is stuck, goes on serving. `lastTransitionTime` moves with the status, not with the
+reason. Conditions of others are left as they are, and ours go when the Service is ours no longer. An egress has no
+object and so no conditions: `sluice explain egress/NAME` has the same reasons.
+
+While Azure has not been listed completely, or the gateway cannot be used, nothing is decided: what stands there about
+serving stays.
+
+## Reasons
+
+`PROVISIONING` has the reason of its row. `SERVING` has `Provisioned` while it is `True`, and the same reason as the other
+while it is `False`. The reason of a parked Service stays until it is mended; [Troubleshooting](guides/troubleshooting.md)
+goes on from each.
+
+| reason | code | `PROVISIONING` | message |
+|---|---|---|---|
+";
+
+const TAIL: &str = "
+A pause that Azure asks for is shown as `Throttled` from 30 seconds on; shorter ones are over before people look.
+";
+
+fn page() -> String {
+    let mut text = HEAD.to_string();
+    for reason in Reason::ALL.into_iter().filter(|reason| reason.stands_in_conditions()) {
+        let (word, code) = (reason.word(), reason.code());
+        let status = if reason == Reason::Provisioned { "False" } else { "True" };
+        text.push_str(&format!(
+            "| `{word}` | [{code}](errors/{code}.md) | `{status}` | {} |\n",
+            sentence(reason)
+        ));
+    }
+    for reason in Reason::ALL.into_iter().filter(|reason| !reason.stands_in_conditions()) {
+        let (word, code) = (reason.word(), reason.code());
+        text.push_str(&format!(
+            "\n`{word}` ([{code}](errors/{code}.md)) is an [event](events.md) alone: a status that cannot be written \
+             cannot say so.\n"
+        ));
+    }
+    (text + TAIL)
+        .replace("PROVISIONING", condition_type(ConditionKind::Provisioning))
+        .replace("SERVING", condition_type(ConditionKind::Serving))
+}
+
+#[test]
+fn the_page_shows_the_conditions_as_they_are() {
+    let shown = std::fs::read_to_string(PAGE).unwrap_or_default();
+    if shown == page() {
+        return;
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(PAGE, page()).unwrap();
+        return;
+    }
+    panic!(
+        "docs/conditions.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference`"
+    );
+}
