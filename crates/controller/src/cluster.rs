@@ -54,6 +54,10 @@ impl Kube for ApiServer {
     fn relist(&self, kind: Kind) {
         self.watches.relist(kind);
     }
+
+    fn notices_held_back(&self) -> u64 {
+        self.writer.notices_held_back()
+    }
 }
 
 impl Facts for Handle {

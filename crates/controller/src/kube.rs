@@ -28,6 +28,11 @@ pub trait Kube: Send + Sync + 'static {
 
     /// Has one kind listed again; the list comes through the inbox.
     fn relist(&self, kind: Kind);
+
+    /// How many notices stand only in the log, because there were too many.
+    fn notices_held_back(&self) -> u64 {
+        0
+    }
 }
 
 /// What a Service's status should say.
@@ -66,5 +71,9 @@ impl<K: Kube> Kube for Arc<K> {
 
     fn relist(&self, kind: Kind) {
         K::relist(self, kind);
+    }
+
+    fn notices_held_back(&self) -> u64 {
+        K::notices_held_back(self)
     }
 }

@@ -203,6 +203,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             Mail::Asked(question) => {
                 // Whoever tells us something and then asks is answered with that in mind.
                 self.work(std::mem::take(&mut turn.events));
+                self.tally.notices_held_back = self.kube.notices_held_back();
                 question(&self.engine, &self.shell.logic, &self.tally);
             }
             Mail::Replied(call, reply) => {

@@ -43,6 +43,8 @@ pub struct Tally {
     pub wakes_in_vain: u64,
     /// Effects that were asked for when nothing was to be begun any more.
     pub effects_not_begun: u64,
+    /// Notices that stand only in the log, because there were too many.
+    pub notices_held_back: u64,
 }
 
 /// The updaters' logic, and what sends for it.

@@ -302,6 +302,12 @@ pub(crate) const TABLE: &[Metric] = &[
     .by(&[WATCHED]),
     counter("watch_restarts_total", "How often a watch had to begin anew", read::watch_restarts)
         .by(&[WATCHED]),
+    // What is told to people.
+    counter(
+        "notices_held_back_total",
+        "Notices that stand only in the log, because more events than one may write were due at once",
+        |facts| whole(facts.tally.notices_held_back),
+    ),
     // The loop.
     counter("loop_turns_total", "Turns of the loop", |facts| whole(facts.tally.turns)),
     counter("loop_mails_total", "Facts, replies and answers that the loop took out of its inbox", |facts| {

@@ -18,6 +18,9 @@ pub(crate) enum Whim {
     Panic,
 }
 
+/// How many notices it claims to have held back.
+pub(crate) const HELD_BACK: u64 = 3;
+
 const PANIC: &str = "a Kubernetes that was told to panic";
 
 type Whims = Box<dyn FnMut(&str) -> Whim + Send>;
@@ -77,5 +80,9 @@ impl Kube for Whimsical {
             Whim::Hang => {}
             Whim::Panic => panic!("{PANIC}"),
         }
+    }
+
+    fn notices_held_back(&self) -> u64 {
+        HELD_BACK
     }
 }

@@ -28,7 +28,7 @@ use sluice_model::{Event, ObjectName, Time};
 use tokio::task::JoinHandle;
 
 use azure::{Behaviour, SmallAzure};
-use kube::{Whim, Whimsical};
+use kube::{HELD_BACK, Whim, Whimsical};
 use log::Log;
 
 struct World {
@@ -244,6 +244,7 @@ async fn a_fence_that_closes_stops_what_is_already_on_its_way_to_the_wire() {
     let tally = world.handle.tally().await.unwrap();
     assert!(tally.calls_begun > 1, "{tally:?}");
     assert_eq!(tally.calls_begun, tally.calls_ended);
+    assert_eq!(tally.notices_held_back, HELD_BACK, "Kubernetes' side has counted them");
 }
 
 #[tokio::test(start_paused = true)]

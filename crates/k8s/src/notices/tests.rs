@@ -168,8 +168,12 @@ async fn whoever_leads_next_counts_on_in_the_event_that_is_there() {
 
 #[test]
 fn the_name_of_an_event_is_the_same_in_every_version() {
-    let words =
-        Words { about: "uid", warning: true, reason: Reason::InvalidSpec, note: "SCTP is not carried".into() };
+    let words = Words {
+        about: "uid",
+        warning: true,
+        reason: Reason::InvalidSpec,
+        note: "SCTP is not carried".into(),
+    };
     assert_eq!(words.event_name("web"), "web.60d5420aafb526b4");
     // What stands in which part matters.
     assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
@@ -178,7 +182,8 @@ fn the_name_of_an_event_is_the_same_in_every_version() {
 #[tokio::test]
 async fn a_lease_that_runs_out_between_two_requests_of_a_notice_ends_it() {
     let post = "POST";
-    for (allowed, sent) in [(0, vec![]), (1, vec!["GET"]), (2, vec!["GET", post]), (3, vec!["GET", post, "PATCH"])]
+    for (allowed, sent) in
+        [(0, vec![]), (1, vec!["GET"]), (2, vec!["GET", post]), (3, vec!["GET", post, "PATCH"])]
     {
         let mut keeping = keeping();
         let (client, heard) = answering(move |heard| match heard.line.contains("/leases/") {
@@ -187,7 +192,8 @@ async fn a_lease_that_runs_out_between_two_requests_of_a_notice_ends_it() {
         });
         let cluster = || notice(About::Cluster, "no");
         let hand = Hand::default();
-        let fresh = || Notices::new(client.clone(), "sluice-0".into(), hand.clock()).with_home("system", "sluice");
+        let fresh =
+            || Notices::new(client.clone(), "sluice-0".into(), hand.clock()).with_home("system", "sluice");
         // Somebody has said it before, so that all four requests are needed.
         fresh().tell(&cluster()).await;
         heard.lock().unwrap().clear();
