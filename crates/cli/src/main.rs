@@ -14,6 +14,7 @@ macro_rules! say {
 
 mod emulator;
 mod logs;
+mod playground;
 mod run;
 mod version;
 
@@ -42,6 +43,11 @@ enum Command {
     /// It watches Services, EndpointSlices, Nodes and pods with an egress label, and keeps load balancers,
     /// NAT gateways, public IPs and the service gateway in Azure equal to what they want.
     Run(Box<run::Arguments>),
+    /// Kubernetes, Azure and Sluice on this machine, in one process, to play with and to understand
+    ///
+    /// Nothing has to be set up and nothing is left behind. It says where everything is, and what to try; with
+    /// --scenario it plays a story.
+    Playground(Box<playground::Arguments>),
     /// Serves an Azure on this machine that official clients believe in
     ///
     /// It is the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
@@ -142,6 +148,12 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         runtime.shutdown_background();
         return ended.map(|()| ExitCode::SUCCESS);
     }
+    if let Command::Playground(arguments) = command {
+        let ended = runtime.block_on(playground::run(*arguments, log));
+        runtime.shutdown_background();
+        let code = |converged| if converged { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) };
+        return ended.map(code);
+    }
     let usual = match command {
         Command::Emulator(_) => "warn,sluice=info",
         _ => "warn",
@@ -154,7 +166,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
             Verdict::InSync => {}
             Verdict::Changes => return Ok(ExitCode::from(exit::ANSWER)),
         },
-        Command::Run(_) => unreachable!("it has a log of its own"),
+        Command::Run(_) | Command::Playground(_) => unreachable!("they have a log of their own"),
         Command::Doctor(arguments) => {
             if !runtime.block_on(sluice::doctor::run(*arguments))? {
                 return Ok(ExitCode::from(exit::FAILED));

@@ -61,7 +61,8 @@ everything of ours until the next SIGUSR1.
 Exit codes: 0 stopped as asked · 1 failed · 2 wrong arguments or configuration · 3 cannot listen ·
 5 Kubernetes cannot be reached or refuses us · 6 Azure refuses our credential · 7 lease lost";
 
-fn factor(text: &str) -> Result<f64, String> {
+/// How many times as fast as real time.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(factor) if (1.0..=1000.0).contains(&factor) => Ok(factor),
         Ok(_) => Err("a factor between 1 and 1000".into()),

@@ -1,0 +1,83 @@
+//! Says when to look again: something changed in Kubernetes, or the controller has something new to say.
+//!
+//! It says nothing about what changed; whoever waits looks at both worlds itself. Azure cannot announce
+//! itself, but it changes because the controller has done something, and that is heard.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::runtime::watcher::{Config, watcher};
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How often somebody is woken at most, and how soon a stream that broke is opened again.
+const PACE: Duration = Duration::from_millis(100);
+/// The longest time without a look: for what changes in Azure by itself, as a throttling that ends.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Ears in both worlds; closed when it is dropped.
+pub(super) struct Changes {
+    heard: watch::Receiver<u64>,
+    bell: watch::Sender<u64>,
+    ears: JoinSet<()>,
+}
+
+impl Changes {
+    /// Listens to Kubernetes from now on.
+    pub(super) fn of(client: &Client) -> Changes {
+        let (bell, heard) = watch::channel(0);
+        let mut ears = JoinSet::new();
+        ears.spawn(ring(&bell, Api::<Service>::all(client.clone())));
+        ears.spawn(ring(&bell, Api::<EndpointSlice>::all(client.clone())));
+        ears.spawn(ring(&bell, Api::<Node>::all(client.clone())));
+        ears.spawn(ring(&bell, Api::<Pod>::all(client.clone())));
+        ears.spawn(ring(&bell, Api::<Deployment>::all(client.clone())));
+        Changes { heard, bell, ears }
+    }
+
+    /// Listens to the controller at this address as well, now and after every restart of it.
+    pub(super) fn hear_controller(&mut self, url: &str) {
+        let (bell, url) = (self.bell.clone(), format!("{url}/api/v1/events"));
+        self.ears.spawn(async move {
+            loop {
+                if let Ok(mut stream) = reqwest::Client::new().get(&url).send().await {
+                    while let Ok(Some(_)) = stream.chunk().await {
+                        bell.send_modify(|rung| *rung += 1);
+                    }
+                }
+                tokio::time::sleep(PACE).await;
+            }
+        });
+    }
+
+    /// Comes back when there may be something to see.
+    pub(super) async fn next(&mut self) {
+        // Many changes come at once; one look sees them all.
+        tokio::time::sleep(PACE).await;
+        // Nobody rings any more only when this is dropped.
+        let _ = tokio::time::timeout(HEARTBEAT, self.heard.changed()).await;
+    }
+}
+
+/// Rings at every change of a kind.
+fn ring<K>(bell: &watch::Sender<u64>, api: Api<K>) -> impl Future<Output = ()> + Send + 'static
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
+{
+    let bell = bell.clone();
+    async move {
+        let mut events = std::pin::pin!(watcher(api, Config::default()));
+        while let Some(event) = events.next().await {
+            bell.send_modify(|rung| *rung += 1);
+            if event.is_err() {
+                // It lists anew by itself, as fast as it is asked to.
+                tokio::time::sleep(PACE).await;
+            }
+        }
+    }
+}

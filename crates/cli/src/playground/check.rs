@@ -1,0 +1,247 @@
+//! The last check of every story: whether Kubernetes and Azure agree.
+//!
+//! It looks from outside: at the objects of the API server and at the emulator's own truth, never at what
+//! the controller says of itself. What should be is read from the objects; whatever is missing, left over or
+//! otherwise in Azure is a line in plain words. It shares no code with the engine on purpose: they could
+//! agree on a mistake.
+//!
+//! Missing on purpose: Services that Sluice refuses, and IPv6 of egresses. No story has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt as _;
+use serde_json::Value;
+
+use super::azure::{State, list, name_of, text};
+use super::cluster::{Cluster, pod_ip, published};
+
+/// The finalizer by which a Service is held until Azure's side is gone.
+const FINALIZER: &str = "sluice.dev/cleanup";
+/// The egress of everybody without a label.
+const DEFAULT_EGRESS: &str = "default-natgw";
+
+/// Both worlds at one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) cluster: Cluster,
+    pub(super) azure: State,
+}
+
+/// What differs between the two worlds, one line each; none means peace.
+pub(super) fn differences(seen: &Seen) -> Vec<String> {
+    let Seen { cluster, azure } = seen;
+    let mut wrong = cluster.unsettled();
+    if cluster.ending_pods() > 0 {
+        wrong.push(format!("{} pods are on their way out", cluster.ending_pods()));
+    }
+    for it in azure.all("operations") {
+        wrong.push(format!(
+            "Azure is still at work: {} of {}",
+            text(&it["work"]),
+            tail(&text(&it["target"]))
+        ));
+    }
+    if azure.gateway().is_none() {
+        wrong.push("there is no service gateway".to_owned());
+    }
+    let mut wanted = Wanted::default();
+    for service in &cluster.services {
+        of_service(service, seen, &mut wanted, &mut wrong);
+    }
+    of_egresses(cluster, &mut wanted);
+    compare_names(
+        "load balancer",
+        &wanted.load_balancers,
+        azure.all("loadBalancers"),
+        &wanted.owners,
+        &mut wrong,
+    );
+    compare_names("NAT gateway", &wanted.nat_gateways, azure.all("natGateways"), &wanted.owners, &mut wrong);
+    compare_names(
+        "public IP",
+        &wanted.public_ips,
+        azure.all("publicIPAddresses"),
+        &wanted.owners,
+        &mut wrong,
+    );
+    let registered: BTreeSet<String> = azure.registrations().map(str::to_owned).collect();
+    let should: BTreeSet<String> = wanted.load_balancers.union(&wanted.nat_gateways).cloned().collect();
+    compare("registration", &should, &registered, &wanted.owners, &mut wrong);
+    compare_addresses(&wanted, azure, &mut wrong);
+    wrong
+}
+
+/// What Azure should have.
+#[derive(Default)]
+struct Wanted {
+    load_balancers: BTreeSet<String>,
+    nat_gateways: BTreeSet<String>,
+    public_ips: BTreeSet<String>,
+    /// By node and address, the services of it.
+    addresses: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Who is behind a name in Azure.
+    owners: BTreeMap<String, String>,
+}
+
+fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut Vec<String>) {
+    let Seen { cluster, azure } = seen;
+    let name = format!("{}/{}", service.namespace().unwrap_or_default(), service.name_any());
+    let spec = service.spec.clone().unwrap_or_default();
+    let is_ours = spec.type_.as_deref() == Some("LoadBalancer") && spec.load_balancer_class.is_none();
+    if service.metadata.deletion_timestamp.is_some() {
+        wrong.push(format!("Service {name} is deleted and still there"));
+        return;
+    }
+    let is_held = service.finalizers().iter().any(|it| it == FINALIZER);
+    if !is_ours {
+        if is_held || !published(service).is_empty() {
+            wrong.push(format!("Service {name} is no load balancer, and has a finalizer or an IP of one"));
+        }
+        return;
+    }
+    if !is_held {
+        wrong.push(format!("Service {name} has no finalizer"));
+    }
+    let uid = service.metadata.uid.clone().unwrap_or_default();
+    let ip = format!("{uid}-pip");
+    let shown = published(service);
+    match azure.address(&ip) {
+        Some(address) if shown == [address] => {}
+        address => wrong.push(format!(
+            "Service {name} publishes {} and its public IP is {}",
+            if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") },
+            address.unwrap_or("nowhere")
+        )),
+    }
+    if let Some(balancer) = azure.named("loadBalancers", &uid) {
+        let (should, are) = (rules_of(&spec.ports.unwrap_or_default()), rules_in(balancer));
+        if !are.iter().map(|(protocol, front, _)| (protocol, front)).eq(should.iter().map(|(p, f, _)| (p, f)))
+            || should.iter().zip(&are).any(|(one, other)| one.2.is_some() && one.2 != other.2)
+        {
+            wrong.push(format!("the load balancer of {name} has the rules {are:?}, not {should:?}"));
+        }
+    }
+    for endpoint in cluster.counting(service) {
+        match cluster.location(&endpoint.node, &endpoint.address) {
+            Some(node) => {
+                wanted.addresses.entry((node, endpoint.address)).or_default().insert(uid.clone());
+            }
+            None => wrong.push(format!("endpoint {} of {name} is on no known node", endpoint.address)),
+        }
+    }
+    wanted.owners.insert(uid.clone(), name.clone());
+    wanted.owners.insert(ip.clone(), name);
+    wanted.public_ips.insert(ip);
+    wanted.load_balancers.insert(uid);
+}
+
+fn of_egresses(cluster: &Cluster, wanted: &mut Wanted) {
+    let mut names = BTreeSet::from([DEFAULT_EGRESS.to_owned()]);
+    for (pod, egress) in cluster.egress_pods() {
+        let node = pod.spec.as_ref().and_then(|it| it.node_name.clone()).unwrap_or_default();
+        if let Some(ip) = pod_ip(pod)
+            && let Some(location) = cluster.location(&node, ip)
+        {
+            wanted.addresses.entry((location, ip.to_owned())).or_default().insert(egress.clone());
+        }
+        names.insert(egress);
+    }
+    for name in names {
+        wanted.public_ips.insert(format!("{name}-pip"));
+        wanted.nat_gateways.insert(name);
+    }
+}
+
+/// Protocol, port, and the pods' port where it is a number.
+type Rules = BTreeSet<(String, u64, Option<u64>)>;
+
+fn rules_of(ports: &[k8s_openapi::api::core::v1::ServicePort]) -> Rules {
+    let number = |it: i32| u64::try_from(it).unwrap_or_default();
+    ports
+        .iter()
+        .map(|port| {
+            let backend = match &port.target_port {
+                None | Some(IntOrString::Int(0)) => Some(number(port.port)),
+                Some(IntOrString::Int(target)) => Some(number(*target)),
+                // Only the pods know.
+                Some(IntOrString::String(_)) => None,
+            };
+            (port.protocol.as_deref().unwrap_or("TCP").to_ascii_lowercase(), number(port.port), backend)
+        })
+        .collect()
+}
+
+fn rules_in(balancer: &Value) -> Rules {
+    let rule = |it: &Value| {
+        let front = it["frontendPort"].as_u64().unwrap_or_default();
+        (text(&it["protocol"]).to_ascii_lowercase(), front, it["backendPort"].as_u64())
+    };
+    list(&balancer["rules"]).iter().map(rule).collect()
+}
+
+fn compare_names(
+    what: &str,
+    should: &BTreeSet<String>,
+    resources: &[Value],
+    owners: &BTreeMap<String, String>,
+    wrong: &mut Vec<String>,
+) {
+    let are: BTreeSet<String> = resources.iter().map(|it| name_of(it).to_ascii_lowercase()).collect();
+    compare(what, should, &are, owners, wrong);
+    for it in resources.iter().filter(|it| it["provisioningState"] != "Succeeded") {
+        wrong.push(format!("{what} {} is {}", name_of(it), text(&it["provisioningState"])));
+    }
+}
+
+fn compare(
+    what: &str,
+    should: &BTreeSet<String>,
+    are: &BTreeSet<String>,
+    owners: &BTreeMap<String, String>,
+    wrong: &mut Vec<String>,
+) {
+    for name in should.difference(are) {
+        let owner = owners.get(name).map(|it| format!(" of Service {it}")).unwrap_or_default();
+        wrong.push(format!("{what} {name}{owner} is missing"));
+    }
+    for name in are.difference(should) {
+        wrong.push(format!("{what} {name} is left over"));
+    }
+}
+
+fn compare_addresses(wanted: &Wanted, azure: &State, wrong: &mut Vec<String>) {
+    let are: BTreeMap<(String, String), BTreeSet<String>> = azure
+        .mapped()
+        .into_iter()
+        .map(|(node, address, services)| ((node, address), services.into_iter().collect()))
+        .collect();
+    let named = |services: Option<&BTreeSet<String>>| {
+        let name = |it: &String| wanted.owners.get(it).unwrap_or(it).clone();
+        let names: Vec<String> = services.into_iter().flatten().map(name).collect();
+        if names.is_empty() { "nothing".to_owned() } else { names.join(" and ") }
+    };
+    let places: BTreeSet<&(String, String)> = wanted.addresses.keys().chain(are.keys()).collect();
+    for place in places {
+        let (should, is) = (wanted.addresses.get(place), are.get(place));
+        if should != is {
+            let (node, address) = place;
+            wrong.push(format!(
+                "the gateway has {address} at node {node} for {}, not for {}",
+                named(is),
+                named(should)
+            ));
+        }
+    }
+}
+
+/// The end of an id: its kind and name.
+fn tail(id: &str) -> String {
+    let parts: Vec<&str> = id.rsplit('/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

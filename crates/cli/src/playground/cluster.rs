@@ -1,0 +1,173 @@
+//! All of Kubernetes that stories and the last check look at, in one reading.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+
+/// The label that names a pod's egress.
+pub(super) const EGRESS_LABEL: &str = "kubernetes.azure.com/service-egress-gateway";
+/// The label by which a slice names its Service.
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// The objects as the API server has them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cluster {
+    pub(super) services: Vec<Service>,
+    pub(super) slices: Vec<EndpointSlice>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) pods: Vec<Pod>,
+    pub(super) deployments: Vec<Deployment>,
+}
+
+/// An address of a Service, and the node that it is on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Endpoint {
+    pub(super) address: String,
+    pub(super) node: String,
+}
+
+impl Cluster {
+    /// Reads everything, live.
+    pub(super) async fn read(client: &Client) -> Result<Cluster> {
+        let all = ListParams::default();
+        let services = Api::<Service>::all(client.clone());
+        let slices = Api::<EndpointSlice>::all(client.clone());
+        let nodes = Api::<Node>::all(client.clone());
+        let pods = Api::<Pod>::all(client.clone());
+        let deployments = Api::<Deployment>::all(client.clone());
+        let (services, slices, nodes, pods, deployments) = tokio::try_join!(
+            services.list(&all),
+            slices.list(&all),
+            nodes.list(&all),
+            pods.list(&all),
+            deployments.list(&all)
+        )
+        .context("the API server cannot be read")?;
+        Ok(Cluster {
+            services: services.items,
+            slices: slices.items,
+            nodes: nodes.items,
+            pods: pods.items,
+            deployments: deployments.items,
+        })
+    }
+
+    /// A Service of the namespace `default`.
+    pub(super) fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|it| it.name_any() == name && it.namespace().as_deref() == Some("default"))
+    }
+
+    /// The UID of a Service, which is its name in Azure.
+    pub(super) fn uid(&self, service: &str) -> Option<String> {
+        self.service(service)?.metadata.uid.clone()
+    }
+
+    /// The address that a Service has published.
+    pub(super) fn ip(&self, service: &str) -> Option<String> {
+        published(self.service(service)?).into_iter().next()
+    }
+
+    /// All published addresses of the Services that have some, by name.
+    pub(super) fn ips(&self) -> BTreeMap<String, String> {
+        let of = |it: &Service| Some((it.name_any(), published(it).into_iter().next()?));
+        self.services.iter().filter_map(of).collect()
+    }
+
+    /// The endpoints that count: the ready ones, or else those that still serve while they end.
+    pub(super) fn counting(&self, service: &Service) -> Vec<Endpoint> {
+        let (mut ready, mut ending) = (Vec::new(), Vec::new());
+        for slice in self.slices.iter().filter(|it| belongs(it, service)) {
+            for endpoint in slice.endpoints.iter().flatten() {
+                let conditions = endpoint.conditions.clone().unwrap_or_default();
+                let is_ready = conditions.ready.unwrap_or(true);
+                let Some(address) = endpoint.addresses.first().cloned() else { continue };
+                let node = endpoint.node_name.clone().unwrap_or_default();
+                if is_ready {
+                    ready.push(Endpoint { address, node });
+                } else if conditions.serving.unwrap_or(is_ready) && conditions.terminating.unwrap_or(false) {
+                    ending.push(Endpoint { address, node });
+                }
+            }
+        }
+        let mut counting = if ready.is_empty() { ending } else { ready };
+        counting.sort();
+        counting.dedup();
+        counting
+    }
+
+    /// The address of a node that addresses of this family are at.
+    pub(super) fn location(&self, node: &str, address: &str) -> Option<String> {
+        let node = self.nodes.iter().find(|it| it.name_any() == node)?;
+        let addresses = node.status.as_ref()?.addresses.iter().flatten();
+        let mut own: Vec<std::net::IpAddr> = addresses
+            .filter(|it| it.type_ == "InternalIP")
+            .filter_map(|it| it.address.parse().ok())
+            .filter(|ip: &std::net::IpAddr| ip.is_ipv6() == address.contains(':'))
+            .collect();
+        own.sort_unstable();
+        own.first().map(ToString::to_string)
+    }
+
+    /// The pods that go out by an egress: those with the label that are not over and not on the host's network.
+    pub(super) fn egress_pods(&self) -> impl Iterator<Item = (&Pod, String)> {
+        self.pods.iter().filter_map(|pod| {
+            let name = pod.labels().get(EGRESS_LABEL)?.to_ascii_lowercase();
+            let is_over = matches!(phase(pod), "Succeeded" | "Failed");
+            let on_the_host = pod.spec.as_ref().and_then(|it| it.host_network).unwrap_or(false);
+            (!is_over && !on_the_host && !name.is_empty()).then_some((pod, name))
+        })
+    }
+
+    /// Deployments whose pods are not all there, new and ready, in words.
+    pub(super) fn unsettled(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for it in &self.deployments {
+            let wanted = it.spec.replicas.unwrap_or(1);
+            let status = it.status.clone().unwrap_or_default();
+            let (ready, updated, all) = (
+                status.ready_replicas.unwrap_or(0),
+                status.updated_replicas.unwrap_or(0),
+                status.replicas.unwrap_or(0),
+            );
+            let is_seen = status.observed_generation == it.metadata.generation;
+            if !is_seen || (ready, updated, all) != (wanted, wanted, wanted) {
+                lines.push(format!(
+                    "deployment {}: {ready} of {wanted} pods are ready, {updated} of {all} are new",
+                    it.name_any()
+                ));
+            }
+        }
+        lines
+    }
+
+    /// Pods that are on their way out.
+    pub(super) fn ending_pods(&self) -> usize {
+        self.pods.iter().filter(|it| it.metadata.deletion_timestamp.is_some()).count()
+    }
+}
+
+/// The addresses in the status of a Service.
+pub(super) fn published(service: &Service) -> Vec<String> {
+    let status = service.status.as_ref().and_then(|it| it.load_balancer.as_ref());
+    status.iter().flat_map(|it| it.ingress.iter().flatten()).filter_map(|it| it.ip.clone()).collect()
+}
+
+/// The phase of a pod.
+pub(super) fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|it| it.phase.as_deref()).unwrap_or("Pending")
+}
+
+/// The first address of a pod.
+pub(super) fn pod_ip(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.pod_ip.as_deref()
+}
+
+fn belongs(slice: &EndpointSlice, service: &Service) -> bool {
+    slice.namespace() == service.namespace()
+        && slice.labels().get(SERVICE_NAME) == service.metadata.name.as_ref()
+}

@@ -1,0 +1,122 @@
+//! The parts of a playground: Azure, Kubernetes, and a configuration with which the controller finds both.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use kube::Client;
+use sluice_emulator::{Emulator, Options, Prepared};
+
+use super::azure::{Azure, GROUP, NETWORK, REGION, SUBNET, SUBSCRIPTION, TENANT};
+
+/// Where the parts listen; port 0 is any free one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doors {
+    pub(super) azure: SocketAddr,
+    pub(super) dashboard: SocketAddr,
+    pub(super) metrics: SocketAddr,
+}
+
+/// A folder for everything that the playground writes.
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Goes when it is dropped.
+    temporary: Option<tempfile::TempDir>,
+}
+
+impl Folder {
+    /// The one that was named, which is kept, or else a temporary one.
+    pub(super) fn make(kept: Option<&Path>) -> Result<Folder> {
+        match kept {
+            Some(path) => {
+                fs::create_dir_all(path)
+                    .with_context(|| format!("cannot make the folder {}", path.display()))?;
+                Ok(Folder { path: fs::canonicalize(path)?, temporary: None })
+            }
+            None => {
+                let temporary = tempfile::Builder::new()
+                    .prefix("sluice-playground-")
+                    .tempdir()
+                    .context("cannot make a temporary folder; --keep DIR names another")?;
+                Ok(Folder { path: temporary.path().to_owned(), temporary: Some(temporary) })
+            }
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.temporary.is_none()
+    }
+}
+
+/// Starts an Azure with a network in it.
+pub(super) async fn start_azure(
+    folder: &Path,
+    listen: SocketAddr,
+    time_factor: f64,
+) -> Result<(sluice_emulator::Running, Azure), sluice_emulator::StartError> {
+    let folder = folder.join("azure");
+    fs::create_dir_all(&folder)
+        .map_err(|source| sluice_emulator::StartError::Folder { path: folder.clone(), source })?;
+    let running = Emulator::start(Options {
+        listen,
+        folder: Some(folder),
+        time_factor,
+        prepare: vec![Prepared { subscription: SUBSCRIPTION.to_owned(), group: GROUP.to_owned() }],
+        ..Options::default()
+    })
+    .await?;
+    let azure = Azure::of(&running).expect("a client that trusts our own CA can be made");
+    Ok((running, azure))
+}
+
+/// Writes the controller's configuration.
+pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running, doors: Doors) -> Result<()> {
+    let url = azure.url();
+    let ca = azure.ca_path().display().to_string();
+    let text = format!(
+        "# The configuration of the playground's controller: an azure.json, in YAML, that leads to the emulator.
+# `sluice plan`, `doctor` and `run` find everything with it as long as the playground is there.
+tenantId: {TENANT}
+subscriptionId: {SUBSCRIPTION}
+aadClientId: 11111111-1111-1111-1111-111111111111
+aadClientSecret: any-secret-does
+resourceGroup: {GROUP}
+location: {REGION}
+vnetName: {NETWORK}
+subnetName: {SUBNET}
+resourceManagerEndpoint: {url}
+sluice:
+  azure:
+    authorityHost: {url}
+    scope: {url}/.default
+    caFile: {ca:?}
+  listen:
+    health: {metrics}
+    api: {dashboard}
+  # Nobody waits a quarter of an hour at play: what others change is looked for every minute.
+  drift:
+    interval: 1m
+  # The lease lives in real time, so a crash is noticed in a few real seconds.
+  leaderElection:
+    leaseDuration: 6s
+    renewDeadline: 5s
+    retryPeriod: 500ms
+",
+        metrics = doors.metrics,
+        dashboard = doors.dashboard,
+    );
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A client as kubectl would be: with that kubeconfig and nothing else.
+pub(super) async fn client(kubeconfig: &Path) -> Result<Client> {
+    let read = kube::config::Kubeconfig::read_from(kubeconfig)
+        .with_context(|| format!("{} cannot be read as a kubeconfig", kubeconfig.display()))?;
+    let config = kube::Config::from_custom_kubeconfig(read, &Default::default()).await?;
+    Ok(Client::try_from(config)?)
+}

@@ -1,0 +1,200 @@
+//! What a person does with kubectl: each deed is shown as they would type it, and done by the API.
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::cluster::EGRESS_LABEL;
+use super::stage::Stage;
+
+/// The image of every container; nothing is ever pulled.
+const IMAGE: &str = "nginx";
+/// Where the pods listen.
+pub(super) const TARGET_PORT: u16 = 8080;
+
+impl Stage {
+    /// `kubectl create deployment`.
+    pub(super) async fn create_deployment(&self, name: &str, replicas: u32) -> Result<()> {
+        self.narrator
+            .command(&format!("kubectl create deployment {name} --image={IMAGE} --replicas={replicas}"));
+        self.make_deployment(name, replicas).await
+    }
+
+    /// The same, without a word.
+    pub(super) async fn make_deployment(&self, name: &str, replicas: u32) -> Result<()> {
+        let labels = json!({"app": name});
+        self.create::<Deployment>(json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": IMAGE, "image": IMAGE}]},
+                },
+            },
+        }))
+        .await
+    }
+
+    /// `kubectl expose deployment`, as a load balancer.
+    pub(super) async fn expose(&self, deployment: &str, port: u16) -> Result<()> {
+        self.narrator.command(&format!(
+            "kubectl expose deployment {deployment} --type=LoadBalancer --port={port} --target-port={TARGET_PORT}"
+        ));
+        self.make_service(deployment, deployment, port).await
+    }
+
+    /// A load balancer for the pods of an app, without a word.
+    pub(super) async fn make_service(&self, name: &str, app: &str, port: u16) -> Result<()> {
+        self.create::<Service>(json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "labels": {"app": app}},
+            "spec": {
+                "type": "LoadBalancer",
+                "selector": {"app": app},
+                "ports": [{"port": port, "targetPort": TARGET_PORT, "protocol": "TCP"}],
+            },
+        }))
+        .await
+    }
+
+    /// `kubectl scale`.
+    pub(super) async fn scale(&self, deployment: &str, replicas: u32) -> Result<()> {
+        self.narrator.command(&format!("kubectl scale deployment {deployment} --replicas={replicas}"));
+        self.patch::<Deployment>(deployment, json!({"spec": {"replicas": replicas}})).await
+    }
+
+    /// `kubectl set image`: all pods are replaced, a few at a time.
+    pub(super) async fn set_image(&self, deployment: &str, tag: &str) -> Result<()> {
+        self.narrator.command(&format!("kubectl set image deployment/{deployment} {IMAGE}={IMAGE}:{tag}"));
+        let containers = json!([{"name": IMAGE, "image": format!("{IMAGE}:{tag}")}]);
+        self.patch::<Deployment>(
+            deployment,
+            json!({"spec": {"template": {"spec": {"containers": containers}}}}),
+        )
+        .await
+    }
+
+    /// `kubectl patch service`, with another port.
+    pub(super) async fn set_port(&self, service: &str, port: u16) -> Result<()> {
+        let patch =
+            json!({"spec": {"ports": [{"port": port, "targetPort": TARGET_PORT, "protocol": "TCP"}]}});
+        self.narrator.command(&format!("kubectl patch service {service} --type=merge -p '{patch}'"));
+        self.patch::<Service>(service, patch).await
+    }
+
+    /// `kubectl run`, for a pod that goes out by an egress.
+    pub(super) async fn run_with_egress(&self, name: &str, egress: &str) -> Result<()> {
+        self.narrator
+            .command(&format!("kubectl run {name} --image={IMAGE} --labels={EGRESS_LABEL}={egress}"));
+        self.create::<Pod>(json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {(EGRESS_LABEL): egress}},
+            "spec": {"containers": [{"name": name, "image": IMAGE}]},
+        }))
+        .await
+    }
+
+    /// `kubectl label pod`, with another egress.
+    pub(super) async fn set_egress(&self, pod: &str, egress: &str) -> Result<()> {
+        self.narrator.command(&format!("kubectl label pod {pod} --overwrite {EGRESS_LABEL}={egress}"));
+        self.patch::<Pod>(pod, json!({"metadata": {"labels": {(EGRESS_LABEL): egress}}})).await
+    }
+
+    /// `kubectl delete service`.
+    pub(super) async fn delete_service(&self, name: &str) -> Result<()> {
+        self.delete::<Service>("service", name).await
+    }
+
+    /// `kubectl delete deployment`.
+    pub(super) async fn delete_deployment(&self, name: &str) -> Result<()> {
+        self.delete::<Deployment>("deployment", name).await
+    }
+
+    /// `kubectl delete pod`.
+    pub(super) async fn delete_pod(&self, name: &str) -> Result<()> {
+        self.delete::<Pod>("pod", name).await
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    async fn create<K>(&self, object: Value) -> Result<()>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + serde::Serialize
+            + DeserializeOwned,
+        K::DynamicType: Default,
+    {
+        let name = object["metadata"]["name"].to_string();
+        let object: K = serde_json::from_value(object).expect("what a story makes is an object of its kind");
+        self.api::<K>()
+            .create(&PostParams::default(), &object)
+            .await
+            .with_context(|| format!("{name} cannot be made"))?;
+        Ok(())
+    }
+
+    async fn patch<K>(&self, name: &str, patch: Value) -> Result<()>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+        K::DynamicType: Default,
+    {
+        self.api::<K>()
+            .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
+            .await
+            .with_context(|| format!("{name} cannot be changed"))?;
+        Ok(())
+    }
+
+    async fn delete<K>(&self, kind: &str, name: &str) -> Result<()>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+        K::DynamicType: Default,
+    {
+        self.narrator.command(&format!("kubectl delete {kind} {name}"));
+        self.api::<K>()
+            .delete(name, &DeleteParams::background())
+            .await
+            .with_context(|| format!("{kind} {name} cannot be deleted"))?;
+        Ok(())
+    }
+}
+
+/// Makes a namespace, unless it is there.
+pub(super) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))
+        .expect("a namespace is nothing but its name");
+    match Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        made => made.map(drop).with_context(|| format!("namespace {name} cannot be made")),
+    }
+}
+
+/// The UID of a namespace.
+pub(super) async fn namespace_uid(client: &Client, name: &str) -> Result<String> {
+    let namespace = Api::<Namespace>::all(client.clone()).get(name).await?;
+    namespace.metadata.uid.with_context(|| format!("namespace {name} has no UID"))
+}
