@@ -5,6 +5,7 @@
 //! new check needs. There is no shell script behind it and no dependency.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
+mod book;
 mod cache;
 mod conformance;
 mod coverage;
@@ -106,6 +107,12 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "the pure crates depend on nothing but no_std containers",
         run: |_| report("purity", purity::run(&Tree::read_repository())),
+    },
+    Task {
+        name: "book",
+        group: "one check alone",
+        does: "the commands of docs/ that need no cluster, and whether they print what the pages show",
+        run: |_| report("book", book::run(&Tree::read_repository())),
     },
     Task {
         name: "tour",

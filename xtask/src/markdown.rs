@@ -33,6 +33,41 @@ pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     found
 }
 
+/// A code block.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Fence<'a> {
+    /// The line of its opening mark, from 1.
+    pub(crate) line: usize,
+    /// The first word behind the mark, or nothing.
+    pub(crate) language: &'a str,
+    /// It stands in a list.
+    pub(crate) is_indented: bool,
+    /// What is in it, without the spaces around.
+    pub(crate) lines: Vec<&'a str>,
+}
+
+/// All code blocks, whatever their language.
+pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut found: Vec<Fence<'_>> = Vec::new();
+    let mut open: Option<&str> = None;
+    for (at, line) in text.lines().enumerate() {
+        let start = line.trim();
+        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
+        match (open, mark) {
+            (None, Some(mark)) => {
+                let language = start.trim_start_matches(['`', '~']).split_whitespace().next().unwrap_or("");
+                let is_indented = line.starts_with(char::is_whitespace);
+                found.push(Fence { line: at + 1, language, is_indented, lines: Vec::new() });
+                open = Some(mark);
+            }
+            (Some(word), Some(mark)) if word == mark => open = None,
+            (Some(_), _) => found.last_mut().into_iter().for_each(|fence| fence.lines.push(start)),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
 /// The anchors that links can lead to, as GitHub makes them from headings.
 pub(crate) fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -126,6 +161,18 @@ mod tests {
     fn links_in_code_are_no_links() {
         let targets: Vec<String> = links(PAGE).into_iter().map(|(_, target)| target).collect();
         assert_eq!(targets, ["a.md#x", "c.md"]);
+    }
+
+    #[test]
+    fn fences_have_their_line_their_language_and_their_place() {
+        let text = "a\n```sh\nx\n```\n- b\n  ~~~\n  ```\n  y\n  ~~~\n";
+        let fence = |line, language, is_indented, lines: &[&'static str]| Fence {
+            line,
+            language,
+            is_indented,
+            lines: lines.to_vec(),
+        };
+        assert_eq!(fences(text), [fence(2, "sh", false, &["x"]), fence(6, "", true, &["```", "y"])]);
     }
 
     #[test]

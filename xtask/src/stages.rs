@@ -1,7 +1,7 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{conformance, coverage, e2e, honest, outputs, purity, session, testenv, tidy, tour};
+use crate::{book, conformance, coverage, e2e, honest, outputs, purity, session, testenv, tidy, tour};
 
 const fn cargo(
     name: &'static str,
@@ -162,6 +162,7 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     own("simulator: a seed replays to the byte", Tier::Test, outputs::replay),
     own("the README's commands", Tier::Test, outputs::readme_commands),
+    own("the book's commands", Tier::Test, book::run),
     Stage {
         needs: Some(conformance::TOOLS),
         ..own("conformance: official clients against the emulator", Tier::Test, conformance::run)

@@ -5,8 +5,10 @@
 
 pub(crate) mod architecture;
 pub(crate) mod arrows;
+mod commands;
 mod links;
 mod modules;
+mod named;
 pub(crate) mod readme;
 mod words;
 
@@ -25,6 +27,8 @@ const CHECKS: &[Check] = &[
     ("no path of one machine", words::check_paths),
     ("ARCHITECTURE.md names every room", architecture::check),
     ("README's commands and versions are true", readme::check),
+    ("every block of commands is run by a stage", commands::check),
+    ("commands, keys, metrics and codes that the book names exist", named::check),
     ("the glossary has every name of the design", glossary::check),
     ("the design's items have a row", coverage::check),
 ];

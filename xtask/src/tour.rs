@@ -15,7 +15,8 @@ use crate::testenv::{self, process::ControlPlane};
 use crate::tree::{Tree, root};
 use crate::{kubectl, packages};
 
-const PAGE: &str = "docs/tour.md";
+/// The page.
+pub(crate) const PAGE: &str = "docs/tour.md";
 /// How long a command is repeated until it prints what the page shows.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long one waits before it is repeated.
@@ -38,14 +39,14 @@ pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
 
 /// One block of commands, and what the page shows of its output.
 #[derive(PartialEq, Eq, Debug)]
-struct Step {
-    commands: String,
-    shows: Option<String>,
+pub(crate) struct Step {
+    pub(crate) commands: String,
+    pub(crate) shows: Option<String>,
 }
 
 /// The blocks of the page. A `text` block belongs to the `sh` block before it, unless a heading or the start of
 /// a process that stays (which is shown as text too) stands between them.
-fn steps(page: &str) -> Vec<Step> {
+pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut open = false;
     let mut lines = page.lines();

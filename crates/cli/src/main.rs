@@ -15,6 +15,8 @@ macro_rules! say {
 mod emulator;
 mod logs;
 mod playground;
+#[cfg(test)]
+mod reference;
 mod run;
 mod version;
 

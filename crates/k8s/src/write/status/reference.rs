@@ -19,7 +19,7 @@ What stands in `status.conditions` of a Service that Sluice serves. The table is
 | `PROVISIONING` | work is to be done, is under way, or is stuck; the reason says which | all is in Azure as wanted |
 | `SERVING` | the Service is registered and its IP is published; the message has the IP | it is not, or not yet |
 
-`kubectl wait --for=condition=SERVING service/NAME` waits for traffic. Both can be `True` at once: a live Service that is
+`kubectl wait --for=condition=SERVING service/NAME` waits for it. Both can be `True` at once: a live Service that is
 being changed, or whose change is stuck, goes on serving. `lastTransitionTime` moves with the status, not with the
 reason. Conditions of others are left as they are, and ours go when the Service is ours no longer. An egress has no
 object and so no conditions: `sluice explain egress/NAME` has the same reasons.

@@ -1,0 +1,210 @@
+//! What README.md and the book name, there is: commands and their options, keys, metrics, error codes.
+//!
+//! Each is looked up in the page that is made from the code: `docs/cli.md`, `docs/configuration.md`,
+//! `docs/metrics.md`, `docs/errors/`. So a command that only a cluster could run is still compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::commands::pages;
+use crate::markdown;
+use crate::nearest;
+use crate::tree::Tree;
+
+const CLI: &str = "docs/cli.md";
+const CONFIGURATION: &str = "docs/configuration.md";
+const METRICS: &str = "docs/metrics.md";
+
+/// Pages that speak of what is not there any more, or not of the program at all.
+const OF_OTHER_TIMES: [&str; 3] = ["docs/glossary.md", "docs/design-coverage.md", "docs/decisions/"];
+
+/// What looks like a key and is a name of something else, or a mistake that a page shows on purpose.
+const NO_KEYS: [&str; 3] = ["sluice.dev", "sluice.yaml", "sluice.concurency"];
+
+/// Names what there is not.
+pub(super) fn check(tree: &Tree) -> Vec<String> {
+    let known = Known::of(tree);
+    let mut problems = Vec::new();
+    for (path, text) in pages(tree) {
+        if OF_OTHER_TIMES.iter().any(|other| path.starts_with(other)) || path == CLI {
+            continue;
+        }
+        for (at, line) in text.lines().enumerate() {
+            let mut wrong = known.odd_words(line);
+            wrong.extend(said(line).iter().filter_map(|command| known.odd_command(command)));
+            problems.extend(wrong.into_iter().map(|why| format!("{path}:{}: {why}", at + 1)));
+        }
+    }
+    problems
+}
+
+/// What the reference pages list.
+struct Known {
+    /// The options of each command, by its words: `bench calls`.
+    commands: BTreeMap<String, BTreeSet<String>>,
+    keys: BTreeSet<String>,
+    metrics: BTreeSet<String>,
+    codes: BTreeSet<String>,
+    /// Rust's names of our crates, which begin like metrics.
+    crates: BTreeSet<String>,
+}
+
+impl Known {
+    fn of(tree: &Tree) -> Known {
+        let mut commands: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut current = String::new();
+        for line in tree.text(CLI).unwrap_or("").lines() {
+            if let Some(words) = line.strip_prefix("## sluice") {
+                current = words.trim().to_string();
+                commands.entry(current.clone()).or_default();
+            } else if let Some(options) = commands.get_mut(&current) {
+                options.extend(options_of(line).map(str::to_string));
+            }
+        }
+        let cells = |page: &str| -> BTreeSet<String> {
+            let rows = markdown::rows(tree.text(page).unwrap_or(""));
+            let first = rows.iter().filter_map(|(_, cells)| cells.first());
+            first.flat_map(|cell| markdown::code_spans(cell)).map(str::to_string).collect()
+        };
+        let codes = tree.below("docs/errors/").filter_map(|(path, _)| path.strip_suffix(".md"));
+        let codes = codes.filter_map(|path| path.rsplit('/').next()).map(str::to_string).collect();
+        let crates = tree.below("crates/").filter_map(|(path, _)| path.split('/').nth(1));
+        let crates = crates.map(|name| format!("sluice_{}", name.replace('-', "_"))).collect();
+        Known { commands, keys: cells(CONFIGURATION), metrics: cells(METRICS), codes, crates }
+    }
+
+    /// Keys, metrics and codes of a line that there are not.
+    fn odd_words(&self, line: &str) -> Vec<String> {
+        let mut odd = Vec::new();
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+        for word in line.split(|letter| !is_part(letter)) {
+            let word = word.trim_end_matches('.');
+            if word.starts_with("sluice.") && !NO_KEYS.contains(&word) && !self.has_key(word) {
+                odd.push(format!("there is no key {word}; the nearest is {}", nearest_of(word, &self.keys)));
+            }
+            if word.starts_with("sluice_") && !self.has_metric(word) {
+                let near = nearest_of(word, &self.metrics);
+                odd.push(format!("there is no metric {word}; the nearest is {near}"));
+            }
+            let digits = word.strip_prefix("SGW").filter(|rest| rest.len() == 4);
+            if digits.is_some_and(|it| it.bytes().all(|digit| digit.is_ascii_digit()))
+                && !self.codes.contains(word)
+            {
+                odd.push(format!("there is no page about {word}"));
+            }
+        }
+        odd
+    }
+
+    /// A key, or a section of keys.
+    fn has_key(&self, word: &str) -> bool {
+        self.keys.contains(word) || self.keys.iter().any(|key| key.starts_with(&format!("{word}.")))
+    }
+
+    fn has_metric(&self, word: &str) -> bool {
+        let series = ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end));
+        self.metrics.contains(word)
+            || series.is_some_and(|word| self.metrics.contains(word))
+            || self.crates.contains(word)
+    }
+
+    /// What is wrong with the words behind `sluice`.
+    fn odd_command(&self, command: &str) -> Option<String> {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let first = words.first()?;
+        if !first.chars().all(|letter| letter.is_ascii_lowercase()) {
+            // An option of all commands, or dots that stand for one.
+            return None;
+        }
+        let pair = words.get(1).map(|second| format!("{first} {second}"));
+        let name = pair.filter(|pair| self.commands.contains_key(pair)).unwrap_or(first.to_string());
+        let Some(options) = self.commands.get(&name) else {
+            let names: BTreeSet<String> = self.commands.keys().filter(|it| !it.is_empty()).cloned().collect();
+            return Some(format!(
+                "there is no `sluice {first}`; the nearest is {}",
+                nearest_of(first, &names)
+            ));
+        };
+        let odd = words.iter().flat_map(|word| options_of(word)).find(|option| !options.contains(*option));
+        odd.map(|odd| format!("`sluice {name}` has no {odd}"))
+    }
+}
+
+/// The long options of a text.
+fn options_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let words = text.split(move |letter: char| !is_part(letter));
+    words.filter(|word| word.len() > 2 && word.starts_with("--") && !word.ends_with('-'))
+}
+
+/// The commands of a line, each without the `sluice` that it begins with: where it stands at the beginning of
+/// the line or of a code span, or behind `-- ` or a pipe.
+fn said(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let line = line.trim_start().trim_start_matches("$ ");
+    let starts = ["`", "-- ", "| ", "kubectl "];
+    let mut rest = line;
+    let mut at_start = true;
+    while let Some(at) = rest.find("sluice ") {
+        let before = &rest[..at];
+        let is_one = (at_start && before.is_empty()) || starts.iter().any(|start| before.ends_with(start));
+        let after = &rest[at + "sluice ".len()..];
+        if is_one {
+            let end = after.find(['`', '|', '>', '#', ';', '&']).unwrap_or(after.len());
+            found.push(after[..end].trim());
+        }
+        at_start = false;
+        rest = after;
+    }
+    found
+}
+
+fn nearest_of(word: &str, known: &BTreeSet<String>) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    if known.is_empty() { "unknown".to_string() } else { nearest::of(word, &known).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLI_PAGE: &str = "# C\n\n## sluice\n\n```text\n--log <F>\n```\n\n## sluice plan\n\n```text\nUsage: sluice plan\n  -o, \
+        --output <OUTPUT>  How\n```\n\n## sluice bench\n\n## sluice bench calls\n\n```text\n  --count <N>\n```\n";
+
+    fn found(text: &str) -> Vec<String> {
+        check(&Tree::of(&[
+            ("docs/a.md", text),
+            (CLI, CLI_PAGE),
+            (CONFIGURATION, "| key | v |\n|---|---|\n| `sluice.retry.attempts` | number |\n"),
+            (METRICS, "| metric | t |\n|---|---|\n| `sluice_leader` | gauge |\n"),
+            ("docs/errors/SGW0001.md", "# SGW0001\n"),
+            ("crates/arm-wire/src/lib.rs", ""),
+        ]))
+    }
+
+    #[test]
+    fn what_there_is_may_be_named() {
+        let text = "`sluice.retry.attempts` of `sluice.retry`, sluice_leader, `sluice_leader_count`, SGW0001, sluice_arm_wire,\n\
+            deploy/sluice.yaml and sluice.dev/cleanup. `sluice plan --output json`; `sluice --help`, `sluice …`.\n\
+            sluice bench calls --count 3 | tail --lines=1\n\
+            kubectl exec deploy/sluice -- sluice plan --output json > x\n";
+        assert_eq!(found(text), [""; 0]);
+    }
+
+    #[test]
+    fn what_there_is_not_is_named_with_its_line_and_the_nearest() {
+        let one = |text: &str| found(text).join("\n");
+        assert!(
+            one("x\n`sluice.retry.attemps`")
+                .starts_with("docs/a.md:2: there is no key sluice.retry.attemps; the nearest")
+        );
+        assert!(one("`sluice_leaders`").contains("the nearest is sluice_leader"));
+        assert!(one("SGW0009").contains("no page about SGW0009"));
+        assert!(one("run `sluice plam`").contains("no `sluice plam`; the nearest is plan"));
+        assert!(one("$ sluice plan --json").contains("`sluice plan` has no --json"));
+        assert!(one("```text\nkubectl sluice plan --json\n```").contains("has no --json"));
+        assert!(
+            one("x exec deploy/sluice -- sluice bench calls --all")
+                .contains("`sluice bench calls` has no --all")
+        );
+    }
+}
