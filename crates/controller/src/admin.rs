@@ -2,7 +2,7 @@
 //!
 //! Two routers for two listeners. [`Admin::health_router`] is for the pod's address: `/livez`,
 //! `/readyz` and `/metrics`. [`Admin::api_router`] is for loopback, or for others with a token and
-//! TLS: `/api/v1/…`, as JSON in the shapes of `sluice-view`.
+//! TLS: `/api/v1/…`, as JSON in the shapes of `sluice-view`, and the dashboard's pages at `/`.
 //!
 //! Every answer is a question to the loop, answered between two of its turns and given up after a
 //! while, so that a loop that hangs is seen here and never hidden behind old numbers.
@@ -13,6 +13,7 @@
 mod access;
 mod almanac;
 mod api;
+mod dashboard;
 mod events;
 mod health;
 mod overview;
@@ -133,6 +134,7 @@ pub(crate) struct Room {
     /// Its limits concern people and probes, so they are in real time whatever the loop's clock does.
     clock: Monotonic,
     streams: Arc<Semaphore>,
+    memory: dashboard::Memory,
 }
 
 impl std::fmt::Debug for Admin {
@@ -147,6 +149,7 @@ impl Admin {
         Admin(Arc::new(Room {
             clock: Monotonic::start(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            memory: dashboard::Memory::default(),
             parts,
         }))
     }
@@ -156,9 +159,16 @@ impl Admin {
         health::router(Arc::clone(&self.0))
     }
 
-    /// `/api/v1/…`, behind the checks of [`Access`].
+    /// `/api/v1/…` and the dashboard at `/`, behind the checks of [`Access`].
     pub fn api_router(&self) -> Router {
-        access::guard(api::router(Arc::clone(&self.0)), &self.0.parts.access)
+        let pages = dashboard::router(Arc::clone(&self.0));
+        access::guard(api::router(Arc::clone(&self.0)).merge(pages), &self.0.parts.access)
+    }
+
+    /// Takes samples for the dashboard's charts, for ever; to be run beside the listener.
+    pub fn keep_history(&self) -> impl Future<Output = ()> + Send + use<> {
+        let room = Arc::clone(&self.0);
+        async move { room.keep_history().await }
     }
 }
 

@@ -4,6 +4,11 @@
 //! open could ask it by a name of its own that resolves to loopback (DNS rebinding), so the Host
 //! must be one that we know. No CORS header is ever sent: a page of another origin cannot read an
 //! answer. Beyond loopback a token and TLS are required.
+//!
+//! Tools send the token as `Authorization: Bearer …`. A browser cannot, for a page that it opens, and
+//! an `EventSource` never can; so it is asked for name and password (`Basic`), any name will do, and
+//! the password is the token. The browser keeps it until it is closed and sends it to this origin
+//! only; no page, script or cookie ever holds it, and nothing here can be changed by a forged request.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,6 +22,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use sluice_arm::Secret;
 use sluice_view::Problem;
 use subtle::ConstantTimeEq as _;
@@ -81,11 +88,26 @@ impl Access {
 
     fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(token) = self.token.as_ref().filter(|token| !token.is_empty()) else { return true };
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().split_first_chunk::<7>());
-        let Some((scheme, shown)) = shown else { return false };
+        let Some(shown) = headers.get(AUTHORIZATION).and_then(|value| shown(value.as_bytes())) else {
+            return false;
+        };
         // The time that a comparison takes must not say how much of a guess was right.
-        scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(shown.ct_eq(token.reveal().as_bytes()))
+        bool::from(shown.reveal().as_bytes().ct_eq(token.reveal().as_bytes()))
     }
+}
+
+/// The token that a caller shows: as it is by tools, as the password by browsers.
+fn shown(value: &[u8]) -> Option<Secret> {
+    let space = value.iter().position(|byte| *byte == b' ')?;
+    let (scheme, rest) = (&value[..space], &value[space + 1..]);
+    if scheme.eq_ignore_ascii_case(b"Bearer") {
+        return Some(Secret::new(std::str::from_utf8(rest).ok()?));
+    }
+    if !scheme.eq_ignore_ascii_case(b"Basic") {
+        return None;
+    }
+    let pair = String::from_utf8(BASE64_STANDARD.decode(rest).ok()?).ok()?;
+    pair.split_once(':').map(|(_, password)| Secret::new(password))
 }
 
 /// Puts the checks before a router.
@@ -94,12 +116,20 @@ pub(super) fn guard(router: Router, access: &Access) -> Router {
 }
 
 async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let is_page = !request.uri().path().starts_with("/api/");
     let mut answer = match refusal(&access, request.headers()) {
         Some(refusal) => refusal,
         None => next.run(request).await,
     };
+    let status = answer.status();
     let headers = answer.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if is_page && status == StatusCode::UNAUTHORIZED {
+        // The browser asks whoever sits before it.
+        let basic = HeaderValue::from_static("Basic realm=\"sluice\", charset=\"UTF-8\"");
+        headers.append(WWW_AUTHENTICATE, basic);
+    }
+    // Only the dashboard says itself what may be kept.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
 }
@@ -204,6 +234,12 @@ mod tests {
         assert_eq!(status(&access, &[("host", "localhost")]), Some(401));
         assert_eq!(with("Bearer s3cret"), None);
         assert_eq!(with("bearer s3cret"), None);
+        // A browser: somebody:s3cret, and a password with a colon would be one with a colon.
+        assert_eq!(with("Basic c29tZWJvZHk6czNjcmV0"), None);
+        assert_eq!(with("basic OnMzY3JldA=="), None);
+        for wrong in ["Basic czNjcmV0", "Basic c29tZWJvZHk6czNjcmV0cw==", "Basic czNjcmV0Og==", "Basic !"] {
+            assert_eq!(with(wrong), Some(401), "{wrong:?}");
+        }
         for wrong in ["Bearer ", "Bearer s3cre", "Bearer s3crets", "Basic s3cret", "s3cret", ""] {
             assert_eq!(with(wrong), Some(401), "{wrong:?}");
         }

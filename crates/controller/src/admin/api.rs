@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Query as Pairs, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -13,7 +14,7 @@ use sluice_view::{EgressStatus, ServiceStatus, Status};
 
 use super::access::{problem, problem_with};
 use super::query::Query;
-use super::{Room, Silence, events, overview, words};
+use super::{Room, Silence, dashboard, events, overview, words};
 
 /// Everything there is to see.
 const SEE: &[&str] = &[
@@ -22,7 +23,8 @@ const SEE: &[&str] = &[
     "/api/v1/services/NAMESPACE/NAME/explain",
     "/api/v1/egresses?state=STATE&limit=NUMBER",
     "/api/v1/egresses/NAME/explain",
-    "/api/v1/events",
+    "/api/v1/events?of=service/UID",
+    "/",
 ];
 
 /// The namespace of those whose object is gone.
@@ -41,8 +43,12 @@ pub(super) fn router(room: Arc<Room>) -> Router {
         .with_state(room)
 }
 
-async fn nothing_here(uri: Uri) -> Response {
+async fn nothing_here(uri: Uri, headers: HeaderMap) -> Response {
     let path: String = uri.path().chars().take(200).collect();
+    let is_browser = headers.get(ACCEPT).is_some_and(|accept| accept.as_bytes().starts_with(b"text/html"));
+    if is_browser && !path.starts_with("/api/") {
+        return dashboard::nothing_here(&path);
+    }
     problem_with(StatusCode::NOT_FOUND, "NotFound", &format!("There is nothing at {path}."), SEE)
 }
 
@@ -100,6 +106,15 @@ async fn explain_service(
     Path((namespace, name)): Path<(String, String)>,
 ) -> Result<Response, Silence> {
     let asked_for = format!("service/{namespace}/{name}");
+    Ok(explained(&room, &asked_for, find_service(&room, namespace, name).await?))
+}
+
+/// The service of a name, or of a UID if its object is gone.
+pub(super) async fn find_service(
+    room: &Room,
+    namespace: String,
+    name: String,
+) -> Result<Option<Explanation>, Silence> {
     let uid = Uid::parse(&name).ok().filter(|_| namespace == NO_NAMESPACE);
     let found = room.ask(move |engine, _, _| -> Option<Explanation> {
         if let Some(uid) = uid {
@@ -112,36 +127,43 @@ async fn explain_service(
         // Of two of the same name one is on its way out; people ask for the other.
         engine.explain(&named.max_by_key(|seen| seen.wanted)?.key)
     });
-    Ok(explained(&room, &asked_for, found.await?))
+    found.await
 }
 
 async fn explain_egress(
     State(room): State<Arc<Room>>,
     Path(name): Path<String>,
 ) -> Result<Response, Silence> {
-    let asked_for = format!("egress/{name}");
-    let egress = match name.eq_ignore_ascii_case(EgressName::DEFAULT) {
-        true => Ok(EgressName::default_outbound()),
-        false => EgressName::parse(&name),
-    };
-    let egress = match egress {
+    let egress = match egress_named(&name) {
         Ok(egress) => egress,
-        Err(bad) => {
-            let message = format!("No egress can be called that: {bad}.");
-            return Ok(problem(StatusCode::BAD_REQUEST, "BadName", &message));
-        }
+        Err(message) => return Ok(problem(StatusCode::BAD_REQUEST, "BadName", &message)),
     };
-    let found = room.ask(move |engine, _, _| engine.explain(&ServiceKey::Outbound(egress)));
-    Ok(explained(&room, &asked_for, found.await?))
+    Ok(explained(&room, &format!("egress/{name}"), find_egress(&room, egress).await?))
+}
+
+/// The egress that a name in a URL means; the error is a sentence.
+pub(super) fn egress_named(name: &str) -> Result<EgressName, String> {
+    if name.eq_ignore_ascii_case(EgressName::DEFAULT) {
+        return Ok(EgressName::default_outbound());
+    }
+    EgressName::parse(name).map_err(|bad| format!("No egress can be called that: {bad}."))
+}
+
+pub(super) async fn find_egress(room: &Room, egress: EgressName) -> Result<Option<Explanation>, Silence> {
+    room.ask(move |engine, _, _| engine.explain(&ServiceKey::Outbound(egress))).await
+}
+
+/// What is said of something that is not there.
+pub(super) fn unknown(asked_for: &str) -> String {
+    format!(
+        "Nothing is known of {asked_for}. Either it does not exist, or it is not for us: not of type \
+         LoadBalancer, of another load balancer class, or no pod carries that egress label."
+    )
 }
 
 fn explained(room: &Room, asked_for: &str, found: Option<Explanation>) -> Response {
     let Some(found) = found else {
-        let message = format!(
-            "Nothing is known of {asked_for}. Either it does not exist, or it is not for us: not of type \
-             LoadBalancer, of another load balancer class, or no pod carries that egress label."
-        );
-        return problem_with(StatusCode::NOT_FOUND, "NotFound", &message, SEE);
+        return problem_with(StatusCode::NOT_FOUND, "NotFound", &unknown(asked_for), SEE);
     };
     let today = room.parts.almanac.today();
     Json(words::explanation(&today, &found, room.leads())).into_response()

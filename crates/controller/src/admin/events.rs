@@ -7,23 +7,25 @@
 //! `Last-Event-ID` is given what it missed, or everything if that is too long ago or was another
 //! process. The stream ends with an event `goodbye` that says why: the loop has ended, or the reader
 //! takes nothing for too long.
+//!
+//! With `?of=service/UID` or `?of=egress/NAME` it is about that one only.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Query as Pairs, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
 use sluice_engine::{Engine, ServiceView};
-use sluice_model::{ServiceKey, Time};
+use sluice_model::{ServiceKey, Time, Uid};
 use sluice_view::{Delta, Goodbye, Removed, Status};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::access::problem;
-use super::{Room, STREAMS_MAX, Silence, words};
+use super::{Room, STREAMS_MAX, Silence, api, words};
 use crate::clock::Clock;
 
 /// The shortest time between two looks for one stream.
@@ -35,7 +37,19 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// A comment that keeps the connection open, and finds out whether anybody is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-pub(super) async fn stream(State(room): State<Arc<Room>>, headers: HeaderMap) -> Response {
+pub(super) async fn stream(
+    State(room): State<Arc<Room>>,
+    Pairs(pairs): Pairs<Vec<(String, String)>>,
+    headers: HeaderMap,
+) -> Response {
+    let of = match pairs.iter().find(|(name, _)| name == "of").map(|(_, of)| key_of(of)) {
+        None => None,
+        Some(Some(key)) => Some(key),
+        Some(None) => {
+            let message = "The stream is of everything, or ?of=service/UID, or ?of=egress/NAME.";
+            return problem(StatusCode::BAD_REQUEST, "BadParameter", message);
+        }
+    };
     let Ok(place) = Arc::clone(&room.streams).try_acquire_owned() else {
         let message = format!("{STREAMS_MAX} streams are open already; close one, or ask /api/v1/services.");
         return problem(StatusCode::SERVICE_UNAVAILABLE, "TooManyStreams", &message);
@@ -45,7 +59,8 @@ pub(super) async fn stream(State(room): State<Arc<Room>>, headers: HeaderMap) ->
     turns.mark_changed();
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let seen = last_id.and_then(|id| room.number_in(id));
-    let reader = Reader { room, turns, seen, handed_over: None, looked: None, is_over: false, _place: place };
+    let reader =
+        Reader { room, of, turns, seen, handed_over: None, looked: None, is_over: false, _place: place };
     let events = unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
         Some((Ok::<Event, Infallible>(event), reader))
@@ -53,9 +68,20 @@ pub(super) async fn stream(State(room): State<Arc<Room>>, headers: HeaderMap) ->
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("still here")).into_response()
 }
 
+/// Reads `service/UID` or `egress/NAME`.
+fn key_of(text: &str) -> Option<ServiceKey> {
+    match text.split_once('/')? {
+        ("service", uid) => Uid::parse(uid).ok().map(ServiceKey::Inbound),
+        ("egress", name) => api::egress_named(name).ok().map(ServiceKey::Outbound),
+        _ => None,
+    }
+}
+
 /// One open stream.
 struct Reader {
     room: Arc<Room>,
+    /// The only one that it is about.
+    of: Option<ServiceKey>,
     turns: watch::Receiver<u64>,
     seen: Option<u64>,
     /// When the last event was handed over.
@@ -88,8 +114,8 @@ impl Reader {
             }
             self.turns.mark_unchanged();
             self.looked = Some(self.room.clock.now());
-            let seen = self.seen;
-            match self.room.ask(move |engine, _, _| Step::beyond(seen, engine)).await {
+            let (seen, of) = (self.seen, self.of.clone());
+            match self.room.ask(move |engine, _, _| Step::beyond(seen, of.as_ref(), engine)).await {
                 Ok(Some(step)) => return Some(self.hand_over(step)),
                 Ok(None) => {}
                 Err(Silence::Ended) => {
@@ -137,11 +163,16 @@ struct Step {
 
 impl Step {
     /// Everything beyond a number, or everything; nothing when there is nothing new.
-    fn beyond(seen: Option<u64>, engine: &Engine) -> Option<Step> {
+    fn beyond(seen: Option<u64>, of: Option<&ServiceKey>, engine: &Engine) -> Option<Step> {
         let number = engine.change_number();
         let Some(mut changed) = seen.and_then(|seen| engine.changed_since(seen)) else {
-            return Some(Step { complete: true, services: engine.services(), gone: Vec::new(), number });
+            let services = match of {
+                Some(key) => engine.view_of(key).into_iter().collect(),
+                None => engine.services(),
+            };
+            return Some(Step { complete: true, services, gone: Vec::new(), number });
         };
+        changed.retain(|key| of.is_none_or(|of| of == key));
         changed.sort_unstable();
         changed.dedup();
         let (mut services, mut gone) = (Vec::new(), Vec::new());

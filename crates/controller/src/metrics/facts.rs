@@ -60,7 +60,7 @@ impl Heard {
 }
 
 impl Facts {
-    pub(super) async fn gather(room: &Room) -> Result<Facts, Silence> {
+    pub(crate) async fn gather(room: &Room) -> Result<Facts, Silence> {
         let ask = room.ask(|engine, updaters, tally| Heard::of(engine, updaters.numbers(), *tally));
         let heard = ask.await?;
         let parts = &room.parts;

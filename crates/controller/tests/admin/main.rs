@@ -9,6 +9,7 @@
 #[path = "../loop/azure.rs"]
 #[allow(dead_code, reason = "this Azure can do more than is needed here")]
 mod azure;
+mod dashboard;
 mod events;
 mod sockets;
 mod world;
@@ -66,7 +67,8 @@ async fn what_cannot_be_answered_is_refused_with_what_can() {
         ("/api/v1/services/shop/web/explain", StatusCode::NOT_FOUND, "NotFound"),
         ("/api/v1/egresses/blue/explain", StatusCode::NOT_FOUND, "NotFound"),
         ("/api/v2/services", StatusCode::NOT_FOUND, "NotFound"),
-        ("/", StatusCode::NOT_FOUND, "NotFound"),
+        ("/nothing", StatusCode::NOT_FOUND, "NotFound"),
+        ("/api/v1/events?of=moon/full", StatusCode::BAD_REQUEST, "BadParameter"),
     ] {
         let (got, body) = world.ask(path).await;
         let problem: Problem = serde_json::from_str(&body).unwrap();

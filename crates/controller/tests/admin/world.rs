@@ -29,6 +29,7 @@ pub(crate) struct World {
     pub(crate) clock: Monotonic,
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) handle: Handle,
+    pub(crate) admin: Admin,
     pub(crate) api: Router,
     pub(crate) health: Router,
     standing: watch::Sender<Standing>,
@@ -63,15 +64,24 @@ impl World {
 
     /// A world with one node, whose Azure follows a script.
     pub(crate) fn with(script: impl FnMut(&Request) -> Behaviour + Send + 'static) -> World {
-        World::made(script, true)
+        World::made(script, true, Access::default())
+    }
+
+    /// A world whose API is not for everybody.
+    pub(crate) fn guarded(access: Access) -> World {
+        World::made(|_| Behaviour::Ordinary, true, access)
     }
 
     /// A world whose loop never turns.
     pub(crate) fn hanging() -> World {
-        World::made(|_| Behaviour::Ordinary, false)
+        World::made(|_| Behaviour::Ordinary, false, Access::default())
     }
 
-    fn made(script: impl FnMut(&Request) -> Behaviour + Send + 'static, turns: bool) -> World {
+    fn made(
+        script: impl FnMut(&Request) -> Behaviour + Send + 'static,
+        turns: bool,
+        access: Access,
+    ) -> World {
         let clock = Monotonic::start();
         let azure = SmallAzure::new(clock, script);
         let (handle, inbox) = Inbox::open(64);
@@ -104,10 +114,10 @@ impl World {
             }),
             calls: Arc::default(),
             window_limits,
-            access: Access::default(),
+            access,
         });
         let (api, health) = (admin.api_router(), admin.health_router());
-        World { clock, cluster, handle, api, health, standing, running }
+        World { clock, cluster, handle, admin, api, health, standing, running }
     }
 
     /// It lists everything and takes the lease for good.

@@ -1,0 +1,159 @@
+// Keeps a page live: follows the stream of changes, brings the parts that the server has written
+// anew, and listens to the keyboard. Without it every page is still whole, and stands still.
+
+const root = document.documentElement;
+const page = root.dataset.page;
+const badge = document.getElementById("live");
+/** The shortest time between two looks, and the longest, in milliseconds. */
+const PACE = 1000;
+const IDLE = 5000;
+
+// Parts of the page that the server writes.
+
+/** Puts a part of another document in the place of ours, only if it differs, and keeps the focus. */
+function swap(other, id) {
+  const ours = document.getElementById(id);
+  const theirs = other.getElementById(id);
+  if (!ours || !theirs || ours.innerHTML === theirs.innerHTML) return;
+  const focused = ours.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  ours.replaceChildren(...theirs.childNodes);
+  for (const name of theirs.getAttributeNames()) ours.setAttribute(name, theirs.getAttribute(name));
+  if (focused) [...ours.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+}
+
+async function look() {
+  const path = page === "front" ? "/fragments/summary" : location.pathname;
+  const answer = await fetch(path, { cache: "no-cache", credentials: "same-origin" });
+  const text = await answer.text();
+  if (!answer.ok && answer.status !== 404) return;
+  const other = new DOMParser().parseFromString(text, "text/html");
+  if (page === "front") for (const id of ["about", "findings", "states", "totals", "charts"]) swap(other, id);
+  else if (answer.status === 404) location.reload();
+  else swap(other, "detail");
+}
+
+let looked = 0;
+let waiting = null;
+
+/** Looks soon, but not too often, and not while nobody sees it. */
+function lookSoon(pause) {
+  if (page === "still" || document.hidden) return;
+  const at = Math.max(Date.now() + pause, looked + PACE);
+  if (waiting && waiting.at <= at) return;
+  if (waiting) clearTimeout(waiting.timer);
+  const timer = setTimeout(async () => {
+    waiting = null;
+    looked = Date.now();
+    try {
+      await look();
+    } catch {
+      // The stream says that the server is away; there is nothing to add.
+    }
+    // While an operation is under way, its steps change without a change of state.
+    const isBusy = document.getElementById("detail")?.dataset.busy !== undefined;
+    lookSoon(isBusy ? PACE : IDLE);
+  }, at - Date.now());
+  waiting = { at, timer };
+}
+
+// The stream.
+
+function say(is, text) {
+  if (badge.dataset.is === is) return;
+  badge.dataset.is = is;
+  badge.textContent = text;
+}
+
+function follow() {
+  const of = root.dataset.of;
+  const stream = new EventSource(of ? `/api/v1/events?of=${encodeURIComponent(of)}` : "/api/v1/events");
+  const changed = (event) => {
+    say("live", "live");
+    const delta = JSON.parse(event.data);
+    document.dispatchEvent(new CustomEvent("sluice:changed", { detail: delta }));
+    lookSoon(delta.complete ? IDLE : 0);
+  };
+  stream.addEventListener("open", () => say("live", "live"));
+  stream.addEventListener("snapshot", changed);
+  stream.addEventListener("delta", changed);
+  stream.addEventListener("goodbye", (event) => {
+    badge.title = JSON.parse(event.data).message;
+    say("lost", "ended");
+  });
+  stream.addEventListener("error", () => {
+    say("lost", "reconnecting");
+    // The browser comes back by itself, unless it was refused; then we ask again later.
+    if (stream.readyState === EventSource.CLOSED) setTimeout(follow, IDLE);
+  });
+  addEventListener("pagehide", () => stream.close());
+}
+
+// Light and dark.
+
+const theme = document.getElementById("theme");
+const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+
+function nameTheme() {
+  theme.textContent = isDark() ? "Light" : "Dark";
+  theme.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+}
+
+function turnTheme() {
+  root.dataset.theme = isDark() ? "light" : "dark";
+  try {
+    localStorage.setItem("sluice-theme", root.dataset.theme);
+  } catch {
+    // Then it holds for this page only.
+  }
+  nameTheme();
+}
+
+theme.hidden = false;
+theme.addEventListener("click", turnTheme);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+nameTheme();
+
+// The keyboard.
+
+const keys = document.getElementById("keys");
+const opener = document.getElementById("keys-open");
+opener.hidden = false;
+opener.addEventListener("click", () => keys.showModal());
+
+const move = (step) => document.dispatchEvent(new CustomEvent("sluice:move", { detail: step }));
+const inTable = () => document.activeElement?.closest?.("#rows tbody");
+const search = document.getElementById("q");
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  const isTyping = document.activeElement?.matches?.("input, select, textarea");
+  if (isTyping) {
+    if (event.key === "Escape") document.activeElement.blur();
+    else if (event.key === "ArrowDown" && document.activeElement === search) move("first");
+    else return;
+    event.preventDefault();
+    return;
+  }
+  const acts = {
+    "/": () => (search ? (search.focus(), search.select()) : location.assign("/#table")),
+    "?": () => keys.showModal(),
+    t: turnTheme,
+    h: () => page !== "front" && location.assign("/"),
+    j: () => move(1),
+    k: () => move(-1),
+    g: () => move("first"),
+    G: () => move("last"),
+  };
+  // The arrows scroll the page, except inside the table.
+  if (inTable()) Object.assign(acts, { ArrowDown: () => move(1), ArrowUp: () => move(-1), Home: () => move("first"), End: () => move("last") });
+  const act = acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+if (page !== "still") {
+  follow();
+  document.addEventListener("visibilitychange", () => lookSoon(0));
+  lookSoon(IDLE);
+}

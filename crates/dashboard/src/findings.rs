@@ -1,0 +1,458 @@
+//! What is worth knowing, in plain sentences: the worst first, each with the next step and where to look.
+//!
+//! A finding says one thing about many: a reason is told once, with the first few names and a link
+//! to all of them. Sentences have no ages in them beyond fixed marks ("over 5 minutes"), so that
+//! one that is read aloud when it changes is not read aloud every second.
+
+use std::collections::BTreeMap;
+
+use sluice_view::overview::Role;
+use sluice_view::{EgressStatus, Overview, ServiceStatus, State};
+
+use crate::advice;
+use crate::rows::{Filter, Kind, LONG_SECONDS, Row};
+use crate::words::{both, count, ended, grouped};
+
+/// Names that a finding has before it says how many more there are.
+const NAMES_MAX: usize = 3;
+
+/// How bad it is, the worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Something does not work, and a person has to act.
+    Trouble,
+    /// Something is slow or fails, and may mend by itself.
+    Warning,
+    /// Worth knowing.
+    Note,
+    /// As it should be.
+    Fine,
+}
+
+impl Severity {
+    /// The fixed word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Severity::Trouble => "trouble",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+            Severity::Fine => "fine",
+        }
+    }
+}
+
+/// A name with its page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// What it is called.
+    pub text: String,
+    /// Where it leads.
+    pub href: String,
+}
+
+/// One thing worth knowing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A sentence without its end: names or a full stop follow.
+    pub sentence: String,
+    /// The first of those whom it concerns.
+    pub names: Vec<Link>,
+    /// How many more there are.
+    pub more: u64,
+    /// What one can do.
+    pub next_step: Option<String>,
+    /// Where all of them are.
+    pub all: Option<Link>,
+}
+
+impl Finding {
+    fn new(severity: Severity, sentence: impl Into<String>) -> Finding {
+        Finding {
+            severity,
+            sentence: sentence.into(),
+            names: Vec::new(),
+            more: 0,
+            next_step: None,
+            all: None,
+        }
+    }
+
+    fn then(mut self, next_step: impl Into<String>) -> Finding {
+        self.next_step = Some(next_step.into());
+        self
+    }
+
+    fn naming(mut self, rows: &[&Row<'_>], filter: Filter) -> Finding {
+        let first = rows.iter().take(NAMES_MAX);
+        self.names = first.map(|row| Link { text: row.title.clone(), href: row.href.clone() }).collect();
+        self.more = rows.len().saturating_sub(NAMES_MAX) as u64;
+        if rows.len() > 1 {
+            let text = format!("Show all {}", grouped(rows.len() as u64));
+            self.all = Some(Link { text, href: format!("{}#table", filter.href()) });
+        }
+        self
+    }
+
+    /// The whole as one text.
+    pub fn text(&self) -> String {
+        let mut text = self.sentence.clone();
+        if !self.names.is_empty() {
+            let names: Vec<&str> = self.names.iter().map(|link| link.text.as_str()).collect();
+            text = format!("{text}: {}", names.join(", "));
+        }
+        if self.more > 0 {
+            text = format!("{text} and {} more", grouped(self.more));
+        }
+        let text = ended(&text);
+        match &self.next_step {
+            Some(step) => format!("{text} {step}"),
+            None => text,
+        }
+    }
+}
+
+/// Everything worth knowing, the worst first.
+pub fn findings(overview: &Overview, services: &[ServiceStatus], egresses: &[EgressStatus]) -> Vec<Finding> {
+    let mut rows: Vec<Row<'_>> =
+        services.iter().map(Row::service).chain(egresses.iter().map(Row::egress)).collect();
+    rows.sort_by(|a, b| a.title.cmp(&b.title));
+    let mut all = Vec::new();
+    about_the_controller(overview, &mut all);
+    held_back(&rows, &mut all);
+    slow(&rows, &mut all);
+    addresses(&rows, &mut all);
+    // Those of one severity stay in the order in which they were found.
+    all.sort_by_key(|finding| finding.severity);
+    all.push(served(overview, &rows));
+    all
+}
+
+fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
+    if let Some(why) = &overview.initial_sync.gateway_trouble {
+        let sentence = format!("The service gateway cannot be used: {}", why.trim_end_matches('.'));
+        all.push(
+            Finding::new(Severity::Trouble, sentence).then("Run `sluice doctor`: it says what is missing."),
+        );
+    }
+    for watch in &overview.watches {
+        if let Some(trouble) = &watch.trouble {
+            let sentence =
+                format!("The watch of {} is in trouble: {}", watch.kind, trouble.trim_end_matches('.'));
+            let step = "Until it is mended, changes of that kind are not seen. Look at the API server and our permissions: `sluice doctor`.";
+            all.push(Finding::new(Severity::Trouble, sentence).then(step));
+        }
+        if watch.skipped > 0 {
+            let objects = count(watch.skipped, "object", "objects");
+            let sentence = format!("{objects} of {} could not be read and were skipped", watch.kind);
+            all.push(Finding::new(Severity::Warning, sentence).then("The log names each of them."));
+        }
+    }
+    if overview.mass_deletion_held > 0 {
+        let teardowns = count(overview.mass_deletion_held, "teardown", "teardowns");
+        let sentence =
+            format!("The brake holds {teardowns}: more would be torn down at once than is plausible");
+        let mut finding = Finding::new(Severity::Trouble, sentence).then(
+            "Compare `sluice plan` with what you expect; if it is right, allow the mass deletion in the configuration.",
+        );
+        let filter = Filter { state: Some(State::DeletionPending), ..Filter::default() };
+        finding.all = Some(Link { text: "Show them".into(), href: format!("{}#table", filter.href()) });
+        all.push(finding);
+    }
+    for lane in &overview.budget {
+        if lane.paused_until.as_ref().is_some_and(|due| due.in_seconds > 0) {
+            let waiting = match lane.queued {
+                0 => String::new(),
+                queued => format!("; {} meanwhile", count(queued, "call waits", "calls wait")),
+            };
+            let sentence = format!("Azure asked us to pause {}{waiting}", lane.lane.replace('-', " "));
+            all.push(Finding::new(Severity::Warning, sentence));
+        }
+    }
+    if !overview.unclaimed.is_empty() {
+        let many = overview.unclaimed.len() as u64;
+        let names: Vec<&str> = overview.unclaimed.iter().take(NAMES_MAX).map(String::as_str).collect();
+        let verb = if many == 1 { "is" } else { "are" };
+        let registrations = count(many, "registration", "registrations");
+        let sentence =
+            format!("{registrations} {verb} wanted by nobody and not provably ours: {}", names.join(", "));
+        let mut finding = Finding::new(Severity::Warning, sentence)
+            .then("They are left alone. If they are ours, claim them with `sluice adopt`.");
+        finding.more = many.saturating_sub(NAMES_MAX as u64);
+        all.push(finding);
+    }
+    match overview.role {
+        Role::Standby => {
+            let leader = overview.leader.as_deref().unwrap_or("another replica");
+            let sentence = format!("This replica is on standby, and {leader} leads");
+            all.push(Finding::new(Severity::Note, sentence).then("Ask the leader for what is being done."));
+        }
+        Role::Candidate => {
+            all.push(Finding::new(Severity::Note, "This replica does not know yet who leads"));
+        }
+        Role::Leader if !overview.initial_sync.done => {
+            let left = match overview.initial_sync.left {
+                0 => String::new(),
+                left => format!(", {} left", count(left, "service", "services")),
+            };
+            let phase = overview.initial_sync.phase.replace('-', " ");
+            all.push(Finding::new(Severity::Note, format!("The first sync is under way: {phase}{left}")));
+        }
+        Role::Leader | Role::Unknown => {}
+    }
+    let drift = overview.drift.found.saturating_sub(overview.drift.mended);
+    if drift > 0 {
+        let sentence = format!(
+            "{} made by somebody else {} being repaired",
+            count(drift, "change", "changes"),
+            if drift == 1 { "is" } else { "are" }
+        );
+        all.push(Finding::new(Severity::Note, sentence));
+    }
+}
+
+/// What waits for a reason, one finding for each.
+fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
+    let mut by_reason: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
+    for row in rows {
+        let reason = row.progress.why.as_ref().map(|why| why.reason.as_str());
+        // The brake is told once for all.
+        if let Some(reason) = reason.filter(|reason| *reason != "MassDeletionHeld") {
+            by_reason.entry(reason).or_default().push(row);
+        }
+    }
+    for (reason, held) in by_reason {
+        let telling = advice::telling(reason);
+        let verb = if held.len() == 1 { telling.one } else { telling.many };
+        let filter = Filter { text: reason.into(), ..Filter::default() };
+        let finding = Finding::new(telling.severity, format!("{} {verb}", subjects(&held)));
+        all.push(finding.then(telling.next_step).naming(&held, filter));
+    }
+    let failing: Vec<&Row<'_>> =
+        rows.iter().filter(|row| row.progress.attempts > 0 && row.progress.why.is_none()).collect();
+    if !failing.is_empty() {
+        let finding = Finding::new(
+            Severity::Warning,
+            format!("{} failed the last attempt and will be tried again", subjects(&failing)),
+        );
+        all.push(
+            finding.naming(&failing, Filter { order: crate::rows::Order::Attempts, ..Filter::default() }),
+        );
+    }
+}
+
+/// What is on its way for too long.
+fn slow(rows: &[Row<'_>], all: &mut Vec<Finding>) {
+    let stages = [
+        (
+            State::DeletionPending,
+            "been draining",
+            "Open one to see which addresses still refer to it; nothing is deleted before they are gone.",
+        ),
+        (State::CreationInProgress, "been in the making", "Open one to see at which step it is."),
+        (
+            State::UpdateInProgress,
+            "differed from what is wanted",
+            "Traffic goes on meanwhile. Open one to see at which step it is.",
+        ),
+        (State::DeletionInProgress, "been in deletion", "Open one to see at which step it is."),
+    ];
+    for (state, doing, next_step) in stages {
+        let late: Vec<&Row<'_>> = rows
+            .iter()
+            .filter(|row| row.progress.state == state && row.progress.since.age_seconds >= LONG_SECONDS)
+            // A reason has been told already.
+            .filter(|row| row.progress.why.is_none())
+            .collect();
+        if late.is_empty() {
+            continue;
+        }
+        let has = if late.len() == 1 { "has" } else { "have" };
+        let minutes = LONG_SECONDS / 60;
+        let sentence = format!("{} {has} {doing} for over {minutes} minutes", subjects(&late));
+        let filter = Filter { state: Some(state), order: crate::rows::Order::Age, ..Filter::default() };
+        all.push(Finding::new(Severity::Warning, sentence).then(next_step).naming(&late, filter));
+    }
+}
+
+fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
+    let by_addresses = Filter { order: crate::rows::Order::Attention, ..Filter::default() };
+    let refused: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.addresses.quarantined > 0).collect();
+    if !refused.is_empty() {
+        let total = refused.iter().map(|row| row.progress.addresses.quarantined).sum();
+        let sentence =
+            format!("Azure refuses {} of {}", count(total, "address", "addresses"), subjects(&refused));
+        let step = "They are set aside so that the others go through. The log has what Azure said.";
+        all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, by_addresses.clone()));
+    }
+    let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.addresses.unplaceable > 0).collect();
+    if !homeless.is_empty() {
+        let total = homeless.iter().map(|row| row.progress.addresses.unplaceable).sum();
+        let wait = if total == 1 { "waits" } else { "wait" };
+        let sentence = format!(
+            "{} of {} {wait} for an address of their node",
+            count(total, "address", "addresses"),
+            subjects(&homeless)
+        );
+        let step =
+            "Look whether the nodes have an InternalIP of the same family: `kubectl get nodes -o wide`.";
+        all.push(Finding::new(Severity::Warning, sentence).then(step).naming(&homeless, by_addresses));
+    }
+}
+
+/// The last line: how much of what is wanted is served.
+fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
+    let wanted: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.wanted).collect();
+    let live = wanted.iter().filter(|row| row.progress.live).count();
+    if wanted.is_empty() {
+        let sentence = match rows.is_empty() {
+            true => "There is nothing to serve yet",
+            false => "Nothing is wanted any more, and what is left is being removed",
+        };
+        let finding = Finding::new(Severity::Note, sentence);
+        return match rows.is_empty() && overview.initial_sync.done {
+            true => finding.then(
+                "Make a Service of type LoadBalancer, or give a pod an egress label, and it appears here.",
+            ),
+            false => finding,
+        };
+    }
+    if live == wanted.len() {
+        let are = if wanted.len() == 1 { "is" } else { "are" };
+        let all = if wanted.len() == 1 { "" } else { "All " };
+        return Finding::new(Severity::Fine, format!("{all}{} {are} served", subjects(&wanted)));
+    }
+    let sentence = format!("{} of {} are served", grouped(live as u64), subjects(&wanted));
+    Finding::new(Severity::Note, sentence)
+}
+
+fn subjects(rows: &[&Row<'_>]) -> String {
+    let services = rows.iter().filter(|row| row.kind == Kind::Service).count() as u64;
+    both(services, rows.len() as u64 - services)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use sluice_model::reason::Reason;
+    use sluice_view::overview::{AddressTotals, Counts, InitialSync, Lane, WatchLine};
+    use sluice_view::{Due, Since};
+
+    use super::*;
+    use crate::rows::tests::{egress, parked, service};
+
+    pub(crate) fn overview() -> Overview {
+        Overview {
+            version: "0.1.0".into(),
+            identity: "sluice-0".into(),
+            cluster_id: "prod-westeurope".into(),
+            role: Role::Leader,
+            leader: Some("sluice-0".into()),
+            started: Since { at: "2026-11-16T02:00:00Z".into(), age_seconds: 2_400 },
+            initial_sync: InitialSync { phase: "done".into(), done: true, ..InitialSync::default() },
+            watches: Vec::new(),
+            services: Counts::default(),
+            egresses: Counts::default(),
+            parked: BTreeMap::new(),
+            addresses: AddressTotals::default(),
+            budget: Vec::new(),
+            operations_active: 0,
+            mass_deletion_held: 0,
+            unclaimed: Vec::new(),
+            drift: Default::default(),
+            orphans: Default::default(),
+        }
+    }
+
+    fn texts(overview: &Overview, services: &[ServiceStatus], egresses: &[EgressStatus]) -> Vec<String> {
+        findings(overview, services, egresses).iter().map(Finding::text).collect()
+    }
+
+    #[test]
+    fn when_all_is_well_one_sentence_says_so() {
+        let services: Vec<_> =
+            (0..214).map(|n| service("shop", &format!("web-{n}"), State::Created)).collect();
+        assert_eq!(texts(&overview(), &services, &[]), ["All 214 services are served."]);
+        let egresses = [egress("blue", State::Created)];
+        assert_eq!(texts(&overview(), &services, &egresses), ["All 214 services and 1 egress are served."]);
+        assert_eq!(texts(&overview(), &[], &egresses), ["1 egress is served."]);
+        assert!(texts(&overview(), &[], &[])[0].starts_with("There is nothing to serve yet. Make a Service"));
+    }
+
+    #[test]
+    fn what_waits_for_one_reason_is_told_once_with_its_next_step_and_a_link_to_all() {
+        let services: Vec<_> = ["api", "web", "cart", "pay", "mail"]
+            .map(|name| parked(service("shop", name, State::NotStarted), Reason::QuotaExceeded))
+            .to_vec();
+        let found = findings(&overview(), &services, &[]);
+        assert!(
+            found[0].text().starts_with(
+                "5 services wait for quota: shop/api, shop/cart, shop/mail and 2 more. Ask for a higher limit"
+            ),
+            "{}",
+            found[0].text()
+        );
+        assert_eq!(found[0].severity, Severity::Trouble);
+        assert_eq!(found[0].names[0].href, "/services/shop/api");
+        assert_eq!(found[0].all.as_ref().unwrap().href, "/?q=QuotaExceeded#table");
+        assert_eq!(found[1].text(), "0 of 5 services are served.");
+
+        let one = &services[..1];
+        assert!(texts(&overview(), one, &[])[0].starts_with("1 service waits for quota: shop/api."));
+        assert_eq!(findings(&overview(), one, &[])[0].all, None);
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_how_much_is_served_last() {
+        let mut overview = overview();
+        overview.mass_deletion_held = 40;
+        overview.watches = vec![WatchLine {
+            kind: "pods".into(),
+            trouble: Some("the API server refuses it: pods is forbidden.".into()),
+            ..WatchLine::default()
+        }];
+        overview.budget = vec![Lane {
+            lane: "service-writes".into(),
+            queued: 12,
+            paused_until: Some(Due { at: "2026-11-16T02:41:00Z".into(), in_seconds: 17 }),
+            ..Lane::default()
+        }];
+        overview.unclaimed = ["a", "b", "c", "d"].map(String::from).to_vec();
+        let mut late = service("shop", "old", State::DeletionPending);
+        late.progress.since.age_seconds = LONG_SECONDS;
+        let mut fresh = service("shop", "new", State::DeletionPending);
+        fresh.progress.since.age_seconds = LONG_SECONDS - 1;
+        let mut refused = service("shop", "odd", State::Created);
+        refused.progress.addresses.quarantined = 2;
+        let told = findings(&overview, &[late, fresh, refused], &[]);
+        let begins = [
+            "The watch of pods is in trouble: the API server refuses it: pods is forbidden. Until it is mended",
+            "The brake holds 40 teardowns: more would be torn down at once than is plausible. Compare",
+            "Azure refuses 2 addresses of 1 service: shop/odd. They are set aside",
+            "Azure asked us to pause service writes; 12 calls wait meanwhile.",
+            "4 registrations are wanted by nobody and not provably ours: a, b, c and 1 more. They are left",
+            "1 service has been draining for over 5 minutes: shop/old. Open one",
+            "1 service is served.",
+        ];
+        assert_eq!(told.len(), begins.len(), "{told:#?}");
+        for (finding, begin) in told.iter().zip(begins) {
+            assert!(finding.text().starts_with(begin), "{}", finding.text());
+        }
+        assert!(told.is_sorted_by_key(|finding| finding.severity));
+    }
+
+    #[test]
+    fn a_replica_that_does_not_lead_says_who_does() {
+        let mut overview = overview();
+        overview.role = Role::Standby;
+        overview.leader = Some("sluice-1".into());
+        assert!(texts(&overview, &[], &[])[0].starts_with("This replica is on standby, and sluice-1 leads."));
+        overview.role = Role::Leader;
+        overview.initial_sync =
+            InitialSync { phase: "working-off".into(), left: 7, ..InitialSync::default() };
+        assert_eq!(
+            texts(&overview, &[], &[])[0],
+            "The first sync is under way: working off, 7 services left."
+        );
+    }
+}
