@@ -46,6 +46,31 @@ fn the_graph_of_the_table_is_the_one_in_the_picture() {
     expect_file!["snapshots/graph.dot"].assert_eq(&text);
 }
 
+/// The page for people has the same arrows, one for each pair of states.
+#[test]
+fn the_diagram_of_the_book_has_the_arrows_of_the_table_and_no_others() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/engine.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, diagram) = page.split_once("stateDiagram-v2\n").expect("the page has a diagram of the states");
+    let (diagram, _) = diagram.split_once("```").expect("the diagram has an end");
+    let arrows =
+        diagram.lines().filter_map(|line| line.split_once(':').unwrap_or((line, "")).0.split_once("-->"));
+    let shown: BTreeSet<(&str, &str)> = arrows.map(|(from, to)| (from.trim(), to.trim())).collect();
+    let mut known = BTreeSet::from([("[*]", State::NotStarted.word())]);
+    for state in State::ALL {
+        for trigger in Trigger::ALL {
+            let to = match cell(state, trigger) {
+                Cell::Go(to, _) => to.word(),
+                Cell::Back(_) => "Back",
+                Cell::Forget(_) => "[*]",
+                Cell::Stay(_) | Cell::Never(_) => continue,
+            };
+            known.insert((state.word(), to));
+        }
+    }
+    assert_eq!(shown, known);
+}
+
 #[test]
 fn every_state_can_be_reached_and_left() {
     let mut reached = BTreeSet::from([State::NotStarted]);
