@@ -6,6 +6,7 @@
 pub(crate) mod architecture;
 pub(crate) mod arrows;
 mod commands;
+mod flows;
 mod links;
 mod modules;
 mod named;
@@ -29,6 +30,7 @@ const CHECKS: &[Check] = &[
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
+    ("the book's flows have the design's participants and phases", flows::check),
     ("the glossary has every name of the design", glossary::check),
     ("the design's items have a row", coverage::check),
 ];
