@@ -58,7 +58,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         false => gateway::ours(&reached).await?,
     };
     let in_the_way = gateway::left_in(&forecast.after, &scope);
-    if report.in_sync && (gateway.is_none() || in_the_way.is_some()) {
+    if report.writes_nothing() && (gateway.is_none() || in_the_way.is_some()) {
         if let Some(left) = in_the_way.filter(|_| gateway.is_some()) {
             println!("The service gateway {} stays: {left}.", scope.gateway);
         }
@@ -160,7 +160,7 @@ mod tests {
         };
         let lists = [Relist::Services(vec![service.clone()]), Relist::Pods(vec![pod])];
         let kubernetes = lists.into_iter().map(|objects| Event::Relisted { version: 1, objects }).collect();
-        let left = unwanted(Worlds { kubernetes, azure: Vec::new() });
+        let left = unwanted(Worlds { kubernetes, skipped: Vec::new(), azure: Vec::new() });
         let expected =
             [Relist::Services(vec![ServiceObject { selected: false, ..service }]), Relist::Pods(Vec::new())];
         let expected = expected.map(|objects| Event::Relisted { version: 1, objects });

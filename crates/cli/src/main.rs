@@ -166,7 +166,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         Command::Bench(arguments) => runtime.block_on(sluice::bench::run(arguments))?,
         Command::Plan(arguments) => match runtime.block_on(sluice::plan::run(*arguments))? {
             Verdict::InSync => {}
-            Verdict::Changes => return Ok(ExitCode::from(exit::ANSWER)),
+            Verdict::Changes | Verdict::Held => return Ok(ExitCode::from(exit::ANSWER)),
         },
         Command::Run(_) | Command::Playground(_) => unreachable!("they have a log of their own"),
         Command::Doctor(arguments) => {

@@ -6,10 +6,13 @@
 pub mod changes;
 mod command;
 pub mod foresight;
+mod held;
 pub mod reading;
 pub mod report;
 
-pub use command::{Arguments, Verdict, run};
+pub use command::{Arguments, run};
+pub use held::Case;
+pub use report::Verdict;
 
 #[cfg(test)]
 mod tests;

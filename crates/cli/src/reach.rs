@@ -58,7 +58,7 @@ impl Reached {
         let selection = self.config.selection();
         let listed = again(&clock, async || list_all(&self.connection.client, &selection).await).await;
         let listed = listed.map_err(|error| Failure::new(exit::KUBERNETES, error))?;
-        Ok(Worlds { kubernetes: listed.events, azure })
+        Ok(Worlds { kubernetes: listed.events, skipped: listed.skipped, azure })
     }
 }
 

@@ -118,7 +118,7 @@ async fn tear_down(
         // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.
         if left == 0 && clock.now() >= next_look {
             let scope = reached.config.scope(&reached.cluster_id);
-            if Report::of(&scope, &forecast(reached).await?).in_sync {
+            if Report::of(&scope, &forecast(reached).await?).writes_nothing() {
                 break;
             }
             next_look = clock.now() + FRESH_LOOK;

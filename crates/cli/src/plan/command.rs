@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::foresight::foresee;
-use super::report::Report;
+use super::report::{Report, Verdict};
 use crate::bench::Output;
 use crate::config::ConfigArguments;
 use crate::failure::Failure;
@@ -12,6 +12,7 @@ use crate::reach::Reached;
 
 /// Shows what `sluice run` would do, and does nothing.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
@@ -20,14 +21,13 @@ pub struct Arguments {
     output: Output,
 }
 
-/// What came of it, for the exit code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// Nothing would be written.
-    InSync,
-    /// Something would be.
-    Changes,
-}
+const HELP: &str = "\
+Held is what should be done and is not, because something stands against it: the brake on mass deletions, a
+gateway that cannot be used, a resource of somebody else. A Service that asks for what cannot be is not held:
+there is nothing to do for it, and it is named all the same.
+
+Exit codes: 0 in sync · 2 there are changes, or something is held · 5 no Kubernetes · 6 no credential for Azure ·
+1 anything else, wrong arguments and configuration too, so that a typo is never taken for a change";
 
 /// Reads, foresees and prints.
 pub async fn run(arguments: Arguments) -> Result<Verdict, Failure> {
@@ -42,11 +42,8 @@ pub async fn run(arguments: Arguments) -> Result<Verdict, Failure> {
             print!("{}", report.text(Paint::for_stdout()));
         }
     }
-    if !report.in_sync {
-        return Ok(Verdict::Changes);
-    }
-    if !report.settles {
+    if report.in_sync && !report.settles {
         return Err(anyhow::anyhow!("not everything can be foreseen: see the lines above").into());
     }
-    Ok(Verdict::InSync)
+    Ok(report.verdict)
 }

@@ -12,18 +12,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use sluice_cloud::{Cloud, Latencies, Quota};
-use sluice_engine::{Engine, ServiceView};
+use sluice_engine::{Engine, ServiceView, WaitsFor};
 use sluice_model::call::{Answer, Method, Reply, Request};
 use sluice_model::effect::{Existence, KubeOutcome, Listing, Notice};
 use sluice_model::event::Relist;
-use sluice_model::kube::ServiceObject;
+use sluice_model::kube::{Kind, ServiceObject};
 use sluice_model::seeded::Seeded;
 use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time, Uid};
 use sluice_updater::{BucketSize, CallId, Output, Updaters};
 
 /// How long a call takes. A second sighting must begin later than the first one ended.
 const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// So long nothing may be written before everything counts as done: longer than an orphan's second sighting.
+/// So long at least nothing may be written before everything counts as done; twice as long as an orphan waits
+/// for its second sighting, if that is longer.
 const QUIET: Duration = Duration::from_secs(10 * 60);
 /// What is not done by then is shown as what it waits for.
 const HORIZON: Duration = Duration::from_secs(4 * 60 * 60);
@@ -33,6 +34,8 @@ const HORIZON: Duration = Duration::from_secs(4 * 60 * 60);
 pub struct Worlds {
     /// Complete lists of Kubernetes: `Relisted`, one of each kind.
     pub kubernetes: Vec<Event>,
+    /// What is missing from those lists because it cannot be read: a sentence about each.
+    pub skipped: Vec<(Kind, String)>,
     /// Complete listings of Azure, the gateway first.
     pub azure: Vec<Listing>,
 }
@@ -54,8 +57,12 @@ pub struct Forecast {
     pub writes: Vec<Request>,
     /// What people would be told.
     pub notices: Vec<Notice>,
-    /// Every service as it would stand in the end.
-    pub services: Vec<ServiceView>,
+    /// Every service as it would stand in the end, and what it would still wait for.
+    pub services: Vec<(ServiceView, Vec<WaitsFor>)>,
+    /// Why the gateway could not be used in the end.
+    pub gateway_trouble: Option<String>,
+    /// What could not be read, and is not in any of this.
+    pub skipped: Vec<String>,
     /// What is registered, unwanted and not provably ours.
     pub unclaimed: Vec<String>,
     /// Everything was done within the horizon.
@@ -93,10 +100,20 @@ pub fn foresee_with(
         calls: stage.calls,
         writes: stage.writes,
         notices: stage.notices,
-        services: stage.engine.services(),
+        services: explained(&stage.engine),
+        gateway_trouble: stage.engine.start_up().gateway_trouble,
+        skipped: worlds.skipped.iter().map(|(_, sentence)| sentence.clone()).collect(),
         unclaimed: stage.engine.unclaimed().iter().map(ToString::to_string).collect(),
         settled,
     }
+}
+
+fn explained(engine: &Engine) -> Vec<(ServiceView, Vec<WaitsFor>)> {
+    let with_waits = |view: ServiceView| {
+        let waits = engine.explain(&view.key).map(|it| it.waits_for).unwrap_or_default();
+        (view, waits)
+    };
+    engine.services().into_iter().map(with_waits).collect()
 }
 
 struct Stage {
@@ -105,6 +122,9 @@ struct Stage {
     updaters: Updaters,
     cloud: Cloud,
     objects: BTreeMap<Uid, ServiceObject>,
+    /// A Service could not be read: one that is not in the list may be that one.
+    services_skipped: bool,
+    quiet: Duration,
     version: u64,
     calls: BTreeMap<Method, usize>,
     writes: Vec<Request>,
@@ -150,6 +170,8 @@ impl Stage {
         }
         Stage {
             now: Time::ZERO,
+            services_skipped: worlds.skipped.iter().any(|(kind, _)| *kind == Kind::Service),
+            quiet: QUIET.max(2 * engine.second_look),
             engine: Engine::new(engine, 0, Seeded::NONE),
             updaters,
             cloud,
@@ -167,15 +189,18 @@ impl Stage {
     fn run(&mut self) -> bool {
         let horizon = self.now + HORIZON;
         loop {
-            let quiet_at = self.last_write + QUIET;
+            let quiet_at = self.last_write + self.quiet;
             if self.engine.initial_sync_done() && self.now >= quiet_at {
                 return true;
             }
             let answer = self.answers.front().map(|(at, ..)| *at);
-            let deadlines = [self.engine.next_deadline(), self.updaters.next_deadline(), answer];
-            let next = deadlines.into_iter().flatten().chain([quiet_at.max(self.now)]).min();
-            let step = self.now + Duration::from_millis(1);
-            self.now = next.unwrap_or(step).max(step);
+            // What is still open when all has been quiet for long waits for a deadline, if for anything.
+            let quiet = (quiet_at > self.now).then_some(quiet_at);
+            let deadlines = [self.engine.next_deadline(), self.updaters.next_deadline(), answer, quiet];
+            let Some(next) = deadlines.into_iter().flatten().min() else {
+                return self.engine.initial_sync_done();
+            };
+            self.now = next.max(self.now + Duration::from_millis(1));
             while let Some((_, call, answer)) = self.answers.pop_front_if(|(at, ..)| *at <= self.now) {
                 self.updaters.replied(self.now, call, Reply::Answered(answer));
             }
@@ -229,8 +254,11 @@ impl Stage {
         match effect.action {
             Action::Notify(notice) => self.notices.push(notice),
             Action::ConfirmGone(object) => {
-                let there = self.objects.contains_key(&object.uid);
-                let existence = if there { Existence::Exists } else { Existence::Gone };
+                let existence = match self.objects.contains_key(&object.uid) {
+                    true => Existence::Exists,
+                    false if self.services_skipped => Existence::Unclear,
+                    false => Existence::Gone,
+                };
                 let outcome = Outcome::Existence(existence);
                 events.push_back(Event::EffectFinished { id: effect.id, outcome });
             }

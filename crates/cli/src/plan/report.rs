@@ -10,13 +10,28 @@ use sluice_model::names::Scope;
 
 use super::changes::{Change, Changes, Deed, changes};
 use super::foresight::Forecast;
+use super::held::{Case, held, not_served};
 use crate::paint::Paint;
+
+/// In one word, what `sluice plan` has to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// Nothing would be written, and nothing that should be is held back.
+    InSync,
+    /// Something would be written.
+    Changes,
+    /// Nothing would be written, because what should be is held back.
+    Held,
+}
 
 /// What `sluice plan` has to say.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Nothing would be written, neither to Azure nor to Kubernetes.
+    /// In one word.
+    pub verdict: Verdict,
+    /// The same for whoever asks only that: the verdict is `inSync`.
     pub in_sync: bool,
     /// What would change, by whom it is for.
     pub changes: BTreeMap<String, Vec<Change>>,
@@ -24,8 +39,10 @@ pub struct Report {
     pub calls: BTreeMap<&'static str, usize>,
     /// Writes among them.
     pub writes: usize,
-    /// What is not served, and why.
-    pub not_served: Vec<NotServed>,
+    /// What should be done and is held back, and by what.
+    pub held: Vec<Case>,
+    /// What asks for something that cannot be, wholly or in part, so that there is nothing to do.
+    pub not_served: Vec<Case>,
     /// What people would be told beside that.
     pub warnings: Vec<String>,
     /// What is registered, unwanted and not provably ours; it is left alone.
@@ -34,41 +51,40 @@ pub struct Report {
     pub settles: bool,
 }
 
-/// A service that would not be served.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NotServed {
-    /// Which.
-    pub name: String,
-    /// The fixed word.
-    pub reason: &'static str,
-    /// A sentence.
-    pub message: String,
-}
-
 impl Report {
     /// What a forecast means.
     pub fn of(scope: &Scope, forecast: &Forecast) -> Report {
         let changes: Changes = changes(scope, forecast);
-        let names = |view: &sluice_engine::ServiceView| match &view.object {
-            Some(object) => format!("service/{object}"),
-            None => view.key.to_string(),
+        let held = held(forecast);
+        // What is held has a line of its own, and so has a Service.
+        let told = |notice: &&Notice| {
+            let is_held = held.iter().any(|it| it.message == notice.text);
+            notice.warning && !is_held && !matches!(notice.about, About::Service(_))
         };
-        let not_served = forecast.services.iter().filter_map(|view| {
-            let (reason, message) = view.invalid.clone()?;
-            Some(NotServed { name: names(view), reason: reason.word(), message })
-        });
-        let told = |notice: &&Notice| notice.warning && !matches!(notice.about, About::Service(_));
+        let told = forecast.notices.iter().filter(told).map(|it| it.text.clone());
+        let warnings = told.chain(forecast.skipped.iter().cloned()).collect();
+        let verdict = match (changes.is_empty() && forecast.writes.is_empty(), held.is_empty()) {
+            (false, _) => Verdict::Changes,
+            (true, false) => Verdict::Held,
+            (true, true) => Verdict::InSync,
+        };
         Report {
-            in_sync: changes.is_empty() && forecast.writes.is_empty(),
+            verdict,
+            in_sync: verdict == Verdict::InSync,
             changes: changes.into_iter().map(|(subject, all)| (subject.to_string(), all)).collect(),
             calls: forecast.calls.iter().map(|(method, count)| (word(*method), *count)).collect(),
             writes: forecast.writes.len(),
-            not_served: not_served.collect(),
-            warnings: forecast.notices.iter().filter(told).map(|it| it.text.clone()).collect(),
+            held,
+            not_served: not_served(forecast),
+            warnings,
             unclaimed: forecast.unclaimed.clone(),
             settles: forecast.settled,
         }
+    }
+
+    /// Whether nothing would be done, be it because nothing should or because it is held back.
+    pub fn writes_nothing(&self) -> bool {
+        self.verdict != Verdict::Changes
     }
 
     /// The lines that people read.
@@ -84,8 +100,16 @@ impl Report {
         if !self.changes.is_empty() {
             text.push('\n');
         }
+        if !self.held.is_empty() {
+            let _ = writeln!(text, "{}", paint.bold("held"));
+            for Case { name, reason, message } in &self.held {
+                let line = format!("! {name} ({reason}): {message}");
+                let _ = writeln!(text, "  {}", paint.busy(&line));
+            }
+            text.push('\n');
+        }
         for it in &self.not_served {
-            let _ = writeln!(text, "! {} is not served ({}): {}", it.name, it.reason, it.message);
+            let _ = writeln!(text, "! {} is not served as it asks ({}): {}", it.name, it.reason, it.message);
         }
         for warning in &self.warnings {
             let _ = writeln!(text, "! {warning}");
@@ -94,13 +118,28 @@ impl Report {
             let _ =
                 writeln!(text, "! {name} is registered, unwanted and not provably ours; it is left alone");
         }
-        if !self.settles {
+        // What is held says so itself.
+        if !self.settles && self.held.is_empty() {
             let _ =
                 writeln!(text, "! not everything would be done: see the lines above, and `sluice explain`");
         }
-        if self.in_sync {
-            let _ = writeln!(text, "In sync: nothing would be written, neither to Azure nor to Kubernetes.");
-            return text;
+        let nothing = "nothing would be written, neither to Azure nor to Kubernetes";
+        match self.verdict {
+            Verdict::InSync => {
+                let but = match self.not_served.len() {
+                    0 => String::new(),
+                    1 => " One service asks for what cannot be served; see above.".to_owned(),
+                    several => format!(" {several} services ask for what cannot be served; see above."),
+                };
+                let _ = writeln!(text, "In sync: {nothing}.{but}");
+                return text;
+            }
+            Verdict::Held => {
+                let _ =
+                    writeln!(text, "Held: {nothing}, though it should be; see above what stands against it.");
+                return text;
+            }
+            Verdict::Changes => {}
         }
         let count = |deed| self.changes.values().flatten().filter(|it| it.deed == deed).count();
         let (made, changed, gone) = (count(Deed::Create), count(Deed::Update), count(Deed::Delete));

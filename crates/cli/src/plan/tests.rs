@@ -1,20 +1,22 @@
 //! Plans of small worlds.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use sluice_engine::{Config, DefaultOutbound};
+use sluice_engine::{Config, DefaultOutbound, GatewayMode};
+use sluice_model::azure::{AddressUpdate, Location};
 use sluice_model::effect::Listing;
 use sluice_model::event::Relist;
 use sluice_model::kube::{
-    Endpoint, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec, Slice,
+    Endpoint, Kind, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec, Slice,
     SliceOwner, SlicePort, TargetPort,
 };
 use sluice_model::names::Scope;
 use sluice_model::{Event, ObjectName, Uid};
 
 use super::foresight::{Forecast, Worlds, foresee};
-use super::report::Report;
+use super::report::{Report, Verdict};
 use crate::paint::Paint;
 
 struct World {
@@ -22,7 +24,10 @@ struct World {
     services: Vec<ServiceObject>,
     slices: Vec<Slice>,
     pods: Vec<PodObject>,
+    skipped: Vec<(Kind, String)>,
     azure: Vec<Listing>,
+    mode: GatewayMode,
+    second_look: Duration,
 }
 
 impl World {
@@ -40,7 +45,16 @@ impl World {
         let mut cloud = sluice_cloud::Cloud::new(sluice_cloud::Config::default());
         cloud.prepare(sluice_model::Time::ZERO, &scope);
         let azure = listings(&cloud, &scope);
-        World { scope, services: Vec::new(), slices: Vec::new(), pods: Vec::new(), azure }
+        World {
+            scope,
+            services: Vec::new(),
+            slices: Vec::new(),
+            pods: Vec::new(),
+            skipped: Vec::new(),
+            azure,
+            mode: GatewayMode::Ensure,
+            second_look: Duration::from_secs(45),
+        }
     }
 
     fn service(mut self, name: &str, number: u128) -> World {
@@ -113,7 +127,9 @@ impl World {
         let kubernetes = lists.into_iter().map(|objects| Event::Relisted { version: 1, objects }).collect();
         let mut config = Config::new(self.scope.clone());
         config.default_outbound = DefaultOutbound::Leave;
-        let worlds = Worlds { kubernetes, azure: self.azure.clone() };
+        config.gateway_mode = self.mode;
+        config.second_look = self.second_look;
+        let worlds = Worlds { kubernetes, skipped: self.skipped.clone(), azure: self.azure.clone() };
         foresee(config, sluice_updater::Config::default(), &worlds)
     }
 
@@ -125,9 +141,12 @@ impl World {
         self
     }
 
+    fn report(&self) -> Report {
+        Report::of(&self.scope, &self.foresee())
+    }
+
     fn shows(&self, expected: &Expect) {
-        let report = Report::of(&self.scope, &self.foresee());
-        expected.assert_eq(&report.text(Paint::NONE));
+        expected.assert_eq(&self.report().text(Paint::NONE));
     }
 }
 
@@ -213,8 +232,8 @@ fn what_nobody_wants_any_more_goes_and_says_so() {
     "#]]);
 }
 
-#[test]
-fn a_mass_deletion_is_held_and_said() {
+/// Eight services that are no longer ours, all at once.
+fn braked() -> World {
     let mut world = World::empty();
     for number in 1..=8 {
         world = world.service(&format!("s{number}"), number);
@@ -224,7 +243,12 @@ fn a_mass_deletion_is_held_and_said() {
         service.selected = false;
         service.version += 100;
     }
-    world.shows(&expect![[r#"
+    world
+}
+
+#[test]
+fn a_mass_deletion_is_held_and_said() {
+    braked().shows(&expect![[r#"
         service/shop/s1
           ~ Service         shop/s1  (conditions)
         service/shop/s2
@@ -242,10 +266,66 @@ fn a_mass_deletion_is_held_and_said() {
         service/shop/s8
           ~ Service         shop/s8  (conditions)
 
+        held
+          ! service/shop/s1 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s2 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s3 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s4 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s5 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s6 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s7 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s8 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+
         ! 8 services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one
         Plan: 0 to create, 8 to change, 0 to delete.
         Calls to Azure: 0 writes; in all 2 get, 7 list.
     "#]]);
+}
+
+#[test]
+fn what_the_brake_holds_is_not_in_sync_once_its_conditions_are_written() {
+    let world = braked().carried_out();
+    let report = world.report();
+    assert_eq!((report.verdict, report.in_sync, report.writes), (Verdict::Held, false, 0));
+    let names: Vec<&str> = report.held.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, (1..=8).map(|it| format!("service/shop/s{it}")).collect::<Vec<_>>());
+    assert!(report.held.iter().all(|it| it.reason == "MassDeletionHeld"));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!((json["verdict"].as_str(), json["held"].as_array().map(Vec::len)), (Some("held"), Some(8)));
+}
+
+#[test]
+fn a_gateway_that_cannot_be_used_holds_what_waits_for_it() {
+    let mut world = World::empty().service("web", 1);
+    world.mode = GatewayMode::Verify;
+    world.carried_out().shows(&expect![[r#"
+        held
+          ! gateway (GatewayUnavailable): the gateway /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw does not exist; create it, or set sluice.gateway.mode to ensure
+          ! service/shop/web (GatewayUnavailable): it waits for the service gateway
+
+        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+    "#]]);
+}
+
+#[test]
+fn a_name_that_somebody_else_has_holds_the_egress() {
+    let mut world = World::empty().egress("blue").carried_out();
+    for listing in &mut world.azure {
+        if let Listing::NatGateways(all) = listing {
+            all.iter_mut().for_each(|it| it.meta.tags.clear());
+        }
+        if let Listing::Registrations(all) = listing {
+            all.clear();
+        }
+    }
+    let report = world.report();
+    assert_eq!(report.verdict, Verdict::Held);
+    expect![[r#"
+        held
+          ! egress/blue (Conflict): /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+
+        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+    "#]].assert_eq(&report.text(Paint::NONE));
 }
 
 #[test]
@@ -256,8 +336,80 @@ fn what_cannot_be_served_is_named_and_costs_nothing() {
         service/shop/web
           ~ Service         shop/web  (finalizer on, conditions)
 
-        ! service/shop/web is not served (InvalidSpec): sessionAffinity ClientIP is not supported; use None
+        ! service/shop/web is not served as it asks (InvalidSpec): sessionAffinity ClientIP is not supported; use None
         Plan: 0 to create, 1 to change, 0 to delete.
         Calls to Azure: 0 writes; in all 2 get, 5 list.
     "#]]);
+    world.carried_out().shows(&expect![[r#"
+        ! service/shop/web is not served as it asks (InvalidSpec): sessionAffinity ClientIP is not supported; use None
+        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+    "#]]);
+}
+
+#[test]
+fn a_port_whose_name_no_pod_has_is_named() {
+    let mut world = World::empty().service("web", 1).carried_out();
+    let named = ServicePort {
+        name: "admin".into(),
+        protocol: Protocol::Tcp,
+        port: 81,
+        target: TargetPort::Name("admin".into()),
+    };
+    world.services[0].spec.ports[0].name = "http".into();
+    world.services[0].spec.ports.push(named);
+    world.services[0].version += 100;
+    world.carried_out().shows(&expect![[r#"
+        ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "admin" is
+        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+    "#]]);
+}
+
+#[test]
+fn a_port_whose_name_no_pod_has_any_more_stays_and_is_named() {
+    let mut world = World::empty().service("web", 1);
+    world.services[0].spec.ports[0].target = TargetPort::Name("http".into());
+    world.slices[0].ports[0].name = "http".into();
+    world.services[0].spec.ports[0].name = "http".into();
+    let mut world = world.carried_out();
+    world.slices.clear();
+    world.carried_out().shows(&expect![[r#"
+        ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "http" is; it stays 8080
+        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+    "#]]);
+}
+
+#[test]
+fn a_service_that_cannot_be_read_is_named_and_nothing_is_deleted_for_its_absence() {
+    let mut world = World::empty().service("web", 1).carried_out();
+    world.services.clear();
+    world.slices.clear();
+    assert_eq!(world.report().verdict, Verdict::Changes);
+    world.skipped =
+        vec![(Kind::Service, "one of the services cannot be read: its uid is odd; it is skipped".into())];
+    world.shows(&expect![[r#"
+        held
+          ! service/00000000-0000-0000-0000-000000000001 (Unclear): nothing goes before it is certain that its Service is gone
+
+        ! its deletion waits for 1 addresses, 10.244.0.1 at 10.0.0.4
+        ! one of the services cannot be read: its uid is odd; it is skipped
+        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+    "#]]);
+}
+
+#[test]
+fn a_second_look_that_comes_late_is_awaited() {
+    let mut world = World::empty().carried_out();
+    let address = IpAddr::from([10, 244, 0, 7]);
+    let ghost = AddressUpdate { address, services: vec![Uid::from_number(7).to_string().into()] };
+    let location = Location { location: IpAddr::from([10, 0, 0, 4]), addresses: vec![ghost] };
+    for listing in &mut world.azure {
+        if let Listing::Locations(all) = listing {
+            all.push(location.clone());
+        }
+    }
+    for seconds in [45, 3_600] {
+        world.second_look = Duration::from_secs(seconds);
+        let report = world.report();
+        assert_eq!(report.verdict, Verdict::Changes, "nobody's address goes after {seconds} s");
+    }
 }
