@@ -1,7 +1,7 @@
-//! What README.md and the book name, there is: commands and their options, keys, metrics, error codes.
+//! What README.md and the book name, there is: commands and their options, keys, metrics, error codes, paths.
 //!
 //! Each is looked up in the page that is made from the code: `docs/cli.md`, `docs/configuration.md`,
-//! `docs/metrics.md`, `docs/errors/`. So a command that only a cluster could run is still compared.
+//! `docs/metrics.md`, `docs/errors/`; paths among the routes themselves. So a command that only a cluster could run is still compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +44,8 @@ struct Known {
     keys: BTreeSet<String>,
     metrics: BTreeSet<String>,
     codes: BTreeSet<String>,
+    /// The paths that the listeners answer, with names in braces where anything may stand.
+    routes: Vec<String>,
     /// Rust's names of our crates, which begin like metrics.
     crates: BTreeSet<String>,
 }
@@ -69,13 +71,23 @@ impl Known {
         let codes = codes.filter_map(|path| path.rsplit('/').next()).map(str::to_string).collect();
         let crates = tree.below("crates/").filter_map(|(path, _)| path.split('/').nth(1));
         let crates = crates.map(|name| format!("sluice_{}", name.replace('-', "_"))).collect();
-        Known { commands, keys: cells(CONFIGURATION), metrics: cells(METRICS), codes, crates }
+        let sources = tree.below("crates/controller/src/admin/").flat_map(|(_, text)| text.lines());
+        let routes = sources.filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
+        let routes = routes.map(|(route, _)| route.to_string()).collect();
+        Known { routes, commands, keys: cells(CONFIGURATION), metrics: cells(METRICS), codes, crates }
     }
 
     /// Keys, metrics and codes of a line that there are not.
     fn odd_words(&self, line: &str) -> Vec<String> {
         let mut odd = Vec::new();
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+        for path in line.split(|letter| !is_part(letter) && !matches!(letter, '/' | '-')) {
+            if ["/api/", "/livez", "/readyz"].iter().any(|start| path.starts_with(start))
+                && !self.has_route(path)
+            {
+                odd.push(format!("nothing answers at {path}"));
+            }
+        }
         for word in line.split(|letter| !is_part(letter)) {
             let word = word.trim_end_matches('.');
             if word.starts_with("sluice.") && !NO_KEYS.contains(&word) && !self.has_key(word) {
@@ -98,6 +110,16 @@ impl Known {
     /// A key, or a section of keys.
     fn has_key(&self, word: &str) -> bool {
         self.keys.contains(word) || self.keys.iter().any(|key| key.starts_with(&format!("{word}.")))
+    }
+
+    /// A path that is answered, or the beginning of some.
+    fn has_route(&self, path: &str) -> bool {
+        let parts: Vec<&str> = path.trim_end_matches(['/', '.']).split('/').collect();
+        self.routes.iter().any(|route| {
+            let route: Vec<&str> = route.split('/').collect();
+            let is_whole = route.len() == parts.len() || path.ends_with('/') && route.len() > parts.len();
+            is_whole && route.iter().zip(&parts).all(|(known, part)| known == part || known.starts_with('{'))
+        })
     }
 
     fn has_metric(&self, word: &str) -> bool {
@@ -178,6 +200,7 @@ mod tests {
             (METRICS, "| metric | t |\n|---|---|\n| `sluice_leader` | gauge |\n"),
             ("docs/errors/SGW0001.md", "# SGW0001\n"),
             ("crates/arm-wire/src/lib.rs", ""),
+            ("crates/controller/src/admin/api.rs", "  .route(\"/api/v1/egresses/{name}/explain\", get(x))\n"),
         ]))
     }
 
@@ -186,7 +209,8 @@ mod tests {
         let text = "`sluice.retry.attempts` of `sluice.retry`, sluice_leader, `sluice_leader_count`, SGW0001, sluice_arm_wire,\n\
             deploy/sluice.yaml and sluice.dev/cleanup. `sluice plan --output json`; `sluice --help`, `sluice …`.\n\
             sluice bench calls --count 3 | tail --lines=1\n\
-            kubectl exec deploy/sluice -- sluice plan --output json > x\n";
+            kubectl exec deploy/sluice -- sluice plan --output json > x\n\
+            GET `/api/v1/egresses/my-blue/explain?x=y`, `/api/v1/…`.\n";
         assert_eq!(found(text), [""; 0]);
     }
 
@@ -198,6 +222,7 @@ mod tests {
                 .starts_with("docs/a.md:2: there is no key sluice.retry.attemps; the nearest")
         );
         assert!(one("`sluice_leaders`").contains("the nearest is sluice_leader"));
+        assert!(one("`/api/v1/egresses/x`").contains("nothing answers at /api/v1/egresses/x"));
         assert!(one("SGW0009").contains("no page about SGW0009"));
         assert!(one("run `sluice plam`").contains("no `sluice plam`; the nearest is plan"));
         assert!(one("$ sluice plan --json").contains("`sluice plan` has no --json"));
