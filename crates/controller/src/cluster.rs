@@ -19,7 +19,7 @@ pub struct ApiServer {
 impl ApiServer {
     /// Writes with this writer; lists are these watches' affair.
     pub fn new(writer: Writer, watches: Watches) -> ApiServer {
-        ApiServer { writer, watches }
+        ApiServer { writer: writer.with_offsets(watches.offsets()), watches }
     }
 }
 

@@ -11,16 +11,19 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use kube::Client;
 use sluice_model::event::Event;
 use sluice_model::kube::Kind;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OnceCell, watch};
 use tokio::task::JoinSet;
 
+use crate::connect::cluster_id;
 use crate::convert::Selection;
 
 mod cycle;
+mod epoch;
 mod feed;
 mod gathered;
 mod kinds;
@@ -32,11 +35,15 @@ mod tests;
 mod trouble;
 mod wire;
 
+pub use epoch::Offsets;
 pub use listing::{ListError, Listed, list_all};
 pub use progress::{KindProgress, Progress};
 
 use feed::Feed;
 use kinds::{Nodes, Pods, Services, Slices};
+
+/// How long until it is asked again which cluster this is.
+const LEARN_AGAIN: Duration = Duration::from_secs(30);
 
 /// Where events go.
 pub trait Facts: Clone + Send + Sync + 'static {
@@ -62,6 +69,9 @@ pub(crate) struct Shared {
     pages_only: AtomicBool,
     asked: [Notify; 4],
     progress: watch::Sender<Progress>,
+    /// What names the cluster, once it is known.
+    cluster: OnceCell<String>,
+    offsets: Offsets,
 }
 
 impl Watches {
@@ -73,6 +83,8 @@ impl Watches {
             pages_only: AtomicBool::new(false),
             asked: Default::default(),
             progress: watch::Sender::default(),
+            cluster: OnceCell::new(),
+            offsets: Offsets::default(),
         };
         Watches { shared: Arc::new(shared) }
     }
@@ -87,6 +99,11 @@ impl Watches {
         self.shared.progress.subscribe()
     }
 
+    /// What is added to the server's versions when they are told.
+    pub fn offsets(&self) -> Offsets {
+        self.shared.offsets.clone()
+    }
+
     /// Tells all that happens, until nobody listens any more. To be run once.
     pub async fn run(&self, facts: impl Facts) {
         let mut feeds = JoinSet::new();
@@ -94,8 +111,13 @@ impl Watches {
         feeds.spawn(Feed::<Slices, _>::new(Arc::clone(&self.shared), facts.clone()).run());
         feeds.spawn(Feed::<Nodes, _>::new(Arc::clone(&self.shared), facts.clone()).run());
         feeds.spawn(Feed::<Pods, _>::new(Arc::clone(&self.shared), facts).run());
-        // When one finds nobody listening, the others need not find out for themselves.
-        if let Some(Err(failed)) = feeds.join_next().await
+        let first = tokio::select! {
+            biased;
+            // When one finds nobody listening, the others need not find out for themselves.
+            first = feeds.join_next() => first,
+            () = self.shared.learn_cluster() => None,
+        };
+        if let Some(Err(failed)) = first
             && let Ok(panic) = failed.try_into_panic()
         {
             std::panic::resume_unwind(panic);
@@ -110,6 +132,27 @@ impl Shared {
 
     fn page_lists(&self) {
         self.pages_only.store(true, Ordering::Relaxed);
+    }
+
+    /// Finds out which cluster this is, and never comes back.
+    async fn learn_cluster(&self) {
+        while let Err(trouble) = self.cluster.get_or_try_init(|| cluster_id(&self.client)).await {
+            tracing::debug!(%trouble, "which cluster this is is not known yet");
+            tokio::time::sleep(LEARN_AGAIN).await;
+        }
+        std::future::pending().await
+    }
+
+    /// Why it is not certain that this is the cluster that we began with; `None` when it is.
+    async fn doubt_about_cluster(&self) -> Option<String> {
+        let Some(known) = self.cluster.get() else {
+            return Some("which cluster we began with could not be found out".into());
+        };
+        match cluster_id(&self.client).await {
+            Ok(now) if now == *known => None,
+            Ok(now) => Some(format!("this is another cluster, {now}, and we began with {known}")),
+            Err(trouble) => Some(format!("which cluster this is cannot be found out: {trouble}")),
+        }
     }
 
     async fn relist_asked(&self, kind: Kind) {

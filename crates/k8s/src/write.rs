@@ -22,11 +22,12 @@ use kube::Client;
 use serde_json::{Value, json};
 use sluice_model::Uid;
 use sluice_model::effect::{Existence, KubeOutcome, Notice};
-use sluice_model::kube::{Condition, ObjectRef};
+use sluice_model::kube::{Condition, Kind, ObjectRef};
 
 use crate::call::{Call, Trouble};
 use crate::notices::Notices;
 use crate::strings::{FIELD_MANAGER, FINALIZER, PREDECESSOR_FINALIZER, SERVICE_CONTROLLER_FINALIZER};
+use crate::watch::Offsets;
 
 /// The time of day, for what people read; nothing is decided by it.
 pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -41,6 +42,7 @@ pub struct Writer {
     notices: Notices,
     clock: WallClock,
     fence: Fence,
+    offsets: Offsets,
 }
 
 impl Writer {
@@ -51,7 +53,14 @@ impl Writer {
     pub fn new(client: Client, we_are_the_service_controller: bool, instance: String) -> Writer {
         let clock: WallClock = Arc::new(Timestamp::now);
         let notices = Notices::new(client.clone(), instance, Arc::clone(&clock));
-        Writer { client, we_are_the_service_controller, notices, clock, fence: Arc::new(|| true) }
+        Writer {
+            client,
+            we_are_the_service_controller,
+            notices,
+            clock,
+            fence: Arc::new(|| true),
+            offsets: Offsets::default(),
+        }
     }
 
     /// With another time of day.
@@ -69,6 +78,13 @@ impl Writer {
     pub fn with_fence(mut self, may_begin: impl Fn() -> bool + Send + Sync + 'static) -> Writer {
         self.fence = Arc::new(may_begin);
         self.notices = self.notices.with_fence(Arc::clone(&self.fence));
+        self
+    }
+
+    /// With versions as these watches tell them, so that the two can be compared.
+    #[must_use]
+    pub fn with_offsets(mut self, offsets: Offsets) -> Writer {
+        self.offsets = offsets;
         self
     }
 
@@ -166,7 +182,7 @@ impl Writer {
             tracing::debug!(service = %object.name, %trouble, "a write to Kubernetes did not succeed");
         }
         match outcome {
-            Ok(version) => done(version),
+            Ok(version) => KubeOutcome::Done { version: self.offsets.told(Kind::Service, version) },
             Err(Trouble::Missing(_)) => KubeOutcome::Gone,
             Err(Trouble::Conflict(_)) => KubeOutcome::Conflict,
             Err(Trouble::Refused { words, .. }) => KubeOutcome::Refused(words.into()),
@@ -298,10 +314,6 @@ fn service_path(object: &ObjectRef) -> String {
 fn unclear(object: &ObjectRef, why: &dyn std::fmt::Display) -> Existence {
     tracing::warn!(service = %object.name, %why, "whether a Service exists is unclear");
     Existence::Unclear
-}
-
-fn done(version: u64) -> KubeOutcome {
-    KubeOutcome::Done { version }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! ```text
 //!        ┌────────── 410, asked to, or a watch that is refused again and again ───────────┐
 //!        ▼                                                                                │
-//!    listing ── streamed: watch with initial events, until the bookmark that ends them ──▶ watching
+//!    listing ── streamed: watch with initial events, until the bookmark that ends them ──▶ watching ◀─▶ probing
 //!        └───── in pages, where the server does not stream lists ─────────────────────────▶  │  ▲
 //!                                                                                            └──┘
 //!                                                                     the watch ended: again from there
@@ -12,6 +12,10 @@
 //! A list that breaks off is begun anew and never told in part. A watch that ends is begun again where it
 //! stood, so that nothing is missed. Every failure is followed by a pause that doubles; every
 //! success ends that.
+//!
+//! A watch without a sound may be a quiet cluster. It may also be an etcd that was restored from a backup: an API
+//! server takes a watch from a version that it has not reached yet, and says nothing, not even bookmarks, until it
+//! has. So the server is asked where it stands, and if that is before us, a list follows.
 //!
 //! Missing on purpose: objects. Whoever reads the streams keeps them, and drops what it gathered
 //! whenever [`Ask::begins_list`].
@@ -43,6 +47,8 @@ pub(crate) enum Ask {
         /// How many objects.
         limit: u32,
     },
+    /// Where the server stands: the version of a list, of which the objects are not wanted.
+    Probe,
     /// What happened after this version.
     Watch {
         /// The version.
@@ -67,6 +73,13 @@ pub(crate) enum Answer {
         /// Where the next page begins.
         next: Option<String>,
     },
+    /// Where the server stands.
+    Probed {
+        /// The version.
+        version: u64,
+    },
+    /// The list that was complete is older than what has been seen, and was not told.
+    ListOlder,
     /// The bookmark that ends the list part of a stream.
     ListEnded {
         /// The list's version.
@@ -137,6 +150,7 @@ enum At {
     Listing,
     Paging { token: String, version: u64 },
     Watching { from: u64 },
+    Probing { from: u64 },
 }
 
 impl Cycle {
@@ -152,6 +166,7 @@ impl Cycle {
             At::Listing => Ask::Page { token: None, limit: self.limit },
             At::Paging { token, .. } => Ask::Page { token: Some(token.clone()), limit: self.limit },
             At::Watching { from } => Ask::Watch { from: *from },
+            At::Probing { .. } => Ask::Probe,
         }
     }
 
@@ -162,7 +177,7 @@ impl Cycle {
 
     /// Whether a complete list has been read that we still stand on.
     pub(crate) fn is_watching(&self) -> bool {
-        matches!(self.at, At::Watching { .. })
+        matches!(self.at, At::Watching { .. } | At::Probing { .. })
     }
 
     /// How long a watch goes on before a list in its place: none for the first, longer and longer as long as
@@ -178,6 +193,8 @@ impl Cycle {
     pub(crate) fn heard(&mut self, answer: Answer) -> Turn {
         match answer {
             Answer::Page { version, next } => self.page(version, next),
+            Answer::Probed { version } => self.probed(version),
+            Answer::ListOlder => self.list_again(),
             Answer::ListEnded { version } if !self.is_watching() => self.complete(version),
             Answer::ListEnded { version } | Answer::Moved { version } => self.moved(version),
             Answer::Ended { brief } => self.ended(brief),
@@ -243,8 +260,9 @@ impl Cycle {
     }
 
     fn quiet(&mut self) -> Turn {
-        if self.is_watching() {
+        if let At::Watching { from } | At::Probing { from } = self.at {
             self.settled();
+            self.at = At::Probing { from };
         } else {
             // A server that knows the words but not their meaning never sends the bookmark.
             self.streams = false;
@@ -253,9 +271,20 @@ impl Cycle {
         Turn::Ask { after: Duration::ZERO }
     }
 
+    fn probed(&mut self, version: u64) -> Turn {
+        match self.at {
+            At::Probing { from } if version >= from => {
+                self.at = At::Watching { from };
+                Turn::Ask { after: Duration::ZERO }
+            }
+            At::Probing { .. } => self.list_again(),
+            _ => Turn::GoOn,
+        }
+    }
+
     fn expired(&mut self) -> Turn {
         match self.at {
-            At::Watching { .. } => self.list_again(),
+            At::Watching { .. } | At::Probing { .. } => self.list_again(),
             At::Paging { .. } => {
                 self.limit = self.limit.saturating_mul(4).min(PAGE_MAX);
                 self.at = At::Listing;
@@ -274,6 +303,8 @@ impl Cycle {
                 }
             }
             At::Listing if self.streams && suspicious => return self.broke_off(retry_after),
+            // To watch is better than to know for certain.
+            At::Probing { from } => self.at = At::Watching { from },
             // The token of the next page is as good as before.
             At::Watching { .. } | At::Paging { .. } | At::Listing => {}
         }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use super::cycle::{Answer, Ask, Cycle, Turn, jittered};
+use super::epoch::{DOUBT_MIN, Epoch, Verdict};
 use super::gathered::Gathered;
 use super::kinds::{self, Context, Watched};
 use super::trouble::Setback;
@@ -33,6 +34,7 @@ pub(crate) struct Feed<K: Watched, F> {
     shared: Arc<Shared>,
     facts: F,
     cycle: Cycle,
+    epoch: Epoch,
     context: Context,
     gathered: Gathered<K>,
     /// A list was asked for and begins then; until then the watch goes on.
@@ -44,6 +46,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
     pub(crate) fn new(shared: Arc<Shared>, facts: F) -> Feed<K, F> {
         Feed {
             cycle: Cycle::new(shared.streams()),
+            epoch: Epoch::default(),
             context: Context { selection: shared.selection.clone(), words: Default::default() },
             gathered: Gathered::default(),
             list_at: None,
@@ -67,6 +70,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             debug!(kind = K::RESOURCE, ?ask, "asking");
             let ended = match ask {
                 Ask::Page { .. } => self.page(&ask).await,
+                Ask::Probe => Ok(self.probe(&ask).await),
                 Ask::Stream | Ask::Watch { .. } => self.stream(&ask).await,
             };
             match ended {
@@ -92,12 +96,24 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             }
         }
         match self.cycle.heard(Answer::Page { version: page.version, next: page.next }) {
-            Turn::Complete { version } => {
-                self.tell_list(version).await?;
-                Ok(Duration::ZERO)
-            }
+            Turn::Complete { version } => Ok(self.list_complete(version).await?.unwrap_or_default()),
             Turn::Ask { after } => Ok(after),
             Turn::GoOn => Ok(Duration::ZERO),
+        }
+    }
+
+    /// Asks where the server stands; the pause before the next request.
+    async fn probe(&mut self, ask: &Ask) -> Duration {
+        let bytes = match requests::page::<K>(&self.shared.client, ask).await {
+            Ok(bytes) => bytes,
+            Err(setback) => return self.set_back(setback),
+        };
+        match Page::read(&bytes) {
+            Ok(page) => match self.cycle.heard(Answer::Probed { version: page.version }) {
+                Turn::Ask { after } => after,
+                Turn::GoOn | Turn::Complete { .. } => Duration::ZERO,
+            },
+            Err(garbled) => self.set_back(Setback::garbled::<K>(ask, garbled)),
         }
     }
 
@@ -136,7 +152,11 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 };
                 match turn {
                     Turn::GoOn => {}
-                    Turn::Complete { version } => self.tell_list(version).await?,
+                    Turn::Complete { version } => {
+                        if let Some(after) = self.list_complete(version).await? {
+                            return Ok(after);
+                        }
+                    }
                     Turn::Ask { after } => return Ok(after),
                 }
                 in_a_row += 1;
@@ -188,16 +208,21 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 return Ok(Ok(Some(Answer::ListEnded { version: *version })));
             }
             Line::Bookmark { version, ends_list: false } => {
+                self.saw(*version);
                 return Ok(Ok(Some(Answer::Moved { version: *version })));
             }
             Line::Error(status) => return Ok(Err(Setback::of_status::<K>(ask, status))),
             Line::Unknown => return Ok(Ok(None)),
         };
-        let Some(object) = self.read(raw) else { return Ok(Ok(None)) };
+        let Some(mut object) = self.read(raw) else { return Ok(Ok(None)) };
         let version = K::version(&object);
+        self.saw(version);
         match (self.cycle.is_watching(), line) {
             (true, Line::Gone(_)) => self.facts.tell(K::deleted(object)).await?,
-            (true, _) => self.facts.tell(K::applied(object)).await?,
+            (true, _) => {
+                K::set_version(&mut object, self.epoch.told(version));
+                self.facts.tell(K::applied(object)).await?;
+            }
             (false, Line::Gone(_)) => self.gathered.remove(&object),
             (false, Line::Changed(_)) => self.gathered.change(object),
             (false, _) => self.gathered.add(object),
@@ -222,9 +247,55 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         }
     }
 
-    /// The list is complete: one event.
+    /// What a watch that stands on a list has shown; the versions in a list say nothing about its own.
+    fn saw(&mut self, version: u64) {
+        if self.cycle.is_watching() {
+            self.epoch.saw(version);
+        }
+    }
+
+    /// The list is complete, and is told if it can be believed; else the pause before the next one.
+    async fn list_complete(&mut self, version: u64) -> Result<Option<Duration>, Closed> {
+        let newest = self.epoch.newest();
+        let doubt = match self.epoch.listed(Instant::now(), version) {
+            Verdict::Current => {
+                self.tell_list(version).await?;
+                return Ok(None);
+            }
+            Verdict::Older => format!(
+                "the API server lags, or its etcd was restored from a backup; if the latter, it is believed \
+                 after {} minutes, or when Sluice is started anew",
+                DOUBT_MIN.as_secs() / 60
+            ),
+            Verdict::Restored => match self.shared.doubt_about_cluster().await {
+                None => {
+                    self.shared.offsets.set(K::KIND, self.epoch.begin(version));
+                    warn!(
+                        kind = K::RESOURCE,
+                        version,
+                        newest,
+                        "versions have gone back for good: etcd was restored from a backup, and its state is believed now"
+                    );
+                    self.tell_list(version).await?;
+                    return Ok(None);
+                }
+                Some(why) => format!("{why}; if it is what you want to serve, start Sluice anew"),
+            },
+        };
+        let words = format!("the list of {} is older than what was seen before; {doubt}", K::RESOURCE);
+        self.gathered = Gathered::default();
+        let turn = self.heard(Setback::disbelieved(words));
+        Ok(Some(if let Turn::Ask { after } = turn { after } else { Duration::ZERO }))
+    }
+
+    /// One event for all of the list.
     async fn tell_list(&mut self, version: u64) -> Result<(), Closed> {
-        let objects = self.gathered.take();
+        let mut objects = self.gathered.take();
+        for object in &mut objects {
+            let version = self.epoch.told(K::version(object));
+            K::set_version(object, version);
+        }
+        let version = self.epoch.told(version);
         let count = objects.len();
         // Who asked for a list before now gets this one.
         self.shared.forget_asked(K::KIND);
@@ -253,7 +324,10 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             info!(kind = K::RESOURCE, "this API server does not stream lists; they are fetched in pages");
             self.shared.page_lists();
         }
-        let was_watching = self.cycle.is_watching();
+        if setback.sentence.is_some() && setback.answer != Answer::ListOlder {
+            self.epoch.interrupted();
+        }
+        let was_watching = self.cycle.is_watching() && setback.answer != Answer::ListOlder;
         let turn = self.cycle.heard(setback.answer);
         self.shared.note(K::KIND, |kind| {
             kind.restarts += u64::from(was_watching && turn != Turn::GoOn);

@@ -42,6 +42,8 @@ pub(crate) trait Watched: Send + Sync + 'static {
     fn name(object: &Self::Object) -> ObjectName;
     /// Its version.
     fn version(object: &Self::Object) -> u64;
+    /// Gives it another.
+    fn set_version(object: &mut Self::Object, version: u64);
     /// The event of an object that is there.
     fn applied(object: Self::Object) -> Event;
     /// The event of an object that is gone, or does not match the selector any more.
@@ -83,6 +85,10 @@ impl Watched for Services {
         object.version
     }
 
+    fn set_version(object: &mut ServiceObject, version: u64) {
+        object.version = version;
+    }
+
     fn applied(object: ServiceObject) -> Event {
         Event::ServiceApplied(object)
     }
@@ -116,6 +122,10 @@ impl Watched for Slices {
 
     fn version(object: &Slice) -> u64 {
         object.version
+    }
+
+    fn set_version(object: &mut Slice, version: u64) {
+        object.version = version;
     }
 
     fn applied(object: Slice) -> Event {
@@ -153,6 +163,10 @@ impl Watched for Nodes {
         object.version
     }
 
+    fn set_version(object: &mut NodeObject, version: u64) {
+        object.version = version;
+    }
+
     fn applied(object: NodeObject) -> Event {
         Event::NodeApplied(object)
     }
@@ -187,6 +201,10 @@ impl Watched for Pods {
 
     fn version(object: &PodObject) -> u64 {
         object.version
+    }
+
+    fn set_version(object: &mut PodObject, version: u64) {
+        object.version = version;
     }
 
     fn applied(object: PodObject) -> Event {

@@ -1,4 +1,4 @@
-//! The three requests: a page, a watch, and a watch that begins with all there is.
+//! The requests: a page, a watch, a watch that begins with all there is, and one that asks where the server stands.
 
 use std::time::Duration;
 
@@ -68,11 +68,12 @@ fn request<K: Watched>(ask: &Ask, random: u64) -> Result<http::Request<Body>, ku
             continue_token: token.clone(),
             ..ListParams::default()
         })?,
+        Ask::Probe => path.list(&ListParams { label_selector, limit: Some(1), ..ListParams::default() })?,
         Ask::Stream => path.watch(&watch, "")?,
         Ask::Watch { from } => path.watch(&watch, &from.to_string())?,
     };
     let mut request = request.map(Body::from);
-    if !matches!(ask, Ask::Page { .. }) {
+    if matches!(ask, Ask::Stream | Ask::Watch { .. }) {
         // A compressed watch would keep back what has happened until a block is full.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
@@ -97,6 +98,7 @@ mod tests {
         );
         let next = Ask::Page { token: Some("a+b".into()), limit: 2_000 };
         assert_eq!(line::<Nodes>(&next), "/api/v1/nodes?&limit=2000&continue=a%2Bb");
+        assert_eq!(line::<Nodes>(&Ask::Probe), "/api/v1/nodes?&limit=1");
     }
 
     #[test]

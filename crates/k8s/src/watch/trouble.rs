@@ -52,6 +52,11 @@ impl Setback {
         Setback { answer, sentence, is_passing: true }
     }
 
+    /// A list that came whole and is not believed.
+    pub(crate) fn disbelieved(sentence: String) -> Setback {
+        Setback { answer: Answer::ListOlder, sentence: Some(sentence), is_passing: true }
+    }
+
     /// The answer is an error. The HTTP status counts, not what a proxy may put into its text.
     pub(crate) fn refused<K: Watched>(ask: &Ask, code: u16, body: &[u8]) -> Setback {
         let status = serde_json::from_slice(body)
@@ -99,7 +104,7 @@ impl Setback {
 /// The permission in words: `watch pods`.
 fn what<K: Watched>(ask: &Ask) -> String {
     let verb = match ask {
-        Ask::Page { .. } => "list",
+        Ask::Page { .. } | Ask::Probe => "list",
         Ask::Stream | Ask::Watch { .. } => "watch",
     };
     format!("{verb} {}", K::RESOURCE)

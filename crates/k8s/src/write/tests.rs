@@ -80,6 +80,17 @@ async fn a_finalizer_that_is_there_is_not_written_again() {
 }
 
 #[tokio::test]
+async fn a_write_is_known_under_the_version_that_the_watches_would_tell() {
+    let offsets = Offsets::default();
+    offsets.set(Kind::Service, 1_000);
+    offsets.set(Kind::Pod, 5);
+    let (client, script) = Script::of([(GET, Say::ok(service(41, &[FINALIZER])))]);
+    let outcome = writer(client).with_offsets(offsets).add_finalizer(&web()).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 1_041 });
+    script.played();
+}
+
+#[tokio::test]
 async fn a_service_that_is_being_deleted_gets_no_finalizer() {
     let mut deleting = service(41, &["example.com/keep"]);
     deleting["metadata"]["deletionTimestamp"] = json!("2026-11-16T09:59:00Z");

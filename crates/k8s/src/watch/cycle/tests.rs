@@ -118,8 +118,43 @@ fn a_watch_never_goes_back() {
     assert_eq!(cycle.heard(FAILED), after(800));
     assert_eq!(cycle.ask(), Ask::Watch { from: 12 });
     assert_eq!(cycle.heard(Answer::ListEnded { version: 14 }), Turn::GoOn, "there is no list to end");
-    assert_eq!(cycle.heard(Answer::Quiet), AT_ONCE);
+    assert_eq!(cycle.heard(Answer::Ended { brief: false }), AT_ONCE);
     assert_eq!(cycle.ask(), Ask::Watch { from: 14 });
+}
+
+#[test]
+fn a_watch_without_a_sound_goes_on_when_the_server_stands_where_we_do_and_else_a_list_follows() {
+    let mut cycle = watching(9);
+    for version in [9, 12] {
+        assert_eq!(cycle.heard(Answer::Quiet), AT_ONCE);
+        assert_eq!(cycle.ask(), Ask::Probe);
+        assert!(cycle.is_watching() && !cycle.ask().begins_list(), "we still stand on the list");
+        assert_eq!(cycle.heard(Answer::Probed { version }), AT_ONCE);
+        assert_eq!(cycle.ask(), Ask::Watch { from: 9 }, "only a watch brings what happened in between");
+    }
+    cycle.heard(Answer::Quiet);
+    assert_eq!(cycle.heard(Answer::Probed { version: 8 }), AT_ONCE);
+    assert_eq!(cycle.ask(), Ask::Stream);
+}
+
+#[test]
+fn a_probe_that_fails_does_not_keep_us_from_watching() {
+    for answer in [FAILED, SUSPICIOUS] {
+        let mut cycle = watching(9);
+        cycle.heard(Answer::Quiet);
+        assert_eq!(cycle.heard(answer), after(800));
+        assert_eq!(cycle.ask(), Ask::Watch { from: 9 });
+    }
+}
+
+#[test]
+fn a_list_that_is_not_believed_is_asked_for_again_with_growing_pauses() {
+    let mut cycle = watching(9);
+    for pause in [0, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000] {
+        assert_eq!(cycle.heard(Answer::ListOlder), after(pause));
+        assert!(!cycle.is_watching() && cycle.ask() == Ask::Stream);
+        cycle.heard(Answer::ListEnded { version: 4 });
+    }
 }
 
 #[test]

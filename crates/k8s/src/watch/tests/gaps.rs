@@ -8,6 +8,7 @@ use super::server::{End, status};
 use super::*;
 
 const LIST: &str = "/api/v1/pods? sendInitialEvents=true";
+const PROBE: &str = "/api/v1/pods? limit=1";
 
 fn listed(version: u64, names: &[&str], end: End, then: &[String]) -> Say {
     let mut lines: Vec<String> = names.iter().map(|name| line("ADDED", pod(name, version - 1))).collect();
@@ -96,13 +97,28 @@ async fn a_server_that_is_away_is_waited_for_and_nothing_is_told_meanwhile() {
 async fn a_watch_without_a_sound_is_renewed_from_where_it_stood() {
     let mut scene = Scene::of([
         (LIST, listed(9, &["a"], End::Stay, &[bookmark(20)])),
-        ("resourceVersion=20", Say::stream([line("ADDED", pod("b", 21))])),
+        (PROBE, list(20, "", [])),
+        ("watch=true resourceVersion=20", Say::stream([line("ADDED", pod("b", 21))])),
     ]);
     let begun = tokio::time::Instant::now();
     assert_eq!(scene.heard().await, "list 9: a");
     assert_eq!(scene.heard().await, "applied b@21");
     assert!(begun.elapsed() >= Duration::from_secs(120), "after minutes, not at once");
     scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_cannot_be_asked_where_he_stands_is_watched_all_the_same() {
+    for say in [Say::status(403, "Forbidden", "no"), Say::Refuse, Say::Json(200, json!("nonsense"))] {
+        let mut scene = Scene::of([
+            (LIST, listed(9, &["a"], End::Stay, &[])),
+            (PROBE, say),
+            ("watch=true resourceVersion=9", Say::stream([line("ADDED", pod("b", 21))])),
+        ]);
+        assert_eq!(scene.heard().await, "list 9: a");
+        assert_eq!(scene.heard().await, "applied b@21");
+        scene.ends().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,19 +176,103 @@ async fn a_version_that_the_server_keeps_refusing_leads_to_a_list() {
         (watch, too_large()),
         (watch, too_large()),
         (watch, too_large()),
-        (LIST, listed(4, &["b"], End::Stay, &[])),
+        (LIST, listed(4, &["b"], End::Stay, &[line("ADDED", pod("c", 5)), line("DELETED", pod("a", 6))])),
+        (LIST, listed(9, &["b", "c"], End::Stay, &[])),
     ]);
     assert_eq!(scene.heard().await, "list 9: a");
-    assert_eq!(scene.heard().await, "list 4: b", "whether to believe it is for the engine to say");
+    assert_eq!(scene.heard().await, "list 9: b c", "what is older is not told, nor what follows it");
+    assert_eq!(scene.progress(Kind::Pod).trouble, None);
     scene.ends().await;
+}
+
+/// A server whose etcd was restored: after a list at 100 and a bookmark at 200, it is at 10 and moves on, one
+/// with every request. What it says about the cluster is given.
+fn restored(cluster: &'static str) -> impl FnMut(&str) -> Say + Send + 'static {
+    let mut at = 100;
+    let mut asked_for_cluster = 0;
+    move |uri| {
+        if uri.contains("/namespaces/kube-system") {
+            asked_for_cluster += 1;
+            let uid = if asked_for_cluster == 1 { "first" } else { cluster };
+            return Say::Json(200, json!({"metadata": {"name": "kube-system", "uid": uid}}));
+        }
+        if !uri.contains("/pods") {
+            return Say::Hang;
+        }
+        if at == 100 {
+            at = 10;
+            return listed(100, &["a", "b"], End::Stay, &[line("MODIFIED", pod("a", 150)), bookmark(200)]);
+        }
+        at += 1;
+        match uri {
+            uri if uri.contains("sendInitialEvents") => {
+                listed(at, &["b", "c"], End::Stay, &[line("ADDED", pod("d", at + 1))])
+            }
+            uri if uri.contains("limit=1") => list(at, "", []),
+            // As a real one does: no refusal, only silence.
+            _ => Say::stream([]),
+        }
+    }
+}
+
+fn watching_all(say: impl FnMut(&str) -> Say + Send + 'static) -> (Watches, mpsc::UnboundedReceiver<Event>) {
+    let watches = Watches::new(Server::answering(say), Selection::default());
+    let (ear, told) = mpsc::unbounded_channel();
+    let running = watches.clone();
+    tokio::spawn(async move { running.run(Ear(ear)).await });
+    (watches, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_etcd_that_was_restored_is_believed_after_a_while_and_told_as_something_new() {
+    let (watches, mut told) = watching_all(restored("first"));
+    let begun = tokio::time::Instant::now();
+    assert_eq!(short(&told.recv().await.unwrap()), "list 100: a b");
+    assert_eq!(short(&told.recv().await.unwrap()), "applied a@150");
+    let mut progress = watches.progress();
+    let trouble = progress.wait_for(|it| it.of(Kind::Pod).trouble.is_some()).await.unwrap().clone();
+    let trouble = trouble.of(Kind::Pod).trouble.clone().unwrap();
+    assert!(
+        trouble.starts_with("the list of pods is older than what was seen before; the API server lags"),
+        "{trouble}"
+    );
+    let Some(Event::Relisted { version, objects: Relist::Pods(pods) }) = told.recv().await else {
+        panic!("it is a list")
+    };
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_secs(180 + 600) && took < Duration::from_secs(900), "{took:?}");
+    // All of it counts from 200 on, which was the newest that was seen.
+    assert!(version > 200 && pods.iter().all(|pod| pod.version > 200 && pod.version <= version));
+    let names: Vec<&str> = pods.iter().map(|pod| &*pod.name.name).collect();
+    assert_eq!(names, ["b", "c"]);
+    let next = short(&told.recv().await.unwrap());
+    assert_eq!(next, format!("applied d@{}", version + 1), "the watch counts on from there");
+    assert_eq!(watches.offsets().told(Kind::Pod, 11), 211);
+    assert_eq!(watches.offsets().told(Kind::Service, 11), 11);
+    assert_eq!(watches.progress().borrow().of(Kind::Pod).trouble, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_cluster_behind_the_same_address_is_never_believed() {
+    let (watches, mut told) = watching_all(restored("second"));
+    for _ in 0..2 {
+        told.recv().await.unwrap();
+    }
+    let day = Duration::from_secs(24 * 3_600);
+    assert!(tokio::time::timeout(day, told.recv()).await.is_err(), "nothing is told");
+    let trouble = watches.progress().borrow().of(Kind::Pod).trouble.clone().unwrap();
+    assert!(trouble.contains("this is another cluster, second, and we began with first"), "{trouble}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_kinds_end_when_one_finds_that_nobody_listens_any_more() {
-    let (client, _server) = Server::of([("", Say::stream([list_end(9)]))]);
+    // The other three never get an answer.
+    let client = Server::answering(|uri| match uri.contains("/nodes") {
+        true => Say::stream([list_end(9)]),
+        false => Say::Hang,
+    });
     let watches = Watches::new(client, Selection::default());
     let (ear, told) = mpsc::unbounded_channel();
     drop(told);
-    // The other three never get an answer.
     tokio::time::timeout(Duration::from_secs(20), watches.run(Ear(ear))).await.expect("it ends");
 }

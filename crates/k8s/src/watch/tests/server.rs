@@ -142,6 +142,16 @@ impl Server {
         (Client::new(service, "default"), server)
     }
 
+    /// A client of a server that answers every request by its path and query.
+    pub(super) fn answering(say: impl FnMut(&str) -> Say + Send + 'static) -> Client {
+        let say = Arc::new(Mutex::new(say));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let said = (*say.lock().unwrap())(&request.uri().to_string());
+            answer(said)
+        });
+        Client::new(service, "default")
+    }
+
     /// A stream that says what it is given, when it is given.
     pub(super) fn pushed() -> (Push, Say) {
         let (sender, receiver) = mpsc::channel(16);
