@@ -58,10 +58,16 @@ impl Azure {
         let count = |value: &Value| {
             value.as_u64().with_context(|| format!("the emulator's summary has another form: {summary}"))
         };
-        let refused = list(&summary["byKind"]).iter().filter(|it| it["status"] == "429");
+        let sum = |which: &dyn Fn(&Value) -> bool| {
+            let ours = list(&summary["byKind"]).iter().filter(|it| it["area"] == "arm" && which(it));
+            ours.filter_map(|it| it["count"].as_u64()).sum()
+        };
+        let is_read = |it: &Value| ["Get", "List", "Poll"].iter().any(|call| it["call"] == *call);
         Ok(Summary {
             calls: count(&summary["arm"]["requests"])?,
-            throttled: refused.filter_map(|it| it["count"].as_u64()).sum(),
+            writes: sum(&|it| !is_read(it)),
+            location_updates: sum(&|it| it["call"] == "UpdateLocations"),
+            throttled: sum(&|it| it["status"] == "429"),
             early: count(&summary["early"]["count"])?,
         })
     }
@@ -69,6 +75,11 @@ impl Azure {
     /// Somebody else at work in the subscription.
     pub(super) async fn tamper(&self, deed: Value) -> Result<()> {
         self.tell("tamper", deed).await
+    }
+
+    /// Ends all faults.
+    pub(super) async fn calm(&self) -> Result<()> {
+        self.tell("calm", json!({})).await
     }
 
     /// Tells the control API something: `("faults", {…})`.
@@ -93,7 +104,13 @@ impl Azure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Summary {
     pub(super) calls: u64,
+    /// Those that ask for a change.
+    pub(super) writes: u64,
+    /// Those of them that carry addresses.
+    pub(super) location_updates: u64,
+    /// Those that were answered with 429.
     pub(super) throttled: u64,
+    /// Those that came before a pause was over.
     pub(super) early: u64,
 }
 

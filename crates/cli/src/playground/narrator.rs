@@ -20,6 +20,10 @@ use super::pace::{Pace, moment};
 
 /// Columns of a line.
 const WIDTH: usize = 92;
+/// What stands before the further lines of an answer.
+const INDENT: &str = "           ";
+/// How often a spinner moves.
+const SPIN: Duration = Duration::from_millis(120);
 
 /// Who tells.
 pub(super) struct Narrator {
@@ -97,21 +101,28 @@ impl Narrator {
         Bar { narrator: self, what: what.to_owned(), of, told: 0, drawn }
     }
 
+    /// Shows on a terminal what is waited for, until it is dropped.
+    pub(super) fn waiting(&self, what: &str) -> Waiting {
+        Waiting(self.has_bars.then(|| {
+            let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+            spinner.set_style(
+                ProgressStyle::with_template("    {spinner} {msg}").expect("the template is a simple one"),
+            );
+            spinner.set_message(format!("until {what}"));
+            spinner.enable_steady_tick(SPIN);
+            spinner
+        }))
+    }
+
     fn mark(&self, mark: &str, words: &str) {
         let at = moment(self.elapsed());
-        let mut lines = folded(words, WIDTH - 10);
-        let first = lines.next().unwrap_or_default();
-        let mut text = format!("  {mark} {:>5}  {first}\n", self.paint.faint(&at));
         // Colours have no width, so what is aligned is counted without them.
-        if self.paint != Paint::NONE {
-            text = format!(
-                "  {mark} {}{}  {first}\n",
-                " ".repeat(5_usize.saturating_sub(at.len())),
-                self.paint.faint(&at)
-            );
-        }
+        let space = " ".repeat(5_usize.saturating_sub(at.len()));
+        let at = self.paint.faint(&at);
+        let mut lines = folded(words, WIDTH - INDENT.len());
+        let mut text = format!("  {mark} {space}{at}  {}\n", lines.next().unwrap_or_default());
         for line in lines {
-            text.push_str(&format!("           {line}\n"));
+            text.push_str(&format!("{INDENT}{line}\n"));
         }
         self.write(&text);
     }
@@ -161,6 +172,22 @@ impl Drop for Bar<'_> {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What is waited for, shown as long as this lives.
+pub(super) struct Waiting(Option<ProgressBar>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(spinner) = self.0.take() {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+/// `1 pod`, `3 pods`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Words in lines of so many columns at most, where there is a space to break at.

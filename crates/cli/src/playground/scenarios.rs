@@ -3,11 +3,20 @@
 //! Each is a small file that reads from top to bottom. A story ends well only if Kubernetes and Azure agree
 //! at its end, looked at from outside; until then it has not ended, however well it looked on the way.
 
+mod burst;
+mod crash;
+mod egress_change;
+mod existing_state;
+mod meddling;
+mod outage;
+mod rollout;
+mod throttled;
 mod tour;
 
 use anyhow::Result;
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 
+use super::narrator::count;
 use super::pace::span;
 use super::stage::{Stage, Unconverged};
 
@@ -22,20 +31,61 @@ pub(super) struct Scenario {
     play: Play,
 }
 
-type Play = for<'a> fn(&'a mut Stage) -> BoxFuture<'a, Result<()>>;
+type Play = for<'a> fn(&'a mut Stage) -> LocalBoxFuture<'a, Result<()>>;
 
 impl Scenario {
     const fn new(name: &'static str, about: &'static str, play: Play) -> Scenario {
         Scenario { name, about, begins_at_work: true, play }
     }
+
+    /// The controller is not started before the story wants it.
+    const fn at_rest(mut self) -> Scenario {
+        self.begins_at_work = false;
+        self
+    }
 }
 
 /// All of them, in the order in which one learns from them.
-pub(super) const SCENARIOS: &[Scenario] = &[Scenario::new(
-    "tour",
-    "an address for a shop, one for a crawler, a change, and the end of both",
-    |stage| Box::pin(tour::play(stage)),
-)];
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
+        "tour",
+        "an address for a shop, one for a crawler, a change, and the end of both",
+        |stage| Box::pin(tour::play(stage)),
+    ),
+    Scenario::new("burst", "two hundred Services at once, and Azure's limits are kept", |stage| {
+        Box::pin(burst::play(stage))
+    }),
+    Scenario::new(
+        "rollout",
+        "every pod of three shops is replaced, and none of them is ever without",
+        |stage| Box::pin(rollout::play(stage)),
+    ),
+    Scenario::new("outage", "Azure is away while people go on working, and comes back", |stage| {
+        Box::pin(outage::play(stage))
+    }),
+    Scenario::new("throttled", "a subscription that allows hardly anything, and gets its pauses", |stage| {
+        Box::pin(throttled::play(stage))
+    }),
+    Scenario::new("meddling", "somebody deletes things behind our back, and they come back", |stage| {
+        Box::pin(meddling::play(stage))
+    }),
+    Scenario::new(
+        "existing-state",
+        "a first start in a full cluster, with leftovers in Azure, and a second that writes nothing",
+        |stage| Box::pin(existing_state::play(stage)),
+    )
+    .at_rest(),
+    Scenario::new(
+        "egress-change",
+        "a pod changes its way out, and the old one goes with the last pod",
+        |stage| Box::pin(egress_change::play(stage)),
+    ),
+    Scenario::new(
+        "crash",
+        "the controller dies in the middle of its work, and no address is lost",
+        |stage| Box::pin(crash::play(stage)),
+    ),
+];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Result<&'static Scenario, String> {
@@ -73,11 +123,12 @@ pub(super) async fn play(scenario: &Scenario, stage: &mut Stage) -> End {
         Ok(seen) => {
             let addresses = seen.azure.mapped().len();
             stage.narrator.answer(&format!(
-                "converged after {took}: {} load balancers, {} NAT gateways, {} public IPs and {addresses} \
-                 addresses in the gateway, exactly what Kubernetes wants; nothing is left over",
-                seen.azure.all("loadBalancers").len(),
-                seen.azure.all("natGateways").len(),
-                seen.azure.all("publicIPAddresses").len(),
+                "converged after {took}: {}, {} (everybody's default among them), {} and {} in the gateway, \
+                 exactly as Kubernetes wants it; nothing is left over",
+                count(seen.azure.all("loadBalancers").len(), "load balancer"),
+                count(seen.azure.all("natGateways").len(), "NAT gateway"),
+                count(seen.azure.all("publicIPAddresses").len(), "public IP"),
+                if addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") },
             ));
             End::Converged
         }

@@ -87,6 +87,7 @@ impl Stage {
     /// Waits until something is so; says what it waited for if that does not come.
     pub(super) async fn until(&mut self, what: &str, mut look: impl FnMut(&Seen) -> Look) -> Result<Seen> {
         let until = self.pace.now() + self.patience;
+        let _waiting = self.narrator.waiting(what);
         loop {
             let seen = self.look().await?;
             let Look::NotYet(missing) = look(&seen) else { return Ok(seen) };
@@ -131,6 +132,7 @@ impl Stage {
     /// Waits until both worlds agree, looked at from outside.
     pub(super) async fn converged(&mut self) -> Result<Seen> {
         let until = self.pace.now() + self.patience;
+        let _waiting = self.narrator.waiting("Kubernetes and Azure agree");
         loop {
             let seen = self.look().await?;
             let wrong = differences(&seen);

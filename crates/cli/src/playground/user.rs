@@ -1,6 +1,7 @@
 //! What a person does with kubectl: each deed is shown as they would type it, and done by the API.
 
 use anyhow::{Context as _, Result};
+use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -9,10 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::cluster::EGRESS_LABEL;
-use super::stage::Stage;
+use super::stage::{Look, Stage};
 
 /// The image of every container; nothing is ever pulled.
 const IMAGE: &str = "nginx";
+/// Requests on their way at once, when there are many.
+const AT_ONCE: usize = 16;
 /// Where the pods listen.
 pub(super) const TARGET_PORT: u16 = 8080;
 
@@ -64,6 +67,25 @@ impl Stage {
             },
         }))
         .await
+    }
+
+    /// Many of them, a few at a time.
+    pub(super) async fn make_services(&self, names: &[String], app: &str) -> Result<()> {
+        futures::stream::iter(names)
+            .map(|name| self.make_service(name, app, 80))
+            .buffer_unordered(AT_ONCE)
+            .try_collect::<()>()
+            .await
+    }
+
+    /// Waits until all pods of all Deployments are there.
+    pub(super) async fn settled_pods(&mut self) -> Result<()> {
+        self.until("all pods are ready", |seen| {
+            let unsettled = seen.cluster.unsettled();
+            Look::at(unsettled.is_empty(), || unsettled.join("; "))
+        })
+        .await?;
+        Ok(())
     }
 
     /// `kubectl scale`.

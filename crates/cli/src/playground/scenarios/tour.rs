@@ -15,12 +15,7 @@ pub(super) async fn play(stage: &mut Stage) -> Result<()> {
 async fn shop(stage: &mut Stage) -> Result<()> {
     stage.narrator.tell("Ann has a web shop. She starts three pods of it.");
     stage.create_deployment("shop", 3).await?;
-    stage
-        .until("three pods of the shop are ready", |seen| {
-            let unsettled = seen.cluster.unsettled();
-            Look::at(unsettled.is_empty(), || unsettled.join("; "))
-        })
-        .await?;
+    stage.settled_pods().await?;
     stage.narrator.answer("Kubernetes runs three pods, and Azure knows nothing of them yet");
 
     stage.narrator.tell(
