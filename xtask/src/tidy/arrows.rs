@@ -19,6 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controller", &["engine", "updater", "arm", "k8s", "view", "dashboard", "model"]),
     // It reads and writes JSON by itself, so that it and the client cannot agree on a mistake.
     ("emulator", &["cloud", "model"]),
+    // A Kubernetes of its own, for the same reason.
+    ("apiserver", &[]),
     ("sim", &["engine", "updater", "cloud", "model"]),
     (
         "cli",
@@ -33,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "view",
             "controller",
             "emulator",
+            "apiserver",
             "sim",
         ],
     ),

@@ -1,0 +1,68 @@
+//! The four ways to change an object in place: JSON patch, merge patch, strategic merge, and apply.
+
+pub(crate) mod apply;
+pub(crate) mod managed;
+
+use serde_json::Value;
+
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::store::Write;
+
+/// A patch.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Patch {
+    /// A list of operations (RFC 6902).
+    Json(Value),
+    /// An object to lay over (RFC 7386).
+    Merge(Value),
+    /// An object to lay over, with lists merged by the keys of their items.
+    Strategic(Value),
+    /// What a manager wants to be so, and nothing else.
+    Apply {
+        /// The part of the object that the manager has an opinion about.
+        configuration: Value,
+        /// Take fields from those who have another opinion.
+        force: bool,
+    },
+}
+
+/// What a patch makes of an object.
+pub(crate) struct Patched {
+    pub(crate) object: Value,
+    /// Who owns which field then; only an apply knows.
+    pub(crate) managed_fields: Option<Value>,
+}
+
+/// Lays a patch over an object.
+pub(crate) fn run(kind: &Kind, old: &Value, patch: &Patch, write: &Write) -> Result<Patched, Refusal> {
+    let object = match patch {
+        Patch::Json(operations) => json(old, operations)?,
+        Patch::Merge(merge) => {
+            let mut object = old.clone();
+            json_patch::merge(&mut object, merge);
+            object
+        }
+        Patch::Strategic(_) => {
+            return Err(Refusal::new(415, "UnsupportedMediaType", "strategic merge is not there yet"));
+        }
+        Patch::Apply { configuration, force } => {
+            return apply::again(kind, old, configuration, *force, write);
+        }
+    };
+    Ok(Patched { object, managed_fields: None })
+}
+
+fn json(old: &Value, operations: &Value) -> Result<Value, Refusal> {
+    let operations: json_patch::Patch = serde_json::from_value(operations.clone())
+        .map_err(|problem| Refusal::bad_request(format!("the patch is no list of operations: {problem}")))?;
+    let mut object = old.clone();
+    json_patch::patch(&mut object, &operations).map_err(|problem| {
+        Refusal::new(
+            422,
+            "Invalid",
+            format!("the server rejected our request due to an error in our request: {problem}"),
+        )
+    })?;
+    Ok(object)
+}

@@ -1,0 +1,184 @@
+//! What stands behind the store's lock.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::Listed;
+use super::shelf::{Change, Shelf};
+use crate::kinds::service::Addresses;
+use crate::kinds::{KINDS, Kind, NAMESPACE, SERVICE};
+use crate::value::{list, metadata, name_of, namespace_of, text};
+
+/// Versions begin here, so that no client takes one for the special value 0.
+const FIRST_VERSION: u64 = 1;
+/// How many lists are kept for those who read them in pages.
+const PAGED_LISTS: usize = 64;
+
+type Key = (usize, String, String);
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) version: u64,
+    shelves: Vec<Shelf>,
+    uids: HashMap<String, Key>,
+    owned: HashMap<String, BTreeSet<Key>>,
+    pub(crate) addresses: Addresses,
+    pub(crate) pages: Pages,
+}
+
+/// The place of a kind in the table.
+pub(crate) fn index(kind: &Kind) -> usize {
+    KINDS.iter().position(|it| *it == kind).expect("every kind stands in the table of kinds")
+}
+
+impl State {
+    pub(crate) fn new(remembered: usize) -> State {
+        State {
+            version: FIRST_VERSION,
+            shelves: KINDS.iter().map(|_| Shelf::new(remembered)).collect(),
+            uids: HashMap::new(),
+            owned: HashMap::new(),
+            addresses: Addresses::default(),
+            pages: Pages::default(),
+        }
+    }
+
+    pub(crate) fn shelf(&self, kind: &Kind) -> &Shelf {
+        &self.shelves[index(kind)]
+    }
+
+    pub(crate) fn find(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        self.shelf(kind).objects.get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// Whether a namespace is there, and whether it is going.
+    pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Value>> {
+        self.find(&NAMESPACE, "", name)
+    }
+
+    /// Puts an object in its place.
+    pub(crate) fn commit(&mut self, kind: &Kind, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        metadata(&mut object)["resourceVersion"] = json!(self.version.to_string());
+        let object = Arc::new(object);
+        let place = (namespace_of(&object).to_owned(), name_of(&object).to_owned());
+        let shelf = &mut self.shelves[index(kind)];
+        let before = shelf.objects.insert(place, object.clone());
+        let change = Change {
+            version: self.version,
+            before: before.clone(),
+            after: object.clone(),
+            is_deletion: false,
+        };
+        shelf.remember(change);
+        self.keep_books(kind, before.as_deref(), Some(&object));
+        object
+    }
+
+    /// Takes an object away; its last state.
+    pub(crate) fn remove(&mut self, kind: &Kind, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        metadata(&mut object)["resourceVersion"] = json!(self.version.to_string());
+        let object = Arc::new(object);
+        let place = (namespace_of(&object).to_owned(), name_of(&object).to_owned());
+        let shelf = &mut self.shelves[index(kind)];
+        let before = shelf.objects.remove(&place);
+        let change = Change {
+            version: self.version,
+            before: before.clone(),
+            after: object.clone(),
+            is_deletion: true,
+        };
+        shelf.remember(change);
+        self.keep_books(kind, before.as_deref(), None);
+        object
+    }
+
+    fn keep_books(&mut self, kind: &Kind, before: Option<&Value>, after: Option<&Value>) {
+        let place =
+            |object: &Value| (index(kind), namespace_of(object).to_owned(), name_of(object).to_owned());
+        let owners = |object: Option<&Value>| -> BTreeSet<String> {
+            let references = object.map_or(&[][..], |it| list(it, &["metadata", "ownerReferences"]));
+            references.iter().map(|it| text(it, &["uid"]).to_owned()).collect()
+        };
+        let (had, has) = (owners(before), owners(after));
+        if let Some(before) = before {
+            let key = place(before);
+            for gone in had.difference(&has) {
+                if let Some(owned) = self.owned.get_mut(gone) {
+                    owned.remove(&key);
+                    if owned.is_empty() {
+                        self.owned.remove(gone);
+                    }
+                }
+            }
+            if after.is_none() {
+                self.uids.remove(text(before, &["metadata", "uid"]));
+            }
+        }
+        if let Some(after) = after {
+            let key = place(after);
+            for new in has.difference(&had) {
+                self.owned.entry(new.clone()).or_default().insert(key.clone());
+            }
+            if before.is_none() {
+                self.uids.insert(text(after, &["metadata", "uid"]).to_owned(), key);
+            }
+        }
+        if *kind == SERVICE {
+            self.addresses.book(before, after);
+        }
+    }
+
+    pub(crate) fn owned_by(&self, uid: &str) -> Vec<(&'static Kind, String, String)> {
+        let keys = self.owned.get(uid).into_iter().flatten();
+        keys.map(|(kind, namespace, name)| (KINDS[*kind], namespace.clone(), name.clone())).collect()
+    }
+
+    pub(crate) fn with_uid(&self, uid: &str) -> Option<(&'static Kind, String, String)> {
+        self.uids.get(uid).map(|(kind, namespace, name)| (KINDS[*kind], namespace.clone(), name.clone()))
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.version += 1;
+        for shelf in &mut self.shelves {
+            shelf.forget(self.version);
+        }
+        self.pages = Pages::default();
+    }
+}
+
+/// Lists that are read in pages: all pages show the moment of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    next: u64,
+    lists: VecDeque<(u64, Listed)>,
+}
+
+impl Pages {
+    /// Keeps a list; the token for what begins at an offset.
+    pub(crate) fn keep(&mut self, listed: Listed, offset: usize) -> String {
+        self.next += 1;
+        if self.lists.len() >= PAGED_LISTS {
+            self.lists.pop_front();
+        }
+        self.lists.push_back((self.next, listed));
+        Pages::token(self.next, offset)
+    }
+
+    fn token(list: u64, offset: usize) -> String {
+        URL_SAFE_NO_PAD.encode(format!("{list}/{offset}"))
+    }
+
+    pub(crate) fn find(&self, token: &str) -> Option<(Listed, usize)> {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+        let (list, offset) = text.split_once('/')?;
+        let list: u64 = list.parse().ok()?;
+        let found = self.lists.iter().find(|(number, _)| *number == list)?;
+        Some((found.1.clone(), offset.parse().ok()?))
+    }
+}

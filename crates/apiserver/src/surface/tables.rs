@@ -1,0 +1,58 @@
+//! Tables: what `kubectl get` prints.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::query::Query;
+use crate::kinds::Kind;
+use crate::value::{at, name_of};
+
+/// What a client wants of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    /// The definitions of the columns.
+    pub(crate) columns: bool,
+    /// With each row: nothing, the metadata, or the whole object.
+    pub(crate) include: Include,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+impl Wish {
+    pub(crate) fn of(query: &Query, columns: bool) -> Wish {
+        let include = match query.text("includeObject") {
+            "None" => Include::Nothing,
+            "Object" => Include::Object,
+            _ => Include::Metadata,
+        };
+        Wish { columns, include }
+    }
+}
+
+/// A table of objects.
+pub(crate) fn table(_kind: &Kind, objects: &[Arc<Value>], wish: &Wish) -> Value {
+    let rows: Vec<Value> =
+        objects.iter().map(|object| row(object, vec![json!(name_of(object))], wish)).collect();
+    let version = match objects {
+        [one] => at(one, &["metadata", "resourceVersion"]).clone(),
+        _ => Value::Null,
+    };
+    json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
+        "columnDefinitions": if wish.columns { json!([{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]) } else { Value::Null }, "rows": rows})
+}
+
+fn row(object: &Value, cells: Vec<Value>, wish: &Wish) -> Value {
+    let mut row = json!({"cells": cells});
+    match wish.include {
+        Include::Nothing => {}
+        Include::Metadata => row["object"] = super::shape::metadata_only(object),
+        Include::Object => row["object"] = object.clone(),
+    }
+    row
+}

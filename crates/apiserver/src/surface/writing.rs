@@ -1,0 +1,341 @@
+//! Requests that change something.
+
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::{Method, Response};
+use serde_json::{Value, json};
+
+use super::answer::{self, Content};
+use super::route::Target;
+use super::serve::{Asked, warned};
+use super::{listing, shape};
+use crate::kinds::{Kind, NEW_EVENT, POD, Sub};
+use crate::patch::{self, Patch};
+use crate::refusal::Refusal;
+use crate::store::{Deletion, Propagation, Selection, Write};
+use crate::value::{at, number, object, text};
+
+/// Makes an object.
+pub(crate) fn create(asked: &Asked<'_>, target: &Target) -> Result<Response<Content>, Refusal> {
+    let (body, warnings) = asked.object(target.kind)?;
+    let namespace = home(target, &body);
+    let body = shape::taken(target.kind, body);
+    let object =
+        asked.surface.store.create(shape::stored(target.kind), &namespace, body, &asked.write(None)?)?;
+    Ok(warned(listing::one(asked, target, 201, &object), &warnings))
+}
+
+/// The namespace of the path; without one, that of the object.
+fn home(target: &Target, body: &Value) -> String {
+    match &target.namespace {
+        Some(namespace) => namespace.clone(),
+        None if target.kind.namespaced => text(body, &["metadata", "namespace"]).to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Replaces an object, or its status.
+pub(crate) fn update(
+    asked: &Asked<'_>,
+    target: &Target,
+    name: &str,
+    sub: Option<Sub>,
+) -> Result<Response<Content>, Refusal> {
+    let (body, warnings) = asked.object(target.kind)?;
+    let said = shape::said_name(&body);
+    if said != name {
+        return Err(misnamed(said, name));
+    }
+    let body = shape::taken(target.kind, body);
+    let namespace = target.namespace.as_deref().unwrap_or("");
+    let store = &asked.surface.store;
+    let object = store.update(shape::stored(target.kind), namespace, name, body, &asked.write(sub)?)?;
+    Ok(warned(listing::one(asked, target, 200, &object), &warnings))
+}
+
+fn misnamed(said: &str, name: &str) -> Refusal {
+    if said.is_empty() {
+        return Refusal::bad_request("name of the object is not set: name must be provided");
+    }
+    Refusal::bad_request(format!(
+        "the name of the object ({said}) does not match the name on the URL ({name})"
+    ))
+}
+
+/// Patches an object, or its status.
+pub(crate) fn patch(
+    asked: &Asked<'_>,
+    target: &Target,
+    name: &str,
+    sub: Option<Sub>,
+) -> Result<Response<Content>, Refusal> {
+    let (patch, warnings) = asked.patch(target.kind)?;
+    let namespace = target.namespace.as_deref().unwrap_or("");
+    let (store, write) = (&asked.surface.store, asked.write(sub)?);
+    if *target.kind == NEW_EVENT {
+        let stored = shape::stored(target.kind);
+        let object = store.modify(stored, namespace, name, &write, |old| {
+            let shown = shape::shown(target.kind, &Arc::new(old.clone()));
+            Ok(shape::taken(target.kind, patch::run(target.kind, &shown, &patch, &write)?.object))
+        })?;
+        return Ok(listing::one(asked, target, 200, &object));
+    }
+    if let Some(said) = renames(&patch).filter(|said| said != name) {
+        return Err(misnamed(&said, name));
+    }
+    let written = store.patch(target.kind, namespace, name, &patch, &write)?;
+    let code = if written.is_new { 201 } else { 200 };
+    Ok(warned(listing::one(asked, target, code, &written.object), &warnings))
+}
+
+/// The name that a patch gives.
+fn renames(patch: &Patch) -> Option<String> {
+    let (Patch::Merge(value) | Patch::Strategic(value) | Patch::Apply { configuration: value, .. }) = patch
+    else {
+        return None;
+    };
+    at(value, &["metadata", "name"]).as_str().map(ToOwned::to_owned)
+}
+
+/// Deletes an object.
+pub(crate) fn delete(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
+    let namespace = target.namespace.as_deref().unwrap_or("");
+    let deletion = asked.deletion()?;
+    let deleted = asked.surface.store.delete(shape::stored(target.kind), namespace, name, &deletion);
+    let deleted = deleted.map_err(|refusal| shape::renamed(refusal, target.kind, name))?;
+    if !deleted.is_gone || target.kind.returns_deleted {
+        return Ok(listing::one(asked, target, 200, &deleted.object));
+    }
+    let mut details = json!({"name": name, "kind": target.kind.resource,
+        "uid": text(&deleted.object, &["metadata", "uid"])});
+    if !target.kind.group.is_empty() {
+        details["group"] = json!(target.kind.group);
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": details});
+    Ok(answer::json(200, &status))
+}
+
+/// Deletes all objects of a selection; answers with those.
+pub(crate) fn delete_collection(asked: &Asked<'_>, target: &Target) -> Result<Response<Content>, Refusal> {
+    let query = &asked.query;
+    let selection = Selection::parse(target.kind, query.text("labelSelector"), query.text("fieldSelector"))?;
+    let (store, stored) = (&asked.surface.store, shape::stored(target.kind));
+    let deletion = asked.deletion()?;
+    let listed = store.list(stored, target.namespace.as_deref(), &selection);
+    let mut items = Vec::new();
+    for object in &listed.items {
+        let (namespace, name) = crate::store::key_of(object);
+        match store.delete(stored, namespace, name, &deletion) {
+            Ok(deleted) => items.push(shape::without_type(&shape::shown(target.kind, &deleted.object))),
+            Err(refusal) if refusal.code == 404 => {}
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    let list = json!({"kind": format!("{}List", target.kind.kind), "apiVersion": target.kind.api_version(),
+        "metadata": {"resourceVersion": store.version().to_string()}, "items": items});
+    Ok(answer::json(200, &list))
+}
+
+/// A request to a part of an object.
+pub(crate) fn part(asked: &Asked<'_>, target: &Target, word: &str) -> Result<Response<Content>, Refusal> {
+    let name = target.name.as_deref().unwrap_or("");
+    let Some(sub) = target.kind.subresources.iter().copied().find(|sub| sub.word() == word) else {
+        let what = format!("{}/{word}", target.kind.qualified());
+        return Err(Refusal::not_in_the_playground(&what));
+    };
+    match (asked.method, sub) {
+        (&Method::GET, Sub::Status) => listing::get(asked, target, name),
+        (&Method::PUT, Sub::Status | Sub::Finalize) => update(asked, target, name, Some(sub)),
+        (&Method::PATCH, Sub::Status) => patch(asked, target, name, Some(sub)),
+        (&Method::GET | &Method::PUT | &Method::PATCH, Sub::Scale) => scale(asked, target, name),
+        (&Method::POST, Sub::Binding) => bind(asked, target, name),
+        _ => Err(Refusal::method_not_allowed()),
+    }
+}
+
+/// How many, as an object of its own.
+fn scale_of(object: &Value) -> Value {
+    let meta = at(object, &["metadata"]);
+    let selector: Vec<String> = at(object, &["spec", "selector", "matchLabels"])
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
+        .collect();
+    json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"],
+            "resourceVersion": meta["resourceVersion"], "creationTimestamp": meta["creationTimestamp"]},
+        "spec": {"replicas": number(object, &["spec", "replicas"]).unwrap_or(0)},
+        "status": {"replicas": number(object, &["status", "replicas"]).unwrap_or(0),
+            "selector": selector.join(",")},
+    })
+}
+
+fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
+    let namespace = target.namespace.as_deref().unwrap_or("");
+    let store = &asked.surface.store;
+    if *asked.method == Method::GET {
+        return Ok(answer::json(200, &scale_of(&*store.get(target.kind, namespace, name)?)));
+    }
+    let wanted: Box<dyn FnOnce(&Value) -> Result<Value, Refusal>> = if *asked.method == Method::PUT {
+        let body = asked.json()?;
+        Box::new(move |_| Ok(body))
+    } else {
+        let (patch, _) = asked.patch(target.kind)?;
+        let write = asked.write(None)?;
+        let kind = target.kind;
+        Box::new(move |scale| Ok(patch::run(kind, scale, &patch, &write)?.object))
+    };
+    // The part is written, and counts as a write of the whole.
+    let object = store.modify(target.kind, namespace, name, &asked.write(Some(Sub::Scale))?, |old| {
+        let scale = wanted(&scale_of(old))?;
+        let version = text(&scale, &["metadata", "resourceVersion"]);
+        if !version.is_empty() && version != text(old, &["metadata", "resourceVersion"]) {
+            let why =
+                "the object has been modified; please apply your changes to the latest version and try again";
+            return Err(Refusal::conflict(target.kind, name, why));
+        }
+        let mut new = old.clone();
+        object(&mut new, "spec")["replicas"] = json!(number(&scale, &["spec", "replicas"]).unwrap_or(0));
+        Ok(new)
+    })?;
+    Ok(answer::json(200, &scale_of(&object)))
+}
+
+/// Gives a pod its node.
+fn bind(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
+    let body = asked.json()?;
+    let node = text(&body, &["target", "name"]).to_owned();
+    let namespace = target.namespace.as_deref().unwrap_or("");
+    asked.surface.store.modify(&POD, namespace, name, &asked.write(Some(Sub::Binding))?, |old| {
+        let has = text(old, &["spec", "nodeName"]);
+        if !has.is_empty() {
+            let why = format!("pod {name} is already assigned to node \"{has}\"");
+            return Err(Refusal::conflict(&POD, name, &why));
+        }
+        let mut new = old.clone();
+        object(&mut new, "spec")["nodeName"] = json!(node);
+        Ok(new)
+    })?;
+    Ok(answer::json(
+        201,
+        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+    ))
+}
+
+impl Asked<'_> {
+    fn write(&self, sub: Option<Sub>) -> Result<Write, Refusal> {
+        Ok(Write { manager: self.manager(), dry_run: self.dry_run()?, sub })
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Result<Value, Refusal> {
+        let media = self.header(CONTENT_TYPE.as_str()).split(';').next().unwrap_or("").trim();
+        if !matches!(media, "" | "application/json") {
+            return Err(unsupported(media, "application/json"));
+        }
+        parsed(&self.body)
+    }
+
+    /// The body as an object of a kind, and what to warn of.
+    fn object(&self, kind: &Kind) -> Result<(Value, Vec<String>), Refusal> {
+        let body = self.json()?;
+        typed(kind, &body)?;
+        Ok((body, Vec::new()))
+    }
+
+    fn patch(&self, kind: &Kind) -> Result<(Patch, Vec<String>), Refusal> {
+        let media = self.header(CONTENT_TYPE.as_str()).split(';').next().unwrap_or("").trim();
+        let patch = match media {
+            "application/json-patch+json" => Patch::Json(parsed(&self.body)?),
+            "application/merge-patch+json" => Patch::Merge(parsed(&self.body)?),
+            "application/strategic-merge-patch+json" => Patch::Strategic(parsed(&self.body)?),
+            "application/apply-patch+yaml" | "application/apply-patch+json" => {
+                let configuration = parsed(&self.body)?;
+                typed(kind, &configuration)?;
+                if self.query.text("fieldManager").is_empty() {
+                    return Err(Refusal::bad_request(
+                        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required \
+                         for apply patch",
+                    ));
+                }
+                Patch::Apply { configuration, force: self.query.flag("force") }
+            }
+            other => {
+                let accepted = "application/json-patch+json, application/merge-patch+json, \
+                                application/strategic-merge-patch+json, application/apply-patch+yaml";
+                return Err(unsupported(other, accepted));
+            }
+        };
+        Ok((patch, Vec::new()))
+    }
+
+    /// How to delete: from the body, or from the query.
+    fn deletion(&self) -> Result<Deletion, Refusal> {
+        let body = if self.body.is_empty() { Value::Null } else { self.json()? };
+        let said = |name: &str| match self.query.text(name) {
+            "" => text(&body, &[name]).to_owned(),
+            value => value.to_owned(),
+        };
+        let grace = match self.query.number("gracePeriodSeconds")? {
+            Some(grace) => i64::try_from(grace).ok(),
+            None => number(&body, &["gracePeriodSeconds"]),
+        };
+        let propagation = match said("propagationPolicy").as_str() {
+            "Foreground" => Propagation::Foreground,
+            "Orphan" => Propagation::Orphan,
+            "" | "Background" => match at(&body, &["orphanDependents"]) {
+                Value::Bool(true) => Propagation::Orphan,
+                _ => Propagation::Background,
+            },
+            other => {
+                return Err(Refusal::bad_request(format!(
+                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \
+                     \"{other}\": supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""
+                )));
+            }
+        };
+        let precondition = |name: &str| at(&body, &["preconditions", name]).as_str().map(ToOwned::to_owned);
+        let dry_run = self.dry_run()? || at(&body, &["dryRun"]).as_array().is_some_and(|it| !it.is_empty());
+        Ok(Deletion {
+            grace,
+            uid: precondition("uid"),
+            version: precondition("resourceVersion"),
+            propagation,
+            dry_run,
+        })
+    }
+}
+
+fn unsupported(media: &str, accepted: &str) -> Refusal {
+    let message = format!(
+        "the body of the request was in an unknown format ({media}) - accepted media types include: {accepted}"
+    );
+    Refusal::new(415, "UnsupportedMediaType", message)
+}
+
+fn parsed(body: &[u8]) -> Result<Value, Refusal> {
+    serde_json::from_slice(body)
+        .map_err(|problem| Refusal::bad_request(format!("error decoding the body as JSON: {problem}")))
+}
+
+/// Whether an object says that it is of this kind, or says nothing.
+fn typed(kind: &Kind, body: &Value) -> Result<(), Refusal> {
+    let (version, name) = (text(body, &["apiVersion"]), text(body, &["kind"]));
+    if !version.is_empty() && version != kind.api_version() {
+        return Err(Refusal::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({})",
+            kind.api_version()
+        )));
+    }
+    if !name.is_empty() && name != kind.kind {
+        return Err(Refusal::bad_request(format!(
+            "{name} in version \"{}\" cannot be handled as a {}: converting ({name}) to ({}): unknown conversion",
+            kind.version, kind.kind, kind.kind
+        )));
+    }
+    Ok(())
+}
