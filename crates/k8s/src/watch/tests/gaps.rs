@@ -253,6 +253,23 @@ async fn an_etcd_that_was_restored_is_believed_after_a_while_and_told_as_somethi
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_fails_now_and_then_is_not_believed_to_be_restored() {
+    let (mut say, mut lists) = (restored("first"), 0);
+    let (_watches, mut told) = watching_all(move |uri| {
+        lists += u64::from(uri.contains("sendInitialEvents") && uri.contains("/pods"));
+        match lists % 15 {
+            0 if uri.contains("/pods") => Say::status(503, "ServiceUnavailable", "later"),
+            _ => say(uri),
+        }
+    });
+    for _ in 0..2 {
+        told.recv().await.unwrap();
+    }
+    let hours = Duration::from_secs(3 * 3_600);
+    assert!(tokio::time::timeout(hours, told.recv()).await.is_err(), "nothing is told");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_cluster_behind_the_same_address_is_never_believed() {
     let (watches, mut told) = watching_all(restored("second"));
     for _ in 0..2 {
