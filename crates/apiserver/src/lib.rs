@@ -8,6 +8,7 @@
 //! has the token may do everything.
 
 mod certificates;
+pub mod controllers;
 pub mod kinds;
 pub mod patch;
 mod refusal;

@@ -1,0 +1,171 @@
+//! Objects go with their owners: after them, before them, or not at all, as the deletion said.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::machine::{Change, Controller, Key, Work};
+use super::object::{is_going, uid};
+use crate::kinds::{KINDS, Kind};
+use crate::store::{Deletion, Propagation, Store, What};
+use crate::value::{list, metadata, text};
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+
+/// Its keys are UIDs, since an owner is known by nothing else.
+pub(super) struct Garbage;
+
+impl Controller for Garbage {
+    const NAME: &'static str = "kube-controller-manager";
+
+    fn follows(&self) -> Vec<&'static Kind> {
+        KINDS.iter().copied().filter(|kind| kind.allows("list")).collect()
+    }
+
+    fn concerns(&mut self, store: &Store, _: &'static Kind, what: What, object: &Value) -> Vec<Key> {
+        let mut uids = Vec::new();
+        let owners = list(object, &["metadata", "ownerReferences"]);
+        if what == What::Deleted {
+            for (kind, namespace, name) in store.owned_by(uid(object)) {
+                uids.extend(store.get(kind, &namespace, &name).ok().map(|it| uid(&it).to_owned()));
+            }
+        } else if is_going(object) || !owners.is_empty() {
+            uids.push(uid(object).to_owned());
+        }
+        // An owner may wait for this one.
+        if what == What::Deleted || is_going(object) {
+            uids.extend(owners.iter().map(|owner| text(owner, &["uid"]).to_owned()));
+        }
+        uids.into_iter().map(|uid| (String::new(), uid)).collect()
+    }
+
+    fn look(&mut self, store: &Store, (_, uid): &Key) -> Work {
+        let find = |uid: &str| {
+            let (kind, namespace, name) = store.with_uid(uid)?;
+            store.get(kind, &namespace, &name).ok().map(|object| (kind, object))
+        };
+        let Some((kind, object)) = find(uid) else { return Work::default() };
+        let dependents = store.owned_by(uid).into_iter();
+        let dependents = dependents
+            .filter_map(|(kind, namespace, name)| {
+                let object = store.get(kind, &namespace, &name).ok()?;
+                let owns = !store.owned_by(self::uid(&object)).is_empty();
+                Some(Dependent { kind, object, owns })
+            })
+            .collect();
+        let owners = list(&object, &["metadata", "ownerReferences"]).iter();
+        let owners = owners.map(|owner| find(text(owner, &["uid"])).map(|(_, owner)| owner)).collect();
+        reconcile(&View { kind, object, dependents, owners }).into()
+    }
+}
+
+struct View {
+    kind: &'static Kind,
+    object: Arc<Value>,
+    dependents: Vec<Dependent>,
+    /// For each reference of the object, the owner if it is there.
+    owners: Vec<Option<Arc<Value>>>,
+}
+
+struct Dependent {
+    kind: &'static Kind,
+    object: Arc<Value>,
+    /// Whether it owns something itself.
+    owns: bool,
+}
+
+fn reconcile(view: &View) -> Vec<Change> {
+    if is_going(&view.object) {
+        if has_finalizer(&view.object, ORPHAN) {
+            return orphan(view);
+        }
+        if has_finalizer(&view.object, FOREGROUND) {
+            return foreground(view);
+        }
+        return Vec::new();
+    }
+    if view.owners.is_empty() {
+        return Vec::new();
+    }
+    let (mut solid, mut waiting, mut absent) = (0, 0, 0);
+    for owner in &view.owners {
+        match owner {
+            None => absent += 1,
+            Some(owner) if is_going(owner) && has_finalizer(owner, FOREGROUND) => waiting += 1,
+            Some(_) => solid += 1,
+        }
+    }
+    if solid > 0 && absent + waiting > 0 {
+        return vec![without_owners(view.kind, &view.object, |place, _| {
+            view.owners[place].as_ref().is_none_or(|owner| is_going(owner) && has_finalizer(owner, FOREGROUND))
+        })];
+    }
+    if solid > 0 {
+        return Vec::new();
+    }
+    // What it owns itself goes before it if its owner waits for it.
+    let propagation = if waiting > 0 && !view.dependents.is_empty() {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    let deletion = Deletion { propagation, ..Deletion::default() };
+    vec![Change::Delete { kind: view.kind, object: view.object.clone(), deletion }]
+}
+
+/// Those that it owns are set free, and it goes.
+fn orphan(view: &View) -> Vec<Change> {
+    let own = uid(&view.object);
+    let freed = view.dependents.iter();
+    let mut changes: Vec<Change> = freed
+        .map(|it| without_owners(it.kind, &it.object, |_, owner| text(owner, &["uid"]) == own))
+        .collect();
+    changes.push(without_finalizer(view, ORPHAN));
+    changes
+}
+
+/// Those that it owns go first, and it goes when none is left that blocks it.
+fn foreground(view: &View) -> Vec<Change> {
+    let own = uid(&view.object);
+    let blocks = |object: &Value| {
+        let owners = list(object, &["metadata", "ownerReferences"]);
+        owners.iter().any(|owner| text(owner, &["uid"]) == own && owner["blockOwnerDeletion"] == true)
+    };
+    if !view.dependents.iter().any(|it| blocks(&it.object)) {
+        return vec![without_finalizer(view, FOREGROUND)];
+    }
+    let staying = view.dependents.iter().filter(|it| !is_going(&it.object));
+    staying
+        .map(|it| {
+            if list(&it.object, &["metadata", "ownerReferences"]).len() > 1 {
+                // Whether its other owners are there is seen when it is looked at for that change.
+                return without_owners(it.kind, &it.object, |_, owner| text(owner, &["uid"]) == own);
+            }
+            let propagation = if it.owns { Propagation::Foreground } else { Propagation::Background };
+            let deletion = Deletion { propagation, ..Deletion::default() };
+            Change::Delete { kind: it.kind, object: it.object.clone(), deletion }
+        })
+        .collect()
+}
+
+fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    list(object, &["metadata", "finalizers"]).iter().any(|it| it == finalizer)
+}
+
+fn without_finalizer(view: &View, finalizer: &str) -> Change {
+    let mut object = (*view.object).clone();
+    let left: Vec<Value> =
+        list(&object, &["metadata", "finalizers"]).iter().filter(|it| *it != finalizer).cloned().collect();
+    metadata(&mut object)["finalizers"] = json!(left);
+    Change::Put { kind: view.kind, sub: None, object }
+}
+
+fn without_owners(kind: &'static Kind, object: &Value, gone: impl Fn(usize, &Value) -> bool) -> Change {
+    let owners = list(object, &["metadata", "ownerReferences"]).iter().enumerate();
+    let left: Vec<Value> =
+        owners.filter(|(place, owner)| !gone(*place, owner)).map(|(_, owner)| owner.clone()).collect();
+    let mut object = object.clone();
+    metadata(&mut object)["ownerReferences"] = json!(left);
+    Change::Put { kind, sub: None, object }
+}
