@@ -250,6 +250,9 @@ mod tests {
                 Happening { at: since(5), sentence: "operation #1 failed at public-ip".into(), bad: true },
             ],
             what_to_do: vec!["Raise the quota. See `sluice explain SGW0008`.".into()],
+            plan: None,
+            events: Vec::new(),
+            calls: Vec::new(),
         };
         expect![[r#"
             egress/blue   NotStarted, parked

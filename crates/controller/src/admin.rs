@@ -14,6 +14,7 @@ mod access;
 mod almanac;
 mod api;
 mod dashboard;
+mod done;
 mod events;
 mod health;
 mod overview;
@@ -34,7 +35,7 @@ use sluice_view::overview::{Role, WatchLine};
 use tokio::sync::{Semaphore, watch};
 
 use crate::clock::{Clock, Monotonic};
-use crate::inbox::{Closed, Handle};
+use crate::inbox::{Closed, Handle, Inside};
 use crate::metrics::Calls;
 pub use crate::standing::Standing;
 use crate::updaters::Tally;
@@ -196,9 +197,17 @@ impl Room {
         &self,
         question: impl FnOnce(&Engine, &Updaters, &Tally) -> T + Send + 'static,
     ) -> Result<T, Silence> {
+        self.inquire(move |inside| question(inside.engine, inside.updaters, inside.tally)).await
+    }
+
+    /// The same, with all that can be looked at.
+    pub(crate) async fn inquire<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Inside<'_>) -> T + Send + 'static,
+    ) -> Result<T, Silence> {
         tokio::select! {
             biased;
-            answer = self.parts.handle.ask(question) => answer.map_err(|Closed| Silence::Ended),
+            answer = self.parts.handle.look(question) => answer.map_err(|Closed| Silence::Ended),
             () = self.clock.sleep_until(self.clock.now() + ANSWER_LIMIT) => Err(Silence::Hangs),
         }
     }

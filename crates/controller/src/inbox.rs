@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::clock::Clock;
+use crate::journal::Journal;
 use crate::updaters::Tally;
 
 /// Something that has happened.
@@ -39,7 +40,15 @@ pub(crate) enum Mail {
 }
 
 /// A question, and the way back inside it.
-pub(crate) type Question = Box<dyn FnOnce(&Engine, &Updaters, &Tally) + Send>;
+pub(crate) type Question = Box<dyn FnOnce(&Inside<'_>) + Send>;
+
+/// What a question may look at, between two turns.
+pub(crate) struct Inside<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) updaters: &'a Updaters,
+    pub(crate) tally: &'a Tally,
+    pub(crate) journal: &'a Journal,
+}
 
 /// What stands above all facts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -191,10 +200,18 @@ impl Handle {
         &self,
         question: impl FnOnce(&Engine, &Updaters, &Tally) -> T + Send + 'static,
     ) -> Result<T, Closed> {
+        self.look(move |inside| question(inside.engine, inside.updaters, inside.tally)).await
+    }
+
+    /// The same, with all that can be looked at.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Inside<'_>) -> T + Send + 'static,
+    ) -> Result<T, Closed> {
         let (back, answer) = oneshot::channel();
-        let question: Question = Box::new(move |engine, updaters, tally| {
+        let question: Question = Box::new(move |inside| {
             // It only looks, so it leaves nothing half done when it panics; and that is its asker's affair.
-            let answer = catch_unwind(AssertUnwindSafe(|| question(engine, updaters, tally)));
+            let answer = catch_unwind(AssertUnwindSafe(|| question(inside)));
             // Whoever asked may have gone; then nobody wants to know.
             let _ = back.send(answer);
         });

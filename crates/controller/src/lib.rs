@@ -24,6 +24,7 @@ mod azure;
 mod clock;
 mod cluster;
 mod inbox;
+mod journal;
 mod kube;
 mod leadership;
 pub mod memory;

@@ -1,7 +1,7 @@
 //! What the loop did, one record per effect: what, for whom, why, how long, and how it ended.
 //!
 //! The log line is made from it here. Effects that people would want to know of at night are
-//! `info`, failures `warn`, everything else `debug`.
+//! `info`, failures `warn`, everything else `debug`. The journal keeps the last of it.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,14 @@ use sluice_model::plan::Intent;
 use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
 use sluice_updater::{StepEnd, StepNote};
 
+use crate::journal::Journal;
+
 /// Effects whose end is awaited.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     open: BTreeMap<EffectId, Begun>,
+    /// For explanations.
+    pub(crate) journal: Journal,
 }
 
 #[derive(Debug)]
@@ -41,6 +45,11 @@ enum End {
 impl Records {
     /// An effect begins, for this service if it is for one.
     pub(crate) fn begun(&mut self, now: Time, effect: &Effect, service: Option<String>) {
+        match &effect.action {
+            Action::RunPlan(plan) => self.journal.planned(now, effect.id, effect.cause.words(), plan),
+            Action::Notify(notice) => self.journal.told(now, notice),
+            _ => {}
+        }
         let (what, loud) = match &effect.action {
             Action::RunPlan(plan) => (plan.to_string(), plan.intent != Intent::Inspect),
             Action::SyncLocations(updates) => {
@@ -65,6 +74,7 @@ impl Records {
 
     /// An effect has ended.
     pub(crate) fn ended(&mut self, now: Time, id: EffectId, outcome: &Outcome) {
+        self.journal.ended(now, id, outcome);
         let Some(Begun { at, what, service, cause, loud, in_gateway }) = self.open.remove(&id) else {
             return;
         };
@@ -80,7 +90,8 @@ impl Records {
 
     /// A step of a plan has begun or ended: a line under the number of its effect, so that an operation
     /// can be followed call by call.
-    pub(crate) fn step(&self, note: &StepNote) {
+    pub(crate) fn step(&mut self, note: &StepNote) {
+        self.journal.step(note);
         let StepNote { effect, number, of, step, end, .. } = note;
         let step = format!("{number}/{of} {step}");
         let begun = self.open.get(effect);

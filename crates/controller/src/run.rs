@@ -27,7 +27,7 @@ use sluice_updater::Updaters;
 
 use crate::azure::Azure;
 use crate::clock::Clock;
-use crate::inbox::{Errand, Inbox, Mail, Orders};
+use crate::inbox::{Errand, Inbox, Inside, Mail, Orders};
 use crate::kube::{Kube, StatusWrite};
 use crate::records::Records;
 use crate::startup::StartUp;
@@ -204,10 +204,16 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 // Whoever tells us something and then asks is answered with that in mind.
                 self.work(std::mem::take(&mut turn.events));
                 self.tally.notices_held_back = self.kube.notices_held_back();
-                question(&self.engine, &self.shell.logic, &self.tally);
+                question(&Inside {
+                    engine: &self.engine,
+                    updaters: &self.shell.logic,
+                    tally: &self.tally,
+                    journal: &self.records.journal,
+                });
             }
             Mail::Replied(call, reply) => {
                 self.tally.calls_ended += 1;
+                self.records.journal.replied(now, call, &reply);
                 self.shell.replied(now, call, reply);
             }
             Mail::KubeEnded(id, outcome) => turn.events.push_back(Event::EffectFinished { id, outcome }),
@@ -243,7 +249,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                     self.begin(now, effect);
                 }
             }
-            let reports = self.shell.send_all(&self.clock, &mut self.inbox, &self.records, &mut self.tally);
+            let reports =
+                self.shell.send_all(&self.clock, &mut self.inbox, &mut self.records, &mut self.tally);
             if reports.is_empty() {
                 return;
             }

@@ -82,7 +82,7 @@ impl<A: Azure> Shell<A> {
         &mut self,
         clock: &impl Clock,
         inbox: &mut Inbox,
-        records: &Records,
+        records: &mut Records,
         tally: &mut Tally,
     ) -> Vec<Event> {
         let mut reports = Vec::new();
@@ -91,6 +91,7 @@ impl<A: Azure> Shell<A> {
                 Output::Report(event) => reports.push(event),
                 Output::Send { call, request, effect } => {
                     tally.calls_begun += 1;
+                    records.journal.sent(clock.now(), call, effect, &request);
                     // Where an operation is polled, Azure gave the address, and its query is signed.
                     let target = request.target.as_str().split(['?', '#']).next().unwrap_or_default();
                     tracing::debug!(call = call.0, %effect, method = ?request.method, target, "call");

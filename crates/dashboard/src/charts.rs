@@ -148,9 +148,9 @@ fn draw(
     let label = ("sans-serif", 14).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&area)
         .margin_top(8)
-        .margin_right(14)
-        .x_label_area_size(22)
-        .y_label_area_size(44)
+        .margin_right(18)
+        .x_label_area_size(26)
+        .y_label_area_size(52)
         .build_cartesian_2d(-MINUTES..0.0, 0.0..top)?;
     chart
         .configure_mesh()
@@ -162,9 +162,11 @@ fn draw(
         .y_labels(3)
         .set_all_tick_mark_size(0)
         .label_style(label)
-        .x_label_formatter(&|minutes: &f64| match *minutes > -0.5 {
-            true => "now".into(),
-            false => format!("{minutes:.0} min"),
+        .x_label_formatter(&|minutes: &f64| match *minutes {
+            // It would stand under the other axis.
+            at if at < 0.5 - MINUTES => String::new(),
+            at if at > -0.5 => "now".into(),
+            at => format!("{at:.0} min"),
         })
         .y_label_formatter(&|value: &f64| unit.written(*value))
         .draw()?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use sluice_view::moment::span;
-use sluice_view::{Explanation, Overview, Status};
+use sluice_view::{Call, Explanation, Operation, Overview, Status, StepPhase};
 
 use crate::front::{pill, ticked};
 use crate::layout::{Which, whole};
@@ -32,7 +32,10 @@ pub fn detail(of: &Detail<'_>) -> String {
             div.columns {
                 div {
                     (waits(explanation))
+                    @if let Some(plan) = &explanation.plan { (operation(plan)) }
                     (timeline(explanation))
+                    (events(explanation))
+                    (calls(explanation))
                 }
                 div { (figures(explanation)) }
             }
@@ -154,5 +157,205 @@ fn timeline(explanation: &Explanation) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn operation(plan: &Operation) -> Markup {
+    let done = plan.steps.iter().filter(|step| step.phase == StepPhase::Done).count();
+    let standing = match (&plan.ended, &plan.failure) {
+        (None, _) => format!("under way for {}", span(plan.begun.age_seconds)),
+        (Some(ended), None) => format!("done {} ago", span(ended.age_seconds)),
+        (Some(ended), Some(_)) => format!("failed {} ago", span(ended.age_seconds)),
+    };
+    html! {
+        section.panel aria-labelledby="plan-title" {
+            h2 #plan-title { "Plan" }
+            p { b { (plan.intent) } " " span.muted { (plan.id) ", because: " (plan.cause) "; " (standing) } }
+            @if !plan.steps.is_empty() {
+                progress max=(plan.steps.len()) value=(done) aria-label="Steps done" {}
+            }
+            ol.steps {
+                @for step in &plan.steps {
+                    @let (class, word) = match step.phase {
+                        StepPhase::Done => ("done", "done"),
+                        StepPhase::Running => ("running", "under way"),
+                        StepPhase::Failed => ("failed", "failed"),
+                        StepPhase::Waiting | StepPhase::Unknown => ("waiting", "waiting"),
+                    };
+                    li.(class) {
+                        span { code { (step.step) } }
+                        span.took { (word) @if let Some(ms) = step.took_ms { ", " (took(ms)) } }
+                        @if let Some(why) = &step.failure { span.why { (why) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn took(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..10_000 => format!("{:.1} s", ms as f64 / 1_000.0),
+        _ => span(ms / 1_000),
+    }
+}
+
+fn events(explanation: &Explanation) -> Markup {
+    html! {
+        section.panel aria-labelledby="events-title" {
+            h2 #events-title { "Events" }
+            @if explanation.events.is_empty() { p.muted { "Nothing was told lately." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-labelledby="events-title" {
+                    table.list {
+                        thead { tr { th scope="col" { "When" } th scope="col" { "Reason" } th scope="col" { "What was told" } } }
+                        tbody {
+                            @for told in explanation.events.iter().rev() {
+                                tr {
+                                    td { time datetime=(told.at.at) title=(told.at.at) { (span(told.at.age_seconds)) " ago" } }
+                                    td.bad[told.warning] { (told.reason) }
+                                    td.wrap { (ticked(&told.message)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn calls(explanation: &Explanation) -> Markup {
+    html! {
+        section.panel aria-labelledby="calls-title" {
+            h2 #calls-title { "Calls to Azure" }
+            @if explanation.calls.is_empty() { p.muted { "None was made for it lately." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-labelledby="calls-title" {
+                    table.list {
+                        thead {
+                            tr {
+                                th scope="col" { "When" }
+                                th scope="col" { "Operation" }
+                                th scope="col" { "Call" }
+                                th scope="col" { "Answer" }
+                                th scope="col" { "Took" }
+                            }
+                        }
+                        tbody { @for call in explanation.calls.iter().rev() { (call_line(call)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn call_line(call: &Call) -> Markup {
+    let is_bad = call.status.map_or(call.took_ms.is_some(), |status| status >= 400);
+    html! {
+        tr {
+            td { time datetime=(call.at.at) title=(call.at.at) { (span(call.at.age_seconds)) " ago" } }
+            td { (call.operation) }
+            td.wrap title=(call.target) { b { (call.method) } " " span.mono { (short(&call.target)) } }
+            td.bad[is_bad] {
+                @match (call.status, &call.trouble) {
+                    (Some(status), Some(trouble)) => { (status) " " (trouble) },
+                    (Some(status), None) => (status),
+                    (None, Some(trouble)) => (trouble),
+                    (None, None) => span.muted { "on its way" },
+                }
+            }
+            td { @if let Some(ms) = call.took_ms { (took(ms)) } }
+        }
+    }
+}
+
+/// The part of a resource id that tells them apart: what stands after the provider.
+fn short(target: &str) -> &str {
+    target.rsplit_once("/providers/").map_or(target, |(_, rest)| rest.split_once('/').map_or(rest, |it| it.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_model::reason::Reason;
+    use sluice_view::{Since, State, Step, Told};
+
+    use super::*;
+    use crate::findings::tests::overview;
+    use crate::rows::tests::{parked, service};
+
+    fn shown(plan: Option<Operation>, calls: Vec<Call>) -> String {
+        let since = Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 };
+        let explanation = Explanation {
+            status: Status::Service(parked(service("shop", "web", State::NotStarted), Reason::QuotaExceeded)),
+            summary: "service/shop/web has no load balancer yet.".into(),
+            waits_for: Vec::new(),
+            timeline: Vec::new(),
+            what_to_do: vec!["Raise it. See `sluice explain SGW0008`.".into()],
+            plan,
+            events: vec![Told {
+                at: since,
+                warning: true,
+                reason: "QuotaExceeded".into(),
+                message: "No <more>.".into(),
+            }],
+            calls,
+        };
+        detail(&Detail { overview: &overview(), explanation: &explanation })
+    }
+
+    #[test]
+    fn the_page_has_the_plan_with_its_progress_the_events_and_the_calls() {
+        let since = |age_seconds| Since { at: "2026-11-16T02:40:00Z".into(), age_seconds };
+        let step = |word: &str, phase, failure: Option<&str>| Step {
+            step: word.into(),
+            phase,
+            took_ms: Some(1_240),
+            failure: failure.map(str::to_owned),
+        };
+        let plan = Operation {
+            id: "#12".into(),
+            intent: "provision".into(),
+            cause: "service applied".into(),
+            begun: since(65),
+            ended: Some(since(5)),
+            failure: Some("no".into()),
+            steps: vec![
+                step("public-ip", StepPhase::Done, None),
+                step("load-balancer", StepPhase::Failed, Some("Azure said <no>")),
+                Step { took_ms: None, ..step("register", StepPhase::Waiting, None) },
+            ],
+        };
+        let call = Call {
+            at: since(5),
+            operation: "#12".into(),
+            method: "PUT".into(),
+            target: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/loadBalancers/x".into(),
+            status: Some(400),
+            took_ms: Some(90),
+            trouble: Some("LimitReached".into()),
+        };
+        let html = shown(Some(plan), vec![call]);
+        for words in [
+            "<progress max=\"3\" value=\"1\" aria-label=\"Steps done\">",
+            "done, 1.2 s",
+            "Azure said &lt;no&gt;",
+            "failed 5 s ago",
+            "No &lt;more&gt;.",
+            "<td class=\"bad\">400 LimitReached</td>",
+            "loadBalancers/x</span>",
+            "<code>sluice explain SGW0008</code>",
+            "data-of=\"service/5e1f",
+        ] {
+            assert!(html.contains(words), "{words} is not in {html}");
+        }
+        assert!(!html.contains(" style="));
+    }
+
+    #[test]
+    fn a_service_for_which_nothing_was_done_has_a_page_too() {
+        let html = shown(None, Vec::new());
+        assert!(html.contains("None was made for it lately.") && !html.contains("Steps done"));
     }
 }

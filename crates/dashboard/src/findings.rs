@@ -323,7 +323,13 @@ fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
         let all = if wanted.len() == 1 { "" } else { "All " };
         return Finding::new(Severity::Fine, format!("{all}{} {are} served", subjects(&wanted)));
     }
-    let sentence = format!("{} of {} are served", grouped(live as u64), subjects(&wanted));
+    let services = wanted.iter().filter(|row| row.kind == Kind::Service).count();
+    let nouns = match services {
+        0 => "egresses",
+        all if all == wanted.len() => "services",
+        _ => "services and egresses",
+    };
+    let sentence = format!("{} of {} {nouns} are served", grouped(live as u64), grouped(wanted.len() as u64));
     Finding::new(Severity::Note, sentence)
 }
 

@@ -22,6 +22,15 @@ pub struct Explanation {
     /// What one can do about it; nothing when there is nothing to do.
     #[serde(default)]
     pub what_to_do: Vec<String>,
+    /// Its last operation, step by step, whether it is under way or over.
+    #[serde(default)]
+    pub plan: Option<Operation>,
+    /// What people were told in Kubernetes events, oldest first; only the last things.
+    #[serde(default)]
+    pub events: Vec<Told>,
+    /// Calls to Azure that were made for it, oldest first; only the last ones.
+    #[serde(default)]
+    pub calls: Vec<Call>,
 }
 
 /// Something that a service waits for.
@@ -87,6 +96,100 @@ pub struct Happening {
     pub bad: bool,
 }
 
+/// An operation: a plan that was handed to the service updater.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// As logs call it: `#12`.
+    pub id: String,
+    /// What it is for: `provision`, `update`, `deprovision`, `inspect`.
+    pub intent: String,
+    /// Why it was begun.
+    pub cause: String,
+    /// When.
+    pub begun: Since,
+    /// When it ended.
+    #[serde(default)]
+    pub ended: Option<Since>,
+    /// Why it failed, if it did.
+    #[serde(default)]
+    pub failure: Option<String>,
+    /// Its steps, in order.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+/// One step of an operation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Its fixed word: `load-balancer`.
+    pub step: String,
+    /// How far it is.
+    pub phase: StepPhase,
+    /// How long it took, with everything that it waited for.
+    #[serde(default)]
+    pub took_ms: Option<u64>,
+    /// Why it failed, if it did.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+/// How far a step is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StepPhase {
+    /// Its turn has not come.
+    Waiting,
+    /// It is under way.
+    Running,
+    /// It succeeded.
+    Done,
+    /// It failed.
+    Failed,
+    /// A word that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What people were told.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    /// When.
+    pub at: Since,
+    /// Something is wrong.
+    #[serde(default)]
+    pub warning: bool,
+    /// The fixed word.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+}
+
+/// One call to Azure.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Call {
+    /// When it left.
+    pub at: Since,
+    /// The operation or sync that it belongs to: `#12`.
+    pub operation: String,
+    /// HTTP's verb, with the action if it is one: `PUT`, `POST updateServices`.
+    pub method: String,
+    /// The resource, without the query.
+    pub target: String,
+    /// The HTTP status; nothing while it is on its way, or when nothing came back.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// How long it took; nothing while it is on its way.
+    #[serde(default)]
+    pub took_ms: Option<u64>,
+    /// Azure's code, or why nothing came back.
+    #[serde(default)]
+    pub trouble: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,11 +211,42 @@ mod tests {
                 bad: true,
             }],
             what_to_do: vec!["Ask for more public IPs.".into()],
+            plan: Some(Operation {
+                id: "#1".into(),
+                intent: "provision".into(),
+                cause: "service applied".into(),
+                begun: Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 },
+                ended: None,
+                failure: None,
+                steps: vec![Step {
+                    step: "public-ip".into(),
+                    phase: StepPhase::Failed,
+                    took_ms: Some(40),
+                    failure: Some("PublicIPCountLimitReached".into()),
+                }],
+            }),
+            events: vec![Told {
+                at: Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 },
+                warning: true,
+                reason: "QuotaExceeded".into(),
+                message: "No more public IPs.".into(),
+            }],
+            calls: vec![Call {
+                at: Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 },
+                operation: "#1".into(),
+                method: "PUT".into(),
+                target: "/subscriptions/s".into(),
+                status: Some(400),
+                took_ms: Some(40),
+                trouble: None,
+            }],
         };
         let json = serde_json::to_value(&explanation).unwrap();
         assert_eq!(json["status"]["kind"], "service");
         assert_eq!(json["status"]["state"], "NotStarted");
         assert_eq!(json["waitsFor"][0]["kind"], "retry");
+        assert_eq!(json["plan"]["steps"][0]["phase"], "failed");
+        assert_eq!(json["calls"][0]["tookMs"], 40);
         assert_eq!(serde_json::from_value::<Explanation>(json).unwrap(), explanation);
     }
 }

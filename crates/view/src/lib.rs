@@ -25,7 +25,7 @@ pub mod state;
 pub mod status;
 
 pub use delta::{Delta, Goodbye, Removed};
-pub use explanation::{Explanation, Happening, Wait, WaitKind};
+pub use explanation::{Call, Explanation, Happening, Operation, Step, StepPhase, Told, Wait, WaitKind};
 pub use moment::{Due, Since};
 pub use overview::Overview;
 pub use page::{Page, Problem};

@@ -176,6 +176,12 @@ impl Crew {
             watches.run(facts).await;
             Part::Watches
         })];
+        // The past of the dashboard's charts.
+        let history = admin.keep_history();
+        dispensable.push(parts.spawn(async move {
+            history.await;
+            Part::Listener
+        }));
         let migrating = UnderWay::default();
         if config.migration.enabled {
             let under_way = migrating.clone();

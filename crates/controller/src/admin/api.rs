@@ -14,6 +14,9 @@ use sluice_view::{EgressStatus, ServiceStatus, Status};
 
 use super::access::{problem, problem_with};
 use super::query::Query;
+use crate::inbox::Inside;
+use crate::journal::Pages;
+
 use super::{Room, Silence, dashboard, events, overview, words};
 
 /// Everything there is to see.
@@ -109,23 +112,35 @@ async fn explain_service(
     Ok(explained(&room, &asked_for, find_service(&room, namespace, name).await?))
 }
 
+/// What the loop knows of one service.
+pub(super) struct Found {
+    pub(super) explanation: Explanation,
+    pub(super) pages: Pages,
+}
+
+impl Found {
+    fn of(inside: &Inside<'_>, key: &ServiceKey) -> Option<Found> {
+        Some(Found { explanation: inside.engine.explain(key)?, pages: inside.journal.of(key) })
+    }
+}
+
 /// The service of a name, or of a UID if its object is gone.
 pub(super) async fn find_service(
     room: &Room,
     namespace: String,
     name: String,
-) -> Result<Option<Explanation>, Silence> {
+) -> Result<Option<Found>, Silence> {
     let uid = Uid::parse(&name).ok().filter(|_| namespace == NO_NAMESPACE);
-    let found = room.ask(move |engine, _, _| -> Option<Explanation> {
+    let found = room.inquire(move |inside| -> Option<Found> {
         if let Some(uid) = uid {
-            return engine.explain(&ServiceKey::Inbound(uid));
+            return Found::of(inside, &ServiceKey::Inbound(uid));
         }
-        let all = engine.services();
+        let all = inside.engine.services();
         let named = all.iter().filter(|seen| {
             seen.object.as_ref().is_some_and(|it| *it.namespace == *namespace && *it.name == *name)
         });
         // Of two of the same name one is on its way out; people ask for the other.
-        engine.explain(&named.max_by_key(|seen| seen.wanted)?.key)
+        Found::of(inside, &named.max_by_key(|seen| seen.wanted)?.key)
     });
     found.await
 }
@@ -149,8 +164,8 @@ pub(super) fn egress_named(name: &str) -> Result<EgressName, String> {
     EgressName::parse(name).map_err(|bad| format!("No egress can be called that: {bad}."))
 }
 
-pub(super) async fn find_egress(room: &Room, egress: EgressName) -> Result<Option<Explanation>, Silence> {
-    room.ask(move |engine, _, _| engine.explain(&ServiceKey::Outbound(egress))).await
+pub(super) async fn find_egress(room: &Room, egress: EgressName) -> Result<Option<Found>, Silence> {
+    room.inquire(move |inside| Found::of(inside, &ServiceKey::Outbound(egress))).await
 }
 
 /// What is said of something that is not there.
@@ -161,7 +176,7 @@ pub(super) fn unknown(asked_for: &str) -> String {
     )
 }
 
-fn explained(room: &Room, asked_for: &str, found: Option<Explanation>) -> Response {
+fn explained(room: &Room, asked_for: &str, found: Option<Found>) -> Response {
     let Some(found) = found else {
         return problem_with(StatusCode::NOT_FOUND, "NotFound", &unknown(asked_for), SEE);
     };

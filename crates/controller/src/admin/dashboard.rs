@@ -20,7 +20,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sluice_dashboard::{Asset, Detail, Filter, Front, History, POLICY, Sample, assets};
-use sluice_engine::Explanation;
 use sluice_model::Time;
 use sluice_view::{EgressStatus, Overview, ServiceStatus, Status};
 
@@ -106,7 +105,7 @@ async fn detail(
     room: &Room,
     headers: &HeaderMap,
     asked_for: &str,
-    found: Result<Option<Explanation>, Silence>,
+    found: Result<Option<api::Found>, Silence>,
 ) -> Response {
     let (found, overview) = match (found, overview::overview(room).await) {
         (Ok(found), Ok(overview)) => (found, overview),

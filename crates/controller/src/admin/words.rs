@@ -13,7 +13,8 @@ use sluice_view as view;
 use sluice_view::{Addresses, EgressStatus, Progress, ServiceStatus, Status, Wait, WaitKind};
 
 use super::almanac::Today;
-use super::sentences;
+use super::api::Found;
+use super::{done, sentences};
 
 /// One service as people see it.
 pub(super) fn status(today: &Today<'_>, seen: &ServiceView) -> Status {
@@ -69,7 +70,8 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
 }
 
 /// One service, and why it is where it is.
-pub(super) fn explanation(today: &Today<'_>, seen: &Explanation, leads: bool) -> view::Explanation {
+pub(super) fn explanation(today: &Today<'_>, found: &Found, leads: bool) -> view::Explanation {
+    let seen = &found.explanation;
     let mut waits_for: Vec<Wait> = Vec::new();
     if !leads {
         waits_for.push(Wait { kind: WaitKind::Leadership, sentence: sentences::STANDBY.into(), until: None });
@@ -80,6 +82,9 @@ pub(super) fn explanation(today: &Today<'_>, seen: &Explanation, leads: bool) ->
         summary: sentences::summary(&status, &waits_for),
         what_to_do: to_do(seen),
         timeline: seen.timeline.iter().map(|(at, moment)| happening(today.since(*at), moment)).collect(),
+        plan: found.pages.plan.as_ref().map(|plan| done::operation(today, plan)),
+        calls: found.pages.calls.iter().map(|call| done::call(today, call)).collect(),
+        events: found.pages.notices.iter().map(|note| done::told(today, note)).collect(),
         status,
         waits_for,
     }
@@ -196,7 +201,7 @@ fn happening(at: view::Since, moment: &Moment) -> view::Happening {
     view::Happening { at, sentence, bad }
 }
 
-const fn intent_word(intent: Intent) -> &'static str {
+pub(super) const fn intent_word(intent: Intent) -> &'static str {
     match intent {
         Intent::Provision => "provision",
         Intent::Update => "update",

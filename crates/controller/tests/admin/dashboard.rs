@@ -29,7 +29,15 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
 
     let (status, page) = world.ask("/services/shop/web").await;
     assert_eq!(status, StatusCode::OK);
-    assert!(page.contains("Give the identity the permission"), "{page}");
+    for words in [
+        "Give the identity the permission",
+        "<code>public-ip</code></span><span class=\"took\">failed",
+        "403 AuthorizationFailed</td>",
+        "publicIPAddresses/",
+        "<td class=\"bad\">Forbidden</td>",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
     for (path, words) in
         [("/services/shop/none", "Nothing is known of service/shop/none"), ("/egresses/none", "egress/none")]
     {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sluice_controller::{Azure, Clock, Monotonic};
 use sluice_model::Time;
 use sluice_model::azure::{
-    ArmId, ETag, Gateway, LoadBalancer, Meta, Provisioning, PublicIp, Registration, Subnet,
+    ArmId, ETag, Gateway, LoadBalancer, Meta, NatGateway, Provisioning, PublicIp, Registration, Subnet,
 };
 use sluice_model::call::{Answer, ArmError, Body, Method, OperationState, Page, Payload, Reply, Request};
 
@@ -49,7 +49,7 @@ struct Books {
     arrived: Vec<Arrived>,
     open_puts: usize,
     open_puts_max: usize,
-    issued: u8,
+    issued: u32,
 }
 
 pub(crate) struct SmallAzure {
@@ -188,7 +188,8 @@ impl Books {
                         Payload::PublicIp(PublicIp {
                             meta: Self::meta(id, &body.tags),
                             family: body.family,
-                            address: Some(IpAddr::V4(Ipv4Addr::new(198, 18, 0, self.issued))),
+                            // The range that is kept for benchmarks.
+                            address: Some(IpAddr::V4(Ipv4Addr::from_bits(0xC612_0000 + self.issued))),
                             used_by: None,
                         })
                     }
@@ -204,6 +205,12 @@ impl Books {
                         virtual_network: body.virtual_network.clone(),
                         route_target_subnet: body.route_target_subnet.clone(),
                         route_target_address: None,
+                    }),
+                    Body::NatGateway(body) => Payload::NatGateway(NatGateway {
+                        meta: Self::meta(id, &body.tags),
+                        gateway: body.gateway.clone(),
+                        public_ips: body.public_ips.clone(),
+                        public_ips_v6: body.public_ips_v6.clone(),
                     }),
                     Body::Subnet(body) => bare_subnet(id, body.gateway.clone()),
                     other => panic!("this small Azure has no {other:?}"),
@@ -227,7 +234,12 @@ impl Books {
             }
             (Method::UpdateLocations, Body::Locations(locations)) => {
                 for update in locations.iter().flat_map(|location| &location.addresses) {
-                    self.addresses.retain(|(address, _)| *address != update.address);
+                    let from = (update.address, Arc::from(""));
+                    let old = self.addresses.range(from..).take_while(|it| it.0 == update.address);
+                    let old: Vec<_> = old.cloned().collect();
+                    for it in &old {
+                        self.addresses.remove(it);
+                    }
                     self.addresses.extend(update.services.iter().map(|name| (update.address, name.clone())));
                 }
                 Answer::new(200, Payload::None)
@@ -244,7 +256,9 @@ impl Books {
         match id.name() {
             "services" => Payload::Registrations(page(self.registrations.values().cloned().collect())),
             "addressLocations" => Payload::Locations(page(Vec::new())),
-            "natGateways" => Payload::NatGateways(page(Vec::new())),
+            "natGateways" => Payload::NatGateways(page(
+                self.all(|it| if let Payload::NatGateway(it) = it { Some(it.clone()) } else { None }),
+            )),
             "loadBalancers" => Payload::LoadBalancers(page(
                 self.all(|it| if let Payload::LoadBalancer(it) = it { Some(it.clone()) } else { None }),
             )),
