@@ -97,7 +97,9 @@ impl Setting {
             ("azure.authorityHost", json!(azure.url)),
             ("azure.caFile", json!(azure.ca_path)),
             ("leaderElection.namespace", json!(lease_namespace)),
-            ("leaderElection.leaseDuration", json!("3s")),
+            // What a leader has begun must have left before another one starts.
+            ("azure.connectLimit", json!("2s")),
+            ("leaderElection.leaseDuration", json!("4s")),
             ("leaderElection.renewDeadline", json!(format!("{}ms", RENEW_DEADLINE.as_millis()))),
             ("leaderElection.retryPeriod", json!("250ms")),
             ("listen.health", json!("127.0.0.1:0")),

@@ -40,7 +40,7 @@ impl Reached {
     /// Connects to both, or says which of them cannot be reached and why.
     pub async fn by(arguments: &ConfigArguments) -> Result<Reached, Failure> {
         let config = load(arguments)?.config;
-        let connection = kubernetes(arguments).await?;
+        let connection = kubernetes(arguments, &config).await?;
         let cluster_id = cluster_id(&config, &connection).await?;
         let azure = azure(&config, |_: &sluice_arm::CallRecord| {})?;
         azure.warm_up().await.map_err(|why| no_credential(&config, why))?;
@@ -73,8 +73,10 @@ pub fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {
 }
 
 /// The API server, if it answers.
-pub async fn kubernetes(arguments: &ConfigArguments) -> Result<Connection, Failure> {
-    let connected = connect::connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await;
+pub async fn kubernetes(arguments: &ConfigArguments, config: &Config) -> Result<Connection, Failure> {
+    let ConfigArguments { kubeconfig, context, .. } = arguments;
+    let limit = config.kubernetes_connect_limit();
+    let connected = connect::connect_within(kubeconfig.as_deref(), context.as_deref(), limit).await;
     let connection = connected.map_err(|error| Failure::new(exit::KUBERNETES, error))?;
     tracing::info!(host = connection.host, namespace = connection.namespace, "Kubernetes: connected");
     Ok(connection)

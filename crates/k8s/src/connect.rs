@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use crate::call::{CALL_LIMIT, Call, Trouble, chain, cut, exchange};
 
-/// How long a connection may take to come about.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a connection may take to come about, unless somebody needs it shorter.
+pub const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a connection may say nothing. Watches have bookmarks every minute or so, and one without a sound is
 /// left before this (`watch::feed`), so this ends only connections whose other end is gone without a word.
 const SILENCE_LIMIT: Duration = Duration::from_secs(295);
@@ -150,6 +150,17 @@ fn listed(names: &[String]) -> String {
 
 /// Connects to the cluster that the arguments or the surroundings name.
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Connection, ConnectError> {
+    connect_within(kubeconfig, context, CONNECT_LIMIT).await
+}
+
+/// The same, with connections that may take only so long to come about. A write is begun before its connection
+/// is made, so a leader's must not take longer than from the end of its leave to write to the end of its
+/// lease.
+pub async fn connect_within(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+    limit: Duration,
+) -> Result<Connection, ConnectError> {
     let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty());
     // A pod has no contexts, so whoever names one means a file.
     let in_a_pod = in_a_pod && kubeconfig.is_none() && context.is_none();
@@ -158,7 +169,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         None if in_a_pod => Config::incluster().map_err(|error| no_account(&error))?,
         None => from_default_file(context).await?,
     };
-    let connection = Connection { in_a_pod, ..client(config)? };
+    let connection = Connection { in_a_pod, ..client(config, limit)? };
     greet(&connection.client, &connection.host).await?;
     Ok(connection)
 }
@@ -221,8 +232,8 @@ fn bad_config(error: KubeconfigError, path: Option<&Path>) -> ConnectError {
     }
 }
 
-fn client(mut config: Config) -> Result<Connection, ConnectError> {
-    config.connect_timeout = Some(CONNECT_LIMIT);
+fn client(mut config: Config, limit: Duration) -> Result<Connection, ConnectError> {
+    config.connect_timeout = Some(limit);
     config.read_timeout = Some(SILENCE_LIMIT);
     config.reset_reader_on_write = true;
     config.default_retry = false;

@@ -76,6 +76,12 @@ impl Checks<'_> {
         self.known.iter().any(|problem| keys.contains(&problem.about.as_str()))
     }
 
+    /// Whether one of them has a problem already, of its own or with another key.
+    fn is_blamed(&self, keys: &[&str]) -> bool {
+        let is_one = |problem: &Problem| keys.contains(&problem.about.as_str());
+        self.has_problem(keys) || self.problems.iter().any(is_one)
+    }
+
     /// Which of two keys is to blame: the one that is further from its default.
     fn blames_first(&self, first: &str, second: &str) -> bool {
         let said = |key: &str| self.value(key).map(|value| value.origin.clone());
@@ -146,6 +152,28 @@ impl Checks<'_> {
         let lease = ("sluice.leaderElection.leaseDuration", election.lease_duration);
         self.below(retry, deadline, "so that a renewal can be tried again in time");
         self.below(deadline, lease, "so that a leader has stopped before another one starts");
+        let connect = ("sluice.azure.connectLimit", config.reach.connect_limit);
+        let keys = [connect.0, deadline.0, lease.0];
+        if !election.enabled || connect.1 <= election.margin() || self.is_blamed(&keys) {
+            return;
+        }
+        // A request is begun before its connection is made.
+        let margin = election.margin().write();
+        let why = "so that what a leader has begun has left before another one starts";
+        match self.blames_first(connect.0, lease.0) && self.blames_first(connect.0, deadline.0) {
+            true => {
+                let what = format!(
+                    "must not be longer than {margin}, which is {} less {}, {why}",
+                    lease.0, deadline.0
+                );
+                self.refuse(connect.0, what);
+            }
+            false => {
+                let (low, limit) = (deadline.0, connect.1.write());
+                let what = format!("must be longer than {low} by {} ({limit}) at least, {why}", connect.0);
+                self.refuse(lease.0, what);
+            }
+        }
     }
 
     fn listeners(&mut self, config: &Config) {

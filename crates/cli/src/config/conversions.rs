@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sluice_arm::{Credential, Pem, Secret, Settings, SetupError, UserAssigned};
 use sluice_engine::addresses;
+use sluice_k8s::connect::CONNECT_LIMIT;
 use sluice_k8s::convert::Selection;
 use sluice_k8s::lease::Timing;
 use sluice_model::names::Scope;
@@ -290,6 +291,15 @@ impl Config {
         Selection { class: self.general.load_balancer_class.clone() }
     }
 
+    /// How long a connection to the API server may take: what is begun within the renew deadline must have
+    /// left before the lease ends.
+    pub fn kubernetes_connect_limit(&self) -> Duration {
+        match self.leader_election.enabled {
+            true => CONNECT_LIMIT.min(self.leader_election.margin()),
+            false => CONNECT_LIMIT,
+        }
+    }
+
     /// What the elector is told; whether there is an election, and where, is in `leader_election`.
     pub fn lease_timing(&self) -> Timing {
         let LeaderElection {
@@ -301,5 +311,12 @@ impl Config {
             retry_period,
         } = &self.leader_election;
         Timing { lease: *lease_duration, renew_deadline: *renew_deadline, retry: *retry_period }
+    }
+}
+
+impl LeaderElection {
+    /// From the end of a leader's leave to begin requests to the end of its lease.
+    pub(super) fn margin(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline)
     }
 }

@@ -100,7 +100,8 @@ section! {
         /// A file with a token that somebody else has fetched, instead of a credential: for a person with
         /// `az account get-access-token` who wants a plan. It is read once and not renewed.
         "sluice.azure.tokenFile" => token_file: Option<PathBuf> = unset("a credential is used");
-        /// How long a connection may take, with name, TCP and TLS.
+        /// How long a connection may take, with name, TCP and TLS. Not longer than the lease outlives the renew
+        /// deadline: what a leader has begun must have left before another one starts.
         "sluice.azure.connectLimit" => connect_limit: Duration = is("5s").within("100ms", "1m");
         /// How long one call may take until the last byte of its answer. Longer than Azure's own 60 s
         /// at its doors gains nothing.

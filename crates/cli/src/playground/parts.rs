@@ -95,6 +95,7 @@ sluice:
     authorityHost: {url}
     scope: {url}/.default
     caFile: {ca:?}
+    connectLimit: 2s
   listen:
     health: {metrics}
     api: {dashboard}
@@ -103,7 +104,7 @@ sluice:
     interval: 1m
   # The lease lives in real time, so a crash is noticed in a few real seconds.
   leaderElection:
-    leaseDuration: 6s
+    leaseDuration: 7s
     renewDeadline: 5s
     retryPeriod: 500ms
 ",

@@ -36,7 +36,7 @@ pub(crate) async fn prepare(
     time_factor: f64,
 ) -> Result<Prepared, Failure> {
     let listeners = Listeners::bind(&config.listen).await?;
-    let connection = reach::kubernetes(arguments).await?;
+    let connection = reach::kubernetes(arguments, config).await?;
     let place = lease::place(config, &connection);
     if config.leader_election.enabled {
         let no_home = |error: anyhow::Error| Failure::new(exit::WRONG, error);

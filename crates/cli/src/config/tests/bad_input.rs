@@ -105,6 +105,32 @@ fn numbers_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn a_connection_that_takes_longer_than_the_lease_outlives_its_holder_is_refused() {
+    check(
+        &ours("azure:\n  connectLimit: 6s"),
+        expect![[
+            r#"the configuration cannot be used: sluice.azure.connectLimit is "6s" (azure.yaml:9): must not be longer than 5s, which is sluice.leaderElection.leaseDuration less sluice.leaderElection.renewDeadline, so that what a leader has begun has left before another one starts"#
+        ]],
+    );
+    check(
+        &ours("leaderElection:\n  leaseDuration: 12s"),
+        expect![[
+            r#"the configuration cannot be used: sluice.leaderElection.leaseDuration is "12s" (azure.yaml:9): must be longer than sluice.leaderElection.renewDeadline by sluice.azure.connectLimit (5s) at least, so that what a leader has begun has left before another one starts"#
+        ]],
+    );
+    check(
+        &ours("leaderElection:\n  renewDeadline: 11s\nazure:\n  connectLimit: 5s"),
+        expect![[
+            r#"the configuration cannot be used: sluice.azure.connectLimit is "5s" (azure.yaml:11): must not be longer than 4s, which is sluice.leaderElection.leaseDuration less sluice.leaderElection.renewDeadline, so that what a leader has begun has left before another one starts"#
+        ]],
+    );
+    load(&ours("azure:\n  connectLimit: 2s\nleaderElection:\n  leaseDuration: 12s")).unwrap();
+    load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  leaseDuration: 1m")).unwrap();
+    // Without an election there is no lease to outlive.
+    load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  enabled: false")).unwrap();
+}
+
+#[test]
 fn the_api_is_not_served_openly() {
     check(
         &ours("listen:\n  api: 0.0.0.0:8082"),

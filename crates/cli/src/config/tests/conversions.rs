@@ -103,3 +103,12 @@ fn each_credential_is_the_one_that_was_named() {
     std::fs::remove_file(&path).unwrap();
     assert!(config(&text).arm_settings().unwrap_err().to_string().contains("sluice.azure.tokenFile"));
 }
+
+#[test]
+fn a_connection_to_the_api_server_never_takes_longer_than_the_lease_outlives_its_holder() {
+    let limit = |more: &str| config(&ours(more)).kubernetes_connect_limit().as_secs();
+    assert_eq!(limit("concurrency: 3"), 5);
+    let short = "azure:\n  connectLimit: 1s\nleaderElection:\n  leaseDuration: 12s\n";
+    assert_eq!(limit(short), 2);
+    assert_eq!(limit(&format!("{short}  enabled: false")), 5);
+}
