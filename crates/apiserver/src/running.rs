@@ -20,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
 use crate::certificates;
+use crate::controllers::{self, Settings};
 use crate::kinds::{NAMESPACE, SERVICE};
 use crate::refusal::Refusal;
 use crate::store::{Store, Write};
@@ -41,7 +42,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The folder for the kubeconfig; it must be there.
     pub dir: PathBuf,
-    /// How many nodes there are.
+    /// How many nodes there are. Without any there is no scheduler and no kubelet either: pods stay pending.
     pub nodes: u16,
     /// How much faster than life the cluster lives.
     pub time_factor: f64,
@@ -101,6 +102,8 @@ pub struct Running {
     pub store: Store,
     stop: watch::Sender<bool>,
     door: JoinHandle<()>,
+    /// Those who work behind the door; they end with it.
+    _controllers: JoinSet<()>,
 }
 
 /// Opens the door. Must be called in a tokio runtime.
@@ -122,10 +125,19 @@ pub async fn start(options: Options) -> Result<Running, StartError> {
 
     let store = Store::new();
     seed(&store)?;
+    let _controllers = controllers::run(
+        &store,
+        Settings {
+            nodes: options.nodes,
+            kubelet: options.nodes > 0,
+            time_factor: options.time_factor,
+            ..Settings::default()
+        },
+    );
     let (stop, stopped) = watch::channel(false);
     let surface = Arc::new(Surface { store: store.clone(), token: token.clone(), stop: stopped.clone() });
     let door = tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), surface, stopped));
-    Ok(Running { url, kubeconfig, ca_pem, token, store, stop, door })
+    Ok(Running { url, kubeconfig, ca_pem, token, store, stop, door, _controllers })
 }
 
 impl Running {

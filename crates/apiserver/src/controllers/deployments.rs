@@ -46,9 +46,7 @@ impl Controller for Deployments {
         let selection = Selection::of_label_selector(at(&deployment, &["spec", "selector"]));
         let mut sets = store.list(&REPLICA_SET, Some(namespace), &selection).items;
         sets.retain(|set| is_managed_by(set, &deployment));
-        sets.sort_by_key(|set| {
-            (text(set, &["metadata", "creationTimestamp"]).to_owned(), key(set))
-        });
+        sets.sort_by_key(|set| (text(set, &["metadata", "creationTimestamp"]).to_owned(), key(set)));
         let pods = store.list(&POD, Some(namespace), &selection).items;
         reconcile(&View { deployment, sets, pods }).into()
     }
@@ -98,9 +96,8 @@ fn reconcile(view: &View) -> Vec<Change> {
     let step = if sets::is_scaling(view) || view.is_paused() {
         rolling::scale(view)
     } else {
-        sets::newest_made_or_marked(view).or_else(|| {
-            if view.is_rolling() { rolling::roll(view) } else { rolling::recreate(view) }
-        })
+        sets::newest_made_or_marked(view)
+            .or_else(|| if view.is_rolling() { rolling::roll(view) } else { rolling::recreate(view) })
     };
     match step {
         Some(changes) => changes,

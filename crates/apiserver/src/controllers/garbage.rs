@@ -98,7 +98,9 @@ fn reconcile(view: &View) -> Vec<Change> {
     }
     if solid > 0 && absent + waiting > 0 {
         return vec![without_owners(view.kind, &view.object, |place, _| {
-            view.owners[place].as_ref().is_none_or(|owner| is_going(owner) && has_finalizer(owner, FOREGROUND))
+            view.owners[place]
+                .as_ref()
+                .is_none_or(|owner| is_going(owner) && has_finalizer(owner, FOREGROUND))
         })];
     }
     if solid > 0 {

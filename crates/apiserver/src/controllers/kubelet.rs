@@ -16,7 +16,7 @@ use super::machine::{Change, Controller, Key, Told, Work};
 use super::object::{condition, holds, is_going, key, set_condition, uid};
 use crate::kinds::{Kind, NODE, POD, Sub};
 use crate::store::{Deletion, Selection, Store, What};
-use crate::value::{at, fields, list, number, now, object, text};
+use crate::value::{at, fields, list, now, number, object, text};
 
 /// Whether a pod may be ready.
 const READY: &str = "playground.sluice/ready";
@@ -111,7 +111,8 @@ impl Kubelet {
         let last = self.given.entry(node_name).or_default();
         let found = (0..ROOM).map(|step| (*last + step) % ROOM + FIRST).find_map(|number| {
             let addresses: Option<Vec<String>> = cidrs.iter().map(|cidr| address(cidr, number)).collect();
-            let is_free = |all: &Vec<String>| !all.is_empty() && !all.iter().any(|it| taken.contains(it.as_str()));
+            let is_free =
+                |all: &Vec<String>| !all.is_empty() && !all.iter().any(|it| taken.contains(it.as_str()));
             addresses.filter(is_free).map(|addresses| (number, addresses))
         });
         let (number, addresses) = found?;
@@ -130,7 +131,9 @@ fn address(cidr: &str, number: u32) -> Option<String> {
     if let Ok(base) = base.parse::<Ipv4Addr>() {
         return Some(Ipv4Addr::from(u32::from(base) + number).to_string());
     }
-    base.parse::<Ipv6Addr>().ok().map(|base| Ipv6Addr::from(u128::from(base) + u128::from(number)).to_string())
+    base.parse::<Ipv6Addr>()
+        .ok()
+        .map(|base| Ipv6Addr::from(u128::from(base) + u128::from(number)).to_string())
 }
 
 fn node_addresses(node: &Value) -> Vec<String> {
@@ -155,7 +158,9 @@ impl Controller for Kubelet {
 
     fn look(&mut self, store: &Store, place: &Key) -> Work {
         let Ok(pod) = store.get(&POD, &place.0, &place.1) else { return Work::default() };
-        let Ok(node) = store.get(&NODE, "", text(&pod, &["spec", "nodeName"])) else { return Work::default() };
+        let Ok(node) = store.get(&NODE, "", text(&pod, &["spec", "nodeName"])) else {
+            return Work::default();
+        };
         let stage = Stage::of(&pod);
         let waited = self.waited(place, &pod, stage);
         let lasts = self.settings.paced(stage.lasts(&pod));
@@ -268,7 +273,11 @@ fn containers(pod: &mut Value, state: &dyn Fn(&Value) -> Value, ready: bool) {
         .map(|container| {
             let state = state(container);
             let image = text(container, &["image"]);
-            let id = if is_running(&state) { format!("playground://{}", uuid::Uuid::new_v4().simple()) } else { String::new() };
+            let id = if is_running(&state) {
+                format!("playground://{}", uuid::Uuid::new_v4().simple())
+            } else {
+                String::new()
+            };
             json!({
                 "name": container["name"], "image": image,
                 "imageID": if id.is_empty() { "" } else { image }, "containerID": id,

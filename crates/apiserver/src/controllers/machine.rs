@@ -78,7 +78,8 @@ impl Told {
 
 /// Runs a controller for ever.
 pub(super) async fn run<C: Controller>(store: Store, mut controller: C) {
-    let mut machine = Machine { store, events: Events::default(), queue: Queue::default(), later: BTreeSet::new() };
+    let mut machine =
+        Machine { store, events: Events::default(), queue: Queue::default(), later: BTreeSet::new() };
     let mut watches = Vec::new();
     for kind in controller.follows() {
         watches.push(machine.begin(&mut controller, kind));
@@ -173,7 +174,13 @@ impl Machine {
         }
     }
 
-    fn heed_one<C: Controller>(&mut self, controller: &mut C, kind: &'static Kind, what: What, object: &Value) {
+    fn heed_one<C: Controller>(
+        &mut self,
+        controller: &mut C,
+        kind: &'static Kind,
+        what: What,
+        object: &Value,
+    ) {
         for key in controller.concerns(&self.store, kind, what, object) {
             self.queue.push(key);
         }

@@ -17,7 +17,11 @@ impl Controller for Namespaces {
     const NAME: &'static str = "kube-controller-manager";
 
     fn follows(&self) -> Vec<&'static Kind> {
-        KINDS.iter().copied().filter(|kind| **kind == NAMESPACE || kind.namespaced && kind.allows("list")).collect()
+        KINDS
+            .iter()
+            .copied()
+            .filter(|kind| **kind == NAMESPACE || kind.namespaced && kind.allows("list"))
+            .collect()
     }
 
     fn concerns(&mut self, store: &Store, kind: &'static Kind, _: What, object: &Value) -> Vec<Key> {

@@ -91,8 +91,10 @@ mod tests {
         for place in 0..2 {
             let cidrs: BTreeSet<&str> =
                 nodes.iter().filter_map(|node| node["spec"]["podCIDRs"][place].as_str()).collect();
-            let addresses: BTreeSet<&str> =
-                nodes.iter().filter_map(|node| node["status"]["addresses"][place]["address"].as_str()).collect();
+            let addresses: BTreeSet<&str> = nodes
+                .iter()
+                .filter_map(|node| node["status"]["addresses"][place]["address"].as_str())
+                .collect();
             assert_eq!((cidrs.len(), addresses.len()), (1000, 1000));
         }
     }

@@ -55,7 +55,8 @@ fn reconcile(view: &View) -> Vec<Change> {
     let is_over = |pod: &Value| matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed");
     let mut orphans: Vec<Change> = Vec::new();
     if !is_going(set) {
-        let free = view.pods.iter().filter(|pod| controller_of(pod).is_none() && !is_going(pod) && !is_over(pod));
+        let free =
+            view.pods.iter().filter(|pod| controller_of(pod).is_none() && !is_going(pod) && !is_over(pod));
         orphans.extend(free.map(|pod| adopted(set, pod)));
     }
     if !orphans.is_empty() {

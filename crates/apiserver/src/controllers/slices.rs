@@ -193,7 +193,9 @@ fn written(view: &View, family: Family, filled: &Filled) -> Option<Change> {
         }),
     };
     metadata(&mut slice)["labels"] = labels(service);
-    for (name, value) in [("endpoints", endpoints::as_json(&filled.endpoints)), ("ports", filled.ports.as_json())] {
+    for (name, value) in
+        [("endpoints", endpoints::as_json(&filled.endpoints)), ("ports", filled.ports.as_json())]
+    {
         match value {
             Value::Null => drop(remove(&mut slice, name)),
             value => drop(fields(&mut slice).insert(name.to_owned(), value)),

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::{
-    CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, POD, REPLICA_SET, SERVICE, SERVICE_ACCOUNT,
+    CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, POD, REPLICA_SET, SERVICE,
+    SERVICE_ACCOUNT,
 };
 use crate::refusal::Refusal;
 use crate::store::{Deletion, Propagation, Selection, Write};
@@ -66,7 +67,10 @@ impl Cluster {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("never: {what}; {:#?}", self.all(&EVENT).iter().map(|it| text(it, &["message"]).to_owned()).collect::<Vec<_>>());
+        panic!(
+            "never: {what}; {:#?}",
+            self.all(&EVENT).iter().map(|it| text(it, &["message"]).to_owned()).collect::<Vec<_>>()
+        );
     }
 
     fn endpoints(&self) -> Vec<Value> {
@@ -114,7 +118,8 @@ async fn a_deployment_and_a_service_end_in_three_ready_endpoints() {
     let mut nodes: Vec<Value> = cluster.endpoints().iter().map(|it| it["nodeName"].clone()).collect();
     nodes.sort_by_key(Value::to_string);
     assert_eq!(nodes, ["node-1", "node-2", "node-3"]);
-    let available = |it: &Cluster| number(&it.get(&DEPLOYMENT, "web").unwrap(), &["status", "availableReplicas"]);
+    let available =
+        |it: &Cluster| number(&it.get(&DEPLOYMENT, "web").unwrap(), &["status", "availableReplicas"]);
     cluster.until("the Deployment says so", |it| available(it) == Some(3)).await;
     assert_eq!(cluster.reasons("Deployment"), ["ScalingReplicaSet"]);
     assert_eq!(cluster.reasons("ReplicaSet"), ["SuccessfulCreate"; 3]);
@@ -196,7 +201,9 @@ async fn scaling_down_takes_pods_through_serving_no_more_to_gone() {
     cluster.change(&DEPLOYMENT, "web", |it| it["spec"]["replicas"] = json!(1));
     let in_state = |it: &Cluster, serving: bool| {
         let going = it.endpoints().into_iter().filter(|it| it["conditions"]["terminating"] == true);
-        going.filter(|it| it["conditions"]["serving"] == serving && it["conditions"]["ready"] == false).count()
+        going
+            .filter(|it| it["conditions"]["serving"] == serving && it["conditions"]["ready"] == false)
+            .count()
     };
     cluster.until("two terminate and serve", |it| in_state(it, true) == 2).await;
     cluster.until("two terminate and serve no more", |it| in_state(it, false) == 2).await;
@@ -213,7 +220,9 @@ async fn a_pod_that_is_annotated_as_unready_runs_and_is_not_ready() {
     let pod = name_of(&cluster.all(&POD)[0]).to_owned();
     let annotate = |value: &str| {
         let value = json!(value);
-        cluster.change(&POD, &pod, |it| it["metadata"]["annotations"] = json!({"playground.sluice/ready": value}));
+        cluster.change(&POD, &pod, |it| {
+            it["metadata"]["annotations"] = json!({"playground.sluice/ready": value})
+        });
     };
     annotate("false");
     cluster.until("it is not", |it| it.ready() == 0).await;
@@ -246,7 +255,9 @@ async fn what_a_deployment_owns_goes_after_it_before_it_or_not_at_all() {
             assert_eq!((cluster.all(&REPLICA_SET).len(), cluster.all(&POD).len()), (1, 2));
             assert!(list(&cluster.all(&REPLICA_SET)[0], &["metadata", "ownerReferences"]).is_empty());
         } else {
-            cluster.until("all is gone", |it| it.all(&REPLICA_SET).is_empty() && it.all(&POD).is_empty()).await;
+            cluster
+                .until("all is gone", |it| it.all(&REPLICA_SET).is_empty() && it.all(&POD).is_empty())
+                .await;
         }
     }
 }
@@ -289,7 +300,12 @@ async fn a_namespace_goes_when_its_content_is_gone_and_says_what_it_waits_for() 
             == "Some content in the namespace has finalizers remaining: example.com/keep in 1 resource instances"
     });
     assert!(waits, "{shop:#}");
-    assert!(cluster.store.create(&CONFIG_MAP, "shop", json!({"metadata": {"name": "late"}}), &Write::by("tester")).is_err());
+    assert!(
+        cluster
+            .store
+            .create(&CONFIG_MAP, "shop", json!({"metadata": {"name": "late"}}), &Write::by("tester"))
+            .is_err()
+    );
     cluster.change(&CONFIG_MAP, "kept", |it| it["metadata"]["finalizers"] = json!([]));
     cluster.until("it is gone", |it| it.get(&NAMESPACE, "shop").is_err()).await;
 }

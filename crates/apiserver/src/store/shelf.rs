@@ -28,8 +28,8 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn new(remembered: usize) -> Shelf {
-        Shelf { objects: BTreeMap::new(), ring: VecDeque::new(), forgotten: 0, remembered }
+    pub(crate) fn new(remembered: usize, first_version: u64) -> Shelf {
+        Shelf { objects: BTreeMap::new(), ring: VecDeque::new(), forgotten: first_version, remembered }
     }
 
     /// Objects of a namespace, or of all, in the order of their names.

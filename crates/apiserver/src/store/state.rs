@@ -13,8 +13,9 @@ use crate::kinds::service::Addresses;
 use crate::kinds::{KINDS, Kind, NAMESPACE, SERVICE};
 use crate::value::{list, metadata, name_of, namespace_of, text};
 
-/// Versions begin here, so that no client takes one for the special value 0.
-const FIRST_VERSION: u64 = 1;
+/// Versions begin here. Small ones are of an earlier life, as with a server whose disk was compacted: a watch
+/// from there is told that it is too late.
+const FIRST_VERSION: u64 = 100;
 /// How many lists are kept for those who read them in pages.
 const PAGED_LISTS: usize = 64;
 
@@ -39,7 +40,7 @@ impl State {
     pub(crate) fn new(remembered: usize) -> State {
         State {
             version: FIRST_VERSION,
-            shelves: KINDS.iter().map(|_| Shelf::new(remembered)).collect(),
+            shelves: KINDS.iter().map(|_| Shelf::new(remembered, FIRST_VERSION)).collect(),
             uids: HashMap::new(),
             owned: HashMap::new(),
             addresses: Addresses::default(),

@@ -102,8 +102,7 @@ pub(super) fn old_pods_are_there(view: &View) -> bool {
     let old: Vec<&str> = view.older().map(|set| uid(set)).collect();
     let is_over = |pod: &Value| matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed");
     let is_old = |pod: &Value| controller_of(pod).is_some_and(|it| old.contains(&text(it, &["uid"])));
-    view.pods.iter().any(|pod| is_old(pod) && !is_over(pod))
-        || view.older().any(|set| replicas(set) > 0)
+    view.pods.iter().any(|pod| is_old(pod) && !is_over(pod)) || view.older().any(|set| replicas(set) > 0)
 }
 
 /// Another number of replicas is shared out, in proportion to what each set has.

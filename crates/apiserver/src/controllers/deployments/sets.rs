@@ -42,7 +42,8 @@ pub(super) fn is_of_template(set: &Value, template: &Value) -> bool {
 /// A short name for a template: 32 bits of FNV-1a in the letters of names.
 fn hash(template: &Value) -> String {
     let text = template.to_string();
-    let sum = text.bytes().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let sum =
+        text.bytes().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     sum.to_string().bytes().map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()])).collect()
 }
 
@@ -57,9 +58,9 @@ pub(super) fn revision(object: &Value) -> i64 {
 /// Whether the number of replicas was changed since the sets were sized.
 pub(super) fn is_scaling(view: &View) -> bool {
     let active = view.sets.iter().filter(|set| replicas(set) > 0);
-    active.map(|set| annotation(set, DESIRED)).any(|desired| {
-        desired.parse::<i64>().is_ok_and(|desired| desired != view.wanted())
-    })
+    active
+        .map(|set| annotation(set, DESIRED))
+        .any(|desired| desired.parse::<i64>().is_ok_and(|desired| desired != view.wanted()))
 }
 
 /// The set of the present template is made, or marked as the newest; `None` when nothing is to be done.

@@ -71,8 +71,11 @@ fn a_new_deployment_gets_a_set_of_its_size_named_after_its_template() {
     assert_eq!(name_of(object), format!("web-{hash}"));
     assert_eq!(object["spec"]["selector"]["matchLabels"]["pod-template-hash"], hash);
     assert_eq!(object["spec"]["template"]["metadata"]["labels"]["pod-template-hash"], hash);
-    assert_eq!(object["metadata"]["annotations"], json!({"team": "a", REVISION: "1",
-        "deployment.kubernetes.io/desired-replicas": "3", "deployment.kubernetes.io/max-replicas": "4"}));
+    assert_eq!(
+        object["metadata"]["annotations"],
+        json!({"team": "a", REVISION: "1",
+        "deployment.kubernetes.io/desired-replicas": "3", "deployment.kubernetes.io/max-replicas": "4"})
+    );
     assert_eq!(messages(&changes), [format!("Scaled up replica set web-{hash} from 0 to 3")]);
     let other = reconcile(&view(deployment(3, "web:2"), Vec::new()));
     assert_ne!(sizes(&other)[0].0, sizes(&changes)[0].0);

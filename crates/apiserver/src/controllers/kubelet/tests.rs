@@ -35,7 +35,10 @@ fn a_pod_goes_from_placed_to_ready_and_says_so_at_every_step() {
     assert_eq!(starting["status"]["hostIP"], "10.240.0.4");
     let settling = after(&starting);
     assert_eq!(Stage::of(&settling), Stage::Settling);
-    assert_eq!((&settling["status"]["podIP"], &settling["status"]["phase"]), (&json!("10.244.1.2"), &json!("Running")));
+    assert_eq!(
+        (&settling["status"]["podIP"], &settling["status"]["phase"]),
+        (&json!("10.244.1.2"), &json!("Running"))
+    );
     assert!(!holds(&settling, "Ready"));
     let settled = after(&settling);
     assert_eq!(Stage::of(&settled), Stage::Settled);
@@ -59,7 +62,8 @@ fn a_pod_that_stops_serves_no_more_and_then_is_gone() {
 
 #[test]
 fn a_short_grace_period_is_kept() {
-    let mut short = pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}), true);
+    let mut short =
+        pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}), true);
     assert!(Stage::Stopping.lasts(&short) > Duration::from_secs(1));
     short["metadata"]["deletionGracePeriodSeconds"] = json!(1);
     assert_eq!(Stage::Stopping.lasts(&short), Duration::from_secs(1));

@@ -32,8 +32,7 @@ impl Family {
 /// The families of a Service.
 pub(super) fn families(service: &Value) -> Vec<Family> {
     let said = list(service, &["spec", "ipFamilies"]).iter();
-    let said: Vec<Family> =
-        said.map(|it| if it == "IPv6" { Family::V6 } else { Family::V4 }).collect();
+    let said: Vec<Family> = said.map(|it| if it == "IPv6" { Family::V6 } else { Family::V4 }).collect();
     if said.is_empty() { vec![Family::V4] } else { said }
 }
 

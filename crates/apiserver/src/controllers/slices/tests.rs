@@ -22,7 +22,12 @@ fn pod(number: usize, ready: bool) -> Arc<Value> {
 
 fn view(pods: Vec<Arc<Value>>, slices: Vec<Arc<Value>>) -> View {
     let zones = [("n".to_owned(), "zone-1".to_owned())].into();
-    View { service: service(json!([{"port": 80, "targetPort": 8080, "protocol": "TCP"}])), pods, slices, zones }
+    View {
+        service: service(json!([{"port": 80, "targetPort": 8080, "protocol": "TCP"}])),
+        pods,
+        slices,
+        zones,
+    }
 }
 
 /// The slices as they are after the changes.
@@ -63,7 +68,10 @@ fn a_slice_is_written_as_the_real_controller_writes_it() {
         "conditions": {"ready": true, "serving": true, "terminating": false},
         "targetRef": {"kind": "Pod", "name": "p001", "namespace": "shop", "uid": "u001"}});
     assert_eq!(slice["endpoints"][0], ready);
-    assert_eq!(slice["endpoints"][1]["conditions"], json!({"ready": false, "serving": false, "terminating": false}));
+    assert_eq!(
+        slice["endpoints"][1]["conditions"],
+        json!({"ready": false, "serving": false, "terminating": false})
+    );
 }
 
 #[test]
