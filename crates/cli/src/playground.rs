@@ -34,7 +34,6 @@ use clap::Args;
 use serde_json::json;
 use sluice::bench::Output;
 use sluice::lease::SHIPPED_NAMESPACE;
-use sluice::paint::Paint;
 
 use crate::run::signals::{Signal, Signals};
 use crate::{Failure, exit, logs};
@@ -71,6 +70,13 @@ pub(crate) struct Arguments {
     /// Keep kubeconfig, certificates, configuration and log in this folder, instead of a temporary one
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Only Kubernetes, without Azure and Sluice: an API server for tests of your own, with nodes, a scheduler
+    /// and pods that become ready
+    #[arg(long, conflicts_with_all = ["scenario", "exit", "kubeconfig"])]
+    kubernetes_only: bool,
+    /// How many nodes there are
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=250))]
+    nodes: u16,
     /// Play on this cluster instead of one of our own. All Services of it are ours then, so take one that
     /// is for tests
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -84,6 +90,9 @@ pub(crate) struct Arguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Addresses, by default any free port of 127.0.0.1")]
 struct DoorArguments {
+    /// Where Kubernetes is
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen_kubernetes: SocketAddr,
     /// Where Azure is
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen_azure: SocketAddr,
@@ -105,6 +114,8 @@ Examples:
       Faster; the playground stays when the story is over.
   sluice playground --output json
       For scripts: the first line says where everything is, once it serves.
+  sluice playground --kubernetes-only --output json
+      An API server for tests of your own; the line has the path of its kubeconfig.
 
 Exit codes: 0 stopped as asked, or converged with --exit · 1 failed or not converged ·
 2 wrong arguments · 3 cannot listen · 5 Kubernetes cannot be reached";
@@ -130,6 +141,9 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<boo
     let folder = Folder::make(arguments.keep.as_deref())?;
     let log_file = folder.path().join("sluice.log");
     let _logs = logs::start_in_file(log.as_deref().unwrap_or(LOGGED), &log_file)?;
+    if arguments.kubernetes_only {
+        return serve_kubernetes(&arguments, &folder, signals).await;
+    }
     let narrator = |pace| match arguments.output {
         Output::Text => Narrator::aloud(pace),
         Output::Json => Narrator::silent(pace),
@@ -159,6 +173,7 @@ async fn asked_to_end(signals: &mut Signals) {
 
 /// All parts at work.
 struct Playground {
+    kubernetes: Option<sluice_apiserver::Running>,
     azure: sluice_emulator::Running,
     stage: Stage,
     banner: Banner,
@@ -177,18 +192,19 @@ impl Playground {
             dashboard: arguments.doors.listen_dashboard,
             metrics: arguments.doors.listen_metrics,
         };
-        let Some(kubeconfig) = arguments.kubeconfig.clone() else {
-            return Err(Failure {
-                code: exit::WRONG,
-                error: anyhow!("there is no cluster to play on"),
-                hint: Some("--kubeconfig FILE names one that is for tests".into()),
-            });
-        };
         let (running, azure) =
             parts::start_azure(folder.path(), doors.azure, factor).await.map_err(unserved)?;
         azure.make_network().await?;
         let config = folder.path().join("azure.yaml");
         parts::write_configuration(&config, &running, doors)?;
+        let kubernetes = match arguments.kubeconfig {
+            Some(_) => None,
+            None => Some(start_kubernetes(arguments, folder).await?),
+        };
+        let theirs =
+            || (arguments.kubeconfig.clone().unwrap_or_default(), "the one of that kubeconfig".to_owned());
+        let (kubeconfig, kubernetes_url) =
+            kubernetes.as_ref().map_or_else(theirs, |it| (it.kubeconfig.clone(), it.url.clone()));
         let client = cluster_client(&kubeconfig).await?;
         user::make_namespace(&client, SHIPPED_NAMESPACE).await?;
         let pace = Pace::begin(factor);
@@ -196,7 +212,7 @@ impl Playground {
         let stage = Stage::new(narrator(pace), pace, azure, client.clone(), controller);
         let banner = Banner {
             kubeconfig,
-            kubernetes: "the cluster of that kubeconfig".to_owned(),
+            kubernetes: kubernetes_url,
             azure: Some(AzureLine {
                 url: running.url(),
                 ca: running.ca_path().to_owned(),
@@ -209,7 +225,7 @@ impl Playground {
             time_factor: factor,
             started_in: began.elapsed(),
         };
-        Ok(Playground { azure: running, stage, banner })
+        Ok(Playground { kubernetes, azure: running, stage, banner })
     }
 
     /// Says where everything is, plays the story if there is one, and stays unless it is to end.
@@ -217,7 +233,7 @@ impl Playground {
         if scenario.is_none_or(|it| it.begins_at_work) {
             self.banner.places = Some(self.stage.start_controller().await?);
         }
-        self.greet(arguments.output, scenario.is_none());
+        self.banner.greet(arguments.output, scenario.is_none());
         if let Some(scenario) = scenario {
             let end = scenarios::play(scenario, &mut self.stage).await;
             if matches!(arguments.output, Output::Json) {
@@ -246,28 +262,65 @@ impl Playground {
         Err(self.stage.controller.ended().await)
     }
 
-    fn greet(&self, output: Output, stays: bool) {
-        match output {
-            Output::Json => say!("{}", self.banner.json()),
-            Output::Text => {
-                let paint = Paint::for_stdout();
-                say!("{}", self.banner.text(paint).trim_end());
-                if stays {
-                    say!("{}", self.banner.hints(paint));
-                }
-            }
-        }
-    }
-
     /// Ends everything in order: the controller first, since it speaks to the others.
     async fn stop(self) {
-        let Playground { azure, mut stage, .. } = self;
+        let Playground { kubernetes, azure, mut stage, .. } = self;
         if let Err(failure) = stage.controller.stop().await {
             tracing::warn!("the controller did not end well: {:#}", failure.error);
         }
         drop(stage);
         azure.stop().await;
+        if let Some(kubernetes) = kubernetes {
+            kubernetes.stop().await;
+        }
     }
+}
+
+/// Only Kubernetes, until somebody wants it to stop.
+async fn serve_kubernetes(
+    arguments: &Arguments,
+    folder: &Folder,
+    mut signals: Signals,
+) -> Result<bool, Failure> {
+    let began = Instant::now();
+    let running = start_kubernetes(arguments, folder).await?;
+    let banner = Banner {
+        kubeconfig: running.kubeconfig.clone(),
+        kubernetes: running.url.clone(),
+        azure: None,
+        places: None,
+        folder: folder.path().to_owned(),
+        is_kept: folder.is_kept(),
+        time_factor: arguments.time_factor,
+        started_in: began.elapsed(),
+    };
+    banner.greet(arguments.output, true);
+    asked_to_end(&mut signals).await;
+    tokio::select! {
+        () = running.stop() => {}
+        () = asked_to_end(&mut signals) => {}
+    }
+    Ok(true)
+}
+
+async fn start_kubernetes(
+    arguments: &Arguments,
+    folder: &Folder,
+) -> Result<sluice_apiserver::Running, Failure> {
+    let options = sluice_apiserver::Options {
+        listen: arguments.doors.listen_kubernetes,
+        dir: folder.path().to_owned(),
+        nodes: arguments.nodes,
+        time_factor: arguments.time_factor,
+    };
+    sluice_apiserver::start(options).await.map_err(|error| {
+        let code = match &error {
+            sluice_apiserver::StartError::Listen { .. } => exit::LISTEN,
+            sluice_apiserver::StartError::NotLoopback { .. } => exit::WRONG,
+            _ => exit::FAILED,
+        };
+        Failure { code, error: error.into(), hint: None }
+    })
 }
 
 async fn cluster_client(kubeconfig: &Path) -> Result<kube::Client, Failure> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sluice::bench::Output;
 use sluice::paint::Paint;
 
 use super::cluster::EGRESS_LABEL;
@@ -31,9 +32,25 @@ pub(super) struct AzureLine {
 }
 
 impl Banner {
+    /// Says it; to people who stay also what to try.
+    pub(super) fn greet(&self, output: Output, stays: bool) {
+        match output {
+            Output::Json => say!("{}", self.json()),
+            Output::Text => {
+                let paint = Paint::for_stdout();
+                say!("{}", self.text(paint).trim_end());
+                if stays {
+                    say!("{}", self.hints(paint));
+                }
+            }
+        }
+    }
+
     /// For people.
-    pub(super) fn text(&self, paint: Paint) -> String {
-        let mut rows = vec![("kubectl", format!("export KUBECONFIG={}", self.kubeconfig.display()))];
+    fn text(&self, paint: Paint) -> String {
+        let address = self.places.map(|it| format!(" SLUICE_ADDRESS=http://{}", it.api)).unwrap_or_default();
+        let mut rows =
+            vec![("Your shell", format!("export KUBECONFIG={}{address}", self.kubeconfig.display()))];
         rows.push(("Kubernetes", self.kubernetes.clone()));
         if let Some(places) = self.places {
             rows.insert(0, ("Dashboard", format!("http://{}/", places.api)));
@@ -69,28 +86,27 @@ impl Banner {
     }
 
     /// Three things to try, for people who stay.
-    pub(super) fn hints(&self, paint: Paint) -> String {
+    fn hints(&self, paint: Paint) -> String {
         let Some(azure) = &self.azure else {
             return "\nStop with Ctrl-C.".to_owned();
         };
         let ca = azure.ca.display();
         let url = &azure.url;
-        let api = self.places.map(|it| format!("http://{}", it.api)).unwrap_or_default();
         format!(
             "
-{heading}, in another terminal with that KUBECONFIG
+{heading}, in another terminal after that export
 
   {one} An address for a web shop, with three pods behind it
      kubectl create deployment shop --image=nginx --replicas=3
      kubectl expose deployment shop --type=LoadBalancer --port=80
      kubectl get service shop --watch
-     sluice status --address {api}
+     sluice status
 
   {two} An own way out for a pod, and why it is as it is
      kubectl run crawler --image=nginx --labels={EGRESS_LABEL}=partners
-     sluice explain egress/partners --address {api}
+     sluice explain egress/partners
 
-  {three} Somebody else at work: all load balancers are slow, then Azure is away
+  {three} A bad day: Azure is slow, Azure is away, and all is well again
      curl --cacert {ca} {url}/_emulator/slow -d '{{\"factor\": 20}}'
      curl --cacert {ca} {url}/_emulator/faults -d '{{\"match\": {{}}, \"fault\": \"unavailable\"}}'
      curl --cacert {ca} {url}/_emulator/calm -d '{{}}'
@@ -104,7 +120,7 @@ Stories with a narrator: sluice playground --list. Stop with Ctrl-C.",
     }
 
     /// For scripts, in one line.
-    pub(super) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let azure = self.azure.as_ref();
         let path = |path: &Path| path.display().to_string();
         json!({

@@ -156,7 +156,7 @@ impl Bar<'_> {
             bar.set_position(done as u64);
             return;
         }
-        let quarter = if self.of == 0 { 0 } else { done.min(self.of) * 4 / self.of };
+        let quarter = (done.min(self.of) * 4).checked_div(self.of).unwrap_or_default();
         // The last quarter is the answer, which says it better.
         if quarter > self.told && quarter < 4 {
             self.told = quarter;
