@@ -11,6 +11,7 @@ mod certificates;
 pub mod controllers;
 pub mod kinds;
 pub mod patch;
+mod protobuf;
 mod refusal;
 mod running;
 pub mod store;

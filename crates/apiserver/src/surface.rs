@@ -3,7 +3,7 @@
 //! A path becomes a target, the store does what is asked of it, and the answer is written in the form
 //! that the client accepts: an object, a list, a table, or the lines of a watch.
 //!
-//! Missing on purpose: protobuf, CBOR and YAML. Every client that speaks them speaks JSON too.
+//! Missing on purpose: CBOR, YAML, and answers in protobuf. Every client that speaks them takes JSON too.
 
 mod answer;
 mod discovery;

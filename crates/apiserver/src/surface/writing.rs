@@ -12,6 +12,7 @@ use super::serve::{Asked, warned};
 use super::{listing, shape};
 use crate::kinds::{Kind, NEW_EVENT, POD, Sub};
 use crate::patch::{self, Patch};
+use crate::protobuf;
 use crate::refusal::Refusal;
 use crate::store::{Deletion, Propagation, Selection, Write};
 use crate::value::{at, number, object, text};
@@ -226,18 +227,22 @@ fn bind(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Conte
     ))
 }
 
+/// What kubectl sends where it knows the types.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 impl Asked<'_> {
     fn write(&self, sub: Option<Sub>) -> Result<Write, Refusal> {
         Ok(Write { manager: self.manager(), dry_run: self.dry_run()?, sub })
     }
 
-    /// The body as JSON.
+    /// The body as JSON, which it may have become on the way here.
     pub(crate) fn json(&self) -> Result<Value, Refusal> {
         let media = self.header(CONTENT_TYPE.as_str()).split(';').next().unwrap_or("").trim();
-        if !matches!(media, "" | "application/json") {
-            return Err(unsupported(media, "application/json"));
+        match media {
+            "" | "application/json" => parsed(&self.body),
+            PROTOBUF => protobuf::decode(&self.body).map_err(|why| Refusal::bad_request(why.to_string())),
+            _ => Err(unsupported(media, "application/json, application/vnd.kubernetes.protobuf")),
         }
-        parsed(&self.body)
     }
 
     /// The body as an object of a kind, and what to warn of.
