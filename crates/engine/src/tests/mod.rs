@@ -24,5 +24,6 @@ mod startup;
 mod story;
 mod table;
 mod teardown;
+mod told;
 mod updates;
 mod validate;

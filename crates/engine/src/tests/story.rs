@@ -46,7 +46,9 @@ use std::vec::Vec;
 use sluice_model::effect::{Existence, KubeOutcome, Listing};
 use sluice_model::event::{Relist, Wait};
 use sluice_model::kube::{NodeObject, PodObject, ServiceObject, Slice};
+use sluice_model::notices::Place;
 use sluice_model::plan::{PlanReport, Subject};
+use sluice_model::reason::Reason;
 use sluice_model::seeded::Seeded;
 use sluice_model::{
     Action, Effect, EffectId, EgressName, Event, Failure, FailureClass, Outcome, Plan, ServiceKey, Step, Time,
@@ -63,6 +65,12 @@ pub(crate) type Cells = [[u64; Trigger::COUNT]; State::COUNT];
 
 std::thread_local! {
     static CELLS: RefCell<Cells> = const { RefCell::new([[0; Trigger::COUNT]; State::COUNT]) };
+    static NOTICES: RefCell<Vec<(Reason, bool, Place)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The kinds of notices that stories on this thread have led to since this was last asked.
+pub(crate) fn notices_given() -> Vec<(Reason, bool, Place)> {
+    NOTICES.take()
 }
 
 /// Plays a story and compares what the engine asked for.
@@ -314,6 +322,9 @@ impl Story {
             Action::List(_) if !self.shows.hold_lists => Some(self.shows.lists),
             Action::WriteStatus { .. } if !self.shows.hold_status => Some(self.shows.status),
             Action::Notify(notice) => {
+                NOTICES.with_borrow_mut(|all| {
+                    all.push((notice.reason, notice.warning, Place::of(&notice.about)))
+                });
                 let shown = if notice.warning { self.shows.notices } else { self.shows.news };
                 if shown {
                     self.say(self.notice_words(notice));

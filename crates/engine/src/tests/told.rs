@@ -1,0 +1,70 @@
+//! Every kind of event that `docs/events.md` promises, and the story that shows it.
+
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use expect_test::expect;
+use sluice_model::notices::TABLE;
+use sluice_model::reason::Reason;
+
+use super::story::{check, notices_given};
+use super::{adoption, deletion, drift, inbound, kubernetes, outbound, ownership, retry, startup};
+
+/// Where to look for an example of each row; a row can stand at several places, and one of them is enough.
+const STORIES: &[fn()] = &[
+    inbound::an_applied_service_starts_one_plan,
+    deletion::a_deleted_service_without_addresses_is_torn_down_at_once,
+    drift::a_lost_public_ip_is_made_again_the_status_corrected_and_people_warned,
+    deletion::a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_which_ones_hold_it,
+    kubernetes::an_unresolved_port_is_a_condition_and_never_a_write,
+    adoption::what_is_registered_and_invalid_is_live_and_waits_for_its_owner,
+    outbound::labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_made,
+    outbound::there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_place,
+    inbound::unusable_addresses_are_skipped_with_one_warning,
+    retry::a_quota_parks_from_ten_minutes_to_an_hour_and_the_event_names_it,
+    a_gateway_beyond_the_quota_is_told_for_the_whole_cluster,
+    retry::a_forbidden_plan_parks_from_five_minutes_to_an_hour_and_the_event_says_what,
+    startup::a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute_since_everything_stands_on_it,
+    ownership::a_foreign_public_ip_of_our_name_is_a_conflict_and_looked_at_again,
+    ownership::what_is_registered_for_somebody_elses_resource_is_shown_as_unclaimed,
+    retry::a_refusal_is_looked_at_once_more_and_then_parked,
+    inbound::one_poison_address_is_set_aside_and_all_others_go_through,
+    retry::transient_failures_back_off_from_one_second_to_half_a_minute_then_park_for_five_minutes_and_so_on,
+    drift::a_listing_that_fails_leads_to_no_write,
+    kubernetes::a_finalizer_that_kubernetes_refuses_is_told_and_tried_again_and_nothing_is_made,
+    ownership::many_teardowns_at_once_are_held_until_they_are_allowed,
+    startup::a_gateway_of_another_cluster_is_refused,
+];
+
+#[test]
+fn a_gateway_beyond_the_quota_is_told_for_the_whole_cluster() {
+    check(
+        "show notices
+         azure loses gateway
+         lead
+         #1 failed QuotaExceeded 400",
+        expect![[r#"
+            #1 provision gateway: gateway   because start-up
+            warn cluster: QuotaExceeded: the gateway cannot be made: QuotaExceeded (quota): as the story says
+        "#]],
+    );
+}
+
+#[test]
+fn every_event_that_the_page_promises_is_told_by_a_story() {
+    notices_given();
+    for story in STORIES {
+        story();
+    }
+    let given = notices_given();
+    // No story can lead to a bug of ours.
+    let rows = TABLE.iter().filter(|row| row.reason != Reason::InternalError);
+    let missed = rows.filter(|row| {
+        !given.iter().any(|(reason, warning, place)| {
+            (*reason, *warning) == (row.reason, row.warning) && row.places.contains(place)
+        })
+    });
+    let missed: Vec<String> = missed.map(|row| format!("{} at {:?}", row.reason, row.places)).collect();
+    assert!(missed.is_empty(), "nobody tells {}", missed.join(", "));
+}
