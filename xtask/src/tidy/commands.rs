@@ -12,7 +12,8 @@ use crate::tree::Tree;
 const LANGUAGES: [&str; 8] = ["sh", "text", "yaml", "json", "toml", "python", "rust", "mermaid"];
 
 /// How the commands begin that need neither a cluster nor an Azure nor a file.
-const ALONE: [&str; 3] = ["sluice explain SGW", "sluice version", "sluice completions "];
+const ALONE: [&str; 4] =
+    ["sluice explain SGW", "sluice playground --list", "sluice version", "sluice completions "];
 
 /// README.md and the pages of the book.
 pub(super) fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
