@@ -19,6 +19,7 @@ mod markdown;
 mod nearest;
 mod outputs;
 mod packages;
+mod playground;
 mod purity;
 mod session;
 mod stage;

@@ -1,7 +1,9 @@
 //! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
 
 use crate::stage::{Stage, Tier, Work};
-use crate::{book, conformance, coverage, e2e, honest, outputs, purity, session, testenv, tidy, tour};
+use crate::{
+    book, conformance, coverage, e2e, honest, outputs, playground, purity, session, testenv, tidy, tour,
+};
 
 const fn cargo(
     name: &'static str,
@@ -180,6 +182,7 @@ pub(crate) const STAGES: &[Stage] = &[
         ..own("the simulator's Kubernetes is as the real one", Tier::Test, honest::run)
     },
     Stage { needs: Some(testenv::TOOLS), ..own("the tour with a real API server", Tier::Test, tour::run) },
+    own("the stories of the playground", Tier::Test, playground::run),
     Stage {
         needs: Some(testenv::TOOLS),
         ..own("end to end: stories against a real API server", Tier::Test, e2e::run)

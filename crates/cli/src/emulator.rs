@@ -15,7 +15,8 @@ use sluice_emulator::{Credentials, Emulator, Options, Prepared, StartError};
 
 use crate::Failure;
 use greeting::Greeting;
-use values::{buckets, client, duration, span};
+pub(crate) use values::duration;
+use values::{buckets, client, span};
 
 /// The group that is there from the start unless another is named.
 const DEFAULT_GROUP: &str = "00000000-0000-0000-0000-000000000000/sluice";

@@ -23,11 +23,13 @@ mod pace;
 mod parts;
 mod scenarios;
 mod stage;
+#[cfg(test)]
+mod tests;
 mod user;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -64,6 +66,9 @@ pub(crate) struct Arguments {
     /// How many seconds pass for Azure and Sluice in a real one, 1 to 1000
     #[arg(long, value_name = "FACTOR", default_value_t = 10.0, value_parser = crate::run::factor)]
     time_factor: f64,
+    /// How long a story waits for anything, in Azure's time [default: 20m, and at least a real minute]
+    #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
+    patience: Option<Duration>,
     /// How to say where everything is: words for people, or one line of JSON for scripts
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -209,7 +214,8 @@ impl Playground {
         user::make_namespace(&client, SHIPPED_NAMESPACE).await?;
         let pace = Pace::begin(factor);
         let controller = Controller::new(&config, &kubeconfig, factor);
-        let stage = Stage::new(narrator(pace), pace, azure, client.clone(), controller);
+        let mut stage = Stage::new(narrator(pace), pace, azure, client, controller);
+        stage.patience = arguments.patience.unwrap_or(stage.patience);
         let banner = Banner {
             kubeconfig,
             kubernetes: kubernetes_url,

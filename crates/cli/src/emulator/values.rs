@@ -5,7 +5,7 @@ use std::time::Duration;
 use sluice_cloud::{Buckets, Rate, Span, Window};
 
 /// `90s`, `15m`, `1h`, `250ms`; a bare number is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let wrong = || format!("{text:?} is no time; write 90s, 15m, 1h or 250ms");

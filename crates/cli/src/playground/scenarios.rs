@@ -31,10 +31,10 @@ pub(super) struct Scenario {
     play: Play,
 }
 
-type Play = for<'a> fn(&'a mut Stage) -> LocalBoxFuture<'a, Result<()>>;
+pub(super) type Play = for<'a> fn(&'a mut Stage) -> LocalBoxFuture<'a, Result<()>>;
 
 impl Scenario {
-    const fn new(name: &'static str, about: &'static str, play: Play) -> Scenario {
+    pub(super) const fn new(name: &'static str, about: &'static str, play: Play) -> Scenario {
         Scenario { name, about, begins_at_work: true, play }
     }
 

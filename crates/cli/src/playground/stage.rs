@@ -29,7 +29,8 @@ pub(super) struct Stage {
     pub(super) controller: Controller,
     pub(super) places: Option<Places>,
     pub(super) changes: Changes,
-    patience: Duration,
+    /// How long anything may take, in Azure's time.
+    pub(super) patience: Duration,
 }
 
 /// What a look has found.
@@ -59,13 +60,6 @@ impl Stage {
         let changes = Changes::of(&client);
         let patience = PATIENCE.max(PATIENCE_REAL.mul_f64(PATIENCE.div_duration_f64(pace.real(PATIENCE))));
         Stage { narrator, pace, azure, client, controller, places: None, changes, patience }
-    }
-
-    /// Waits no longer than this for anything.
-    #[cfg(test)]
-    pub(super) fn impatient(mut self, patience: Duration) -> Stage {
-        self.patience = patience;
-        self
     }
 
     /// Starts the controller.

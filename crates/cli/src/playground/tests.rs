@@ -1,0 +1,104 @@
+//! The playground in this process, with all of its real parts.
+
+use std::time::Duration;
+
+use clap::Parser as _;
+
+use super::azure::resource_id;
+use super::narrator::Notebook;
+use super::scenarios::{End, Scenario, named, play};
+use super::stage::{Look, Stage};
+use super::*;
+
+/// The arguments as they would be typed.
+fn typed(line: &str) -> Arguments {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+    Alone::parse_from(std::iter::once("playground").chain(line.split_whitespace())).arguments
+}
+
+/// A playground with its controller at work, and what is told in it.
+async fn begun(line: &str) -> (Playground, Folder, Notebook) {
+    // Another test may have done it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = Folder::make(None).unwrap();
+    let notebook = Notebook::default();
+    let telling = notebook.clone();
+    let started = Playground::start(&typed(line), &folder, move |pace| telling.narrator(pace)).await;
+    let mut playground = started.unwrap_or_else(|failure| panic!("{:#}", failure.error));
+    playground.stage.start_controller().await.unwrap();
+    (playground, folder, notebook)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tour_converges_in_one_process_and_reads_like_a_story() {
+    let (mut playground, folder, notebook) = begun("--time-factor 60").await;
+    let end = play(named("tour").unwrap(), &mut playground.stage).await;
+    let told = notebook.text();
+    assert_eq!(end, End::Converged, "{told}");
+    let mut rest = told.as_str();
+    for line in [
+        "tour: an address for a shop",
+        "$ kubectl create deployment shop --image=nginx --replicas=3",
+        "$ kubectl expose deployment shop --type=LoadBalancer --port=80",
+        "the shop has the address ",
+        "$ kubectl run crawler",
+        "everything that the crawler sends comes from ",
+        "the gateway has six addresses",
+        "the address is still ",
+        "the egress went with its last pod",
+        "converged after ",
+    ] {
+        let found = rest.find(line).unwrap_or_else(|| panic!("{line:?} does not follow in\n{told}"));
+        rest = &rest[found..];
+    }
+    let path = folder.path().to_owned();
+    assert!(path.join("kubeconfig").exists() && path.join("azure.yaml").exists());
+    playground.stop().await;
+    drop(folder);
+    assert!(!path.exists(), "{} is left behind", path.display());
+}
+
+/// Makes a shop, sends everybody home, and takes its load balancer away.
+async fn nobody_repairs(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.create_deployment("shop", 1).await?;
+    stage.expose("shop", 80).await?;
+    stage
+        .until("the shop has an address", |seen| {
+            Look::at(seen.cluster.ip("shop").is_some(), || "it is pending".to_owned())
+        })
+        .await?;
+    let uid = stage.converged().await?.cluster.uid("shop").unwrap_or_default();
+    stage.controller.stop().await.map_err(|failure| failure.error)?;
+    stage.patience = Duration::from_secs(30);
+    stage.azure.tamper(json!({"do": "delete", "id": resource_id("loadBalancers", &uid)})).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_story_whose_end_somebody_breaks_says_what_differs() {
+    let (mut playground, _folder, notebook) = begun("--time-factor 60").await;
+    let scenario = Scenario::new("broken", "nobody repairs", |stage| Box::pin(nobody_repairs(stage)));
+    let end = play(&scenario, &mut playground.stage).await;
+    let told = notebook.text();
+    let End::Stuck(lines) = end else { panic!("it converged:\n{told}") };
+    assert!(lines.iter().any(|it| it.ends_with("of Service default/shop is missing")), "{lines:#?}");
+    assert!(told.contains("Kubernetes and Azure do not agree"), "{told}");
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_that_is_in_vain_says_what_it_waited_for() {
+    let (mut playground, _folder, notebook) = begun("--time-factor 60 --scenario tour --patience 20s").await;
+    let scenario = Scenario::new("vain", "nobody comes", |stage| {
+        Box::pin(async {
+            stage.until("Godot is here", |_| Look::NotYet("he sent a boy".to_owned())).await.map(drop)
+        })
+    });
+    let end = play(&scenario, &mut playground.stage).await;
+    let End::Stuck(lines) = end else { panic!("he came:\n{}", notebook.text()) };
+    assert_eq!(lines, ["waited 20 s for this: Godot is here; but he sent a boy"]);
+    playground.stop().await;
+}
