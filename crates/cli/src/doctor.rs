@@ -23,7 +23,7 @@ mod tests;
 use std::io::Write as _;
 
 use clap::Args;
-use sluice_k8s::connect;
+use sluice_k8s::connect::{self, Connection};
 
 pub use finding::{Finding, Group, Mark};
 pub use report::{Report, text};
@@ -117,11 +117,32 @@ async fn others(cluster: &Cluster, config: Option<&Config>) -> Vec<Finding> {
         }
         Ok(services) => rivals::diagnose(&rivals::Facts {
             class: config.and_then(|config| config.general.load_balancer_class.as_deref()),
+            migrating: config.is_some_and(|config| config.migration.enabled),
             services: &services,
             lease,
             busy_with,
         }),
     }
+}
+
+/// Who else writes the gateway, if that is to be seen: a controller must not start beside a problem.
+///
+/// The Services are looked at only where a cloud controller manager runs, or where nobody can see whether one does.
+pub async fn predecessor(connection: &Connection, config: &Config) -> Option<Finding> {
+    let cluster = Cluster::of(connection).await;
+    let lease = cluster.other_lease().await;
+    if lease.as_ref().is_ok_and(|lease| !lease.as_ref().is_some_and(rivals::LeaseFacts::is_live)) {
+        return None;
+    }
+    let services = cluster.load_balancers().await.ok()?;
+    let findings = rivals::predecessor(&rivals::Facts {
+        class: config.general.load_balancer_class.as_deref(),
+        migrating: config.migration.enabled,
+        services: &services,
+        lease,
+        busy_with: Ok(Vec::new()),
+    });
+    findings.into_iter().find(|finding| finding.mark != Mark::Good)
 }
 
 /// Everything of Azure, group by group.

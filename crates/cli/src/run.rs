@@ -1,7 +1,7 @@
 //! `sluice run`: the controller.
 //!
 //! ```text
-//! configuration ─▶ log ─▶ listeners ─▶ Kubernetes ─▶ permissions ─▶ cluster id ─▶ Azure ─▶ work
+//! configuration ─▶ log ─▶ listeners ─▶ Kubernetes ─▶ permissions ─▶ rivals ─▶ cluster id ─▶ Azure ─▶ work
 //! ```
 //!
 //! What can be known to be wrong is said at once, in one message, with an exit code: a broken

@@ -11,6 +11,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Trouble};
+use crate::strings::CLOUD_CONTROLLER_MANAGER_LEASE;
 
 /// Questions under way at once.
 const QUESTIONS_MAX: usize = 8;
@@ -35,6 +36,11 @@ pub struct Need {
 impl Need {
     const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Need {
         Need { verb, group, resource, subresource: "", namespace: None, name: None }
+    }
+
+    /// Without it something is told or seen less, and all work is done.
+    pub fn is_bearable(&self) -> bool {
+        self.resource == "events" || self.name.as_deref() == Some(CLOUD_CONTROLLER_MANAGER_LEASE.1)
     }
 
     /// The resource as roles write it: `services/status`, `leases.coordination.k8s.io`.
@@ -64,10 +70,11 @@ impl fmt::Display for Need {
     }
 }
 
-/// Every permission that we use; with migration also that to release pods.
+/// Every permission that we use; with migration also that to release pods, and with an election, in this
+/// namespace, those for its Lease.
 ///
-/// The Lease is in our own namespace. `create` cannot be limited to a name, so it is asked for without.
-pub fn needs(migration: bool, namespace: &str) -> Vec<Need> {
+/// `create` cannot be limited to a name, so it is asked for without.
+pub fn needs(migration: bool, election: Option<&str>) -> Vec<Need> {
     const CORE: &str = "";
     const DISCOVERY: &str = "discovery.k8s.io";
     const EVENTS: &str = "events.k8s.io";
@@ -84,11 +91,13 @@ pub fn needs(migration: bool, namespace: &str) -> Vec<Need> {
     needs.extend(["create", "patch"].map(|verb| Need::new(verb, EVENTS, "events")));
     let kube_system = Some("kube-system".to_string());
     needs.push(Need { name: kube_system, ..Need::new("get", CORE, "namespaces") });
-    let here = Some(namespace.to_string());
-    needs.extend(
-        ["get", "create", "update"]
-            .map(|verb| Need { namespace: here.clone(), ..Need::new(verb, COORDINATION, "leases") }),
-    );
+    let lease = |verb| Need::new(verb, COORDINATION, "leases");
+    if let Some(namespace) = election {
+        let here = Some(namespace.to_string());
+        needs.extend(["get", "create", "update"].map(|verb| Need { namespace: here.clone(), ..lease(verb) }));
+    }
+    let (namespace, name) = CLOUD_CONTROLLER_MANAGER_LEASE;
+    needs.push(Need { namespace: Some(namespace.into()), name: Some(name.into()), ..lease("get") });
     if migration {
         needs.extend(["get", "patch"].map(|verb| Need::new(verb, CORE, "pods")));
     }

@@ -14,6 +14,8 @@ pub const SERVICE_CONTROLLER_FINALIZER: &str = "service.kubernetes.io/load-balan
 pub const PREDECESSOR_FINALIZER: &str = "servicegateway.azure.com/service-cleanup";
 /// The same on pods; cleared only when migration is switched on.
 pub const PREDECESSOR_POD_FINALIZER: &str = "servicegateway.azure.com/pod-cleanup";
+/// Where a cloud controller manager has its Lease: namespace and name.
+pub const CLOUD_CONTROLLER_MANAGER_LEASE: (&str, &str) = ("kube-system", "cloud-controller-manager");
 /// The name under which our writes stand in `managedFields`.
 pub const FIELD_MANAGER: &str = "sluice";
 /// The source of our events.

@@ -332,8 +332,9 @@ section! {
 section! {
     /// Moving from the Service Gateway mode of the cloud controller manager.
     Migration {
-        /// Take its finalizer `servicegateway.azure.com/pod-cleanup` off pods at the start. Needs the
-        /// permission to patch pods, so it is off until somebody moves.
+        /// Its Service Gateway mode is off, and its Services are to be taken over: without this nothing is begun
+        /// beside one that is at work. Its finalizer `servicegateway.azure.com/pod-cleanup` is taken off pods at the
+        /// start, which needs the permission to patch pods, so it is off until somebody moves.
         "sluice.migration.enabled" => enabled: bool = is("false");
     }
 }

@@ -9,6 +9,7 @@ use kube::client::Body;
 use sluice_k8s::access::{self, Need};
 use sluice_k8s::connect::{self, Connection};
 use sluice_k8s::lease::Place;
+use sluice_k8s::strings::CLOUD_CONTROLLER_MANAGER_LEASE;
 use sluice_k8s::watch::list_all;
 use sluice_model::Event;
 use sluice_model::event::Relist;
@@ -24,8 +25,6 @@ const GROUP: Group = Group::Kubernetes;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// `ipMode` in a Service's status, and admission policies, are there from this version on.
 const MINOR_MIN: u32 = 30;
-/// Where a cloud controller manager has its Lease.
-const CLOUD_CONTROLLER_MANAGER: (&str, &str) = ("kube-system", "cloud-controller-manager");
 /// What the service controller of Kubernetes calls itself in its events.
 const SERVICE_CONTROLLER: &str = "service-controller";
 
@@ -68,7 +67,9 @@ pub(super) async fn look(
         }
     }
     let namespace = lease_namespace(config, &connection);
-    let needs = access::needs(config.is_some_and(|config| config.migration.enabled), &namespace);
+    let has_election = config.is_none_or(|config| config.leader_election.enabled);
+    let migration = config.is_some_and(|config| config.migration.enabled);
+    let needs = access::needs(migration, has_election.then_some(&namespace));
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| error.to_string());
     let may_not_list = missing.as_ref().is_ok_and(|them| them.iter().any(|need| need.verb == "list"));
     findings.extend(permissions(needs.len(), missing));
@@ -119,10 +120,15 @@ fn permissions(asked: usize, missing: Result<Vec<Need>, String>) -> Vec<Finding>
     }
     let remedy = "bind the ClusterRole and Role of deploy/ to the account (kubectl apply -f deploy/sluice.yaml); \
                   `kubectl auth can-i --list` shows what it has";
-    let finding = |need: &Need| match need.resource {
-        // Without events people are told less, and that is all.
-        "events" => Finding::warning(GROUP, format!("our account {need}; events will be missing"), remedy),
-        _ => Finding::problem(GROUP, format!("our account {need}"), remedy),
+    let finding = |need: &Need| match (need.is_bearable(), need.resource) {
+        (true, "events") => {
+            Finding::warning(GROUP, format!("our account {need}; events will be missing"), remedy)
+        }
+        (true, _) => {
+            let less = "whether a cloud controller manager is at work cannot be seen at the start";
+            Finding::warning(GROUP, format!("our account {need}; {less}"), remedy)
+        }
+        (false, _) => Finding::problem(GROUP, format!("our account {need}"), remedy),
     };
     missing.iter().map(finding).collect()
 }
@@ -133,6 +139,14 @@ fn lease_namespace(config: Option<&Config>, connection: &Connection) -> String {
 }
 
 impl Cluster {
+    /// The cluster of a connection that somebody has made already.
+    pub(super) async fn of(connection: &Connection) -> Cluster {
+        let date = greet(connection).await.ok().and_then(|greeting| greeting.date);
+        let now = date.and_then(|date| httpdate::parse_http_date(&date).ok());
+        let now = now.unwrap_or_else(SystemTime::now);
+        Cluster { connection: connection.clone(), now, may_not_list: false }
+    }
+
     /// Lists what the controller would list, and says whether one runs.
     pub(super) async fn contents(&self, config: &Config) -> Vec<Finding> {
         let mut findings = vec![match self.may_not_list {
@@ -171,7 +185,7 @@ impl Cluster {
 
     /// The Lease of a cloud controller manager.
     pub(super) async fn other_lease(&self) -> Result<Option<LeaseFacts>, String> {
-        let (namespace, name) = CLOUD_CONTROLLER_MANAGER;
+        let (namespace, name) = CLOUD_CONTROLLER_MANAGER_LEASE;
         self.lease(namespace, name).await
     }
 
@@ -330,7 +344,7 @@ mod tests {
 
     #[test]
     fn each_missing_permission_is_a_line_and_events_are_bearable() {
-        let needs = access::needs(true, "sluice-system");
+        let needs = access::needs(true, Some("sluice-system"));
         let some: Vec<Need> = needs.iter().filter(|need| need.verb == "patch").cloned().collect();
         let said = permissions(needs.len(), Ok(some));
         let lines: Vec<String> = said.iter().map(|it| format!("{} {}", it.mark.letter(), it.text)).collect();

@@ -38,7 +38,7 @@ pub(super) struct LeaseFacts {
 
 impl LeaseFacts {
     /// A holder that missed two renewals is not at work.
-    fn is_live(&self) -> bool {
+    pub(super) fn is_live(&self) -> bool {
         !self.holder.is_empty() && self.renewed_ago < 2 * self.duration
     }
 }
@@ -47,6 +47,8 @@ impl LeaseFacts {
 pub(super) struct Facts<'a> {
     /// The class that we serve; without one we are the service controller.
     pub(super) class: Option<&'a str>,
+    /// Somebody has said that the predecessor is off and that its pods may be released.
+    pub(super) migrating: bool,
     pub(super) services: &'a [ServiceFacts],
     /// The cloud controller manager's; an error if we may not look.
     pub(super) lease: Result<Option<LeaseFacts>, String>,
@@ -65,9 +67,13 @@ pub(super) fn diagnose(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// A cloud controller manager in Service Gateway mode writes the same gateway as we do.
-fn predecessor(facts: &Facts<'_>) -> Vec<Finding> {
+///
+/// Its mode cannot be seen, only that it runs, which it does for other reasons too, and that Services carry its
+/// finalizer, which stays when the mode is off. What carries ours too was taken over; for the rest somebody has
+/// to say that the mode is off.
+pub(super) fn predecessor(facts: &Facts<'_>) -> Vec<Finding> {
     let theirs: Vec<&ServiceFacts> =
-        facts.services.iter().filter(|it| it.has(PREDECESSOR_FINALIZER)).collect();
+        facts.services.iter().filter(|it| it.has(PREDECESSOR_FINALIZER) && !it.has(FINALIZER)).collect();
     if theirs.is_empty() {
         return vec![Finding::good(
             GROUP,
@@ -79,13 +85,19 @@ fn predecessor(facts: &Facts<'_>) -> Vec<Finding> {
         carry(&theirs)
     );
     vec![match &facts.lease {
+        Ok(Some(lease)) if lease.is_live() && facts.migrating => Finding::warning(
+            GROUP,
+            format!("{text}, and it is at work ({})", lease.holder),
+            "sluice.migration.enabled says that its Service Gateway mode is off; make sure that it is",
+        ),
         Ok(Some(lease)) if lease.is_live() => Finding::problem(
             GROUP,
             format!(
                 "{text}, and it is at work ({}): two writers of one gateway lose addresses",
                 lease.holder
             ),
-            "switch its Service Gateway mode off (serviceGatewayEnabled: false in its cloud config), then start Sluice",
+            "switch its Service Gateway mode off (serviceGatewayEnabled: false in its cloud config), then say so with \
+             sluice.migration.enabled: true and start Sluice",
         ),
         Ok(_) => Finding::warning(
             GROUP,

@@ -1,5 +1,6 @@
 //! Before → message, for diagnoses that look at several things at once.
 
+use crate::doctor::Mark;
 use std::time::Duration;
 
 use expect_test::expect;
@@ -160,7 +161,7 @@ fn of_rivals(
     lease: Result<Option<LeaseFacts>, String>,
     busy_with: Result<Vec<String>, String>,
 ) -> String {
-    told(&rivals::diagnose(&Facts { class, services, lease, busy_with }))
+    told(&rivals::diagnose(&Facts { class, migrating: false, services, lease, busy_with }))
 }
 
 const THEIRS: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -232,6 +233,23 @@ fn a_cloud_controller_manager_in_service_gateway_mode_is_refused() {
         let unseen = of_rivals(class, &services, Err("403".into()), Ok(Vec::new()));
         assert!(unseen.starts_with("! 1 Service (a/x) carries"), "{unseen}");
     }
+}
+
+#[test]
+fn what_was_taken_over_or_is_said_to_be_off_is_no_reason_to_refuse() {
+    let taken_over = [service("a/x", None, &[GATEWAY_MODE, "sluice.dev/cleanup"])];
+    let said = of_rivals(None, &taken_over, lease(3), Ok(Vec::new()));
+    assert!(said.starts_with("✓ no Service is served by a cloud controller manager"), "{said}");
+    let theirs = [service("a/x", None, &[GATEWAY_MODE])];
+    let facts = |migrating| Facts {
+        class: None,
+        migrating,
+        services: &theirs,
+        lease: lease(3),
+        busy_with: Ok(Vec::new()),
+    };
+    let marks = [true, false].map(|it| rivals::predecessor(&facts(it))[0].mark);
+    assert_eq!(marks, [Mark::Warning, Mark::Problem]);
 }
 
 #[test]

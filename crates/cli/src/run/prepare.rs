@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sluice::config::{Config, ConfigArguments};
+use sluice::doctor::{self, Finding, Mark};
 use sluice::{lease, reach};
 use sluice_arm::{CallRecord, Observer as _};
 use sluice_controller::metrics::Calls;
@@ -44,6 +45,7 @@ pub(crate) async fn prepare(
     }
     let namespace = place.namespace;
     permitted(config, &connection, &namespace).await?;
+    alone(config, &connection).await?;
     let cluster_id = reach::cluster_id(config, &connection).await?;
     let (azure, calls) = azure(config).await?;
     Ok(Prepared {
@@ -61,17 +63,20 @@ pub(crate) async fn prepare(
 
 /// Asks for every permission, so that a missing one is named here and not by a list that never comes.
 async fn permitted(config: &Config, connection: &Connection, namespace: &str) -> Result<(), Failure> {
-    let needs = access::needs(config.migration.enabled, namespace);
+    let election = config.leader_election.enabled.then_some(namespace);
+    let needs = access::needs(config.migration.enabled, election);
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| Failure {
         code: exit::KUBERNETES,
         error: error.into(),
         hint: Some("the API server could not say what we may do; without that nothing is begun".into()),
     })?;
-    let (bearable, fatal): (Vec<Need>, Vec<Need>) = missing.into_iter().partition(is_bearable);
+    let (bearable, fatal): (Vec<Need>, Vec<Need>) = missing.into_iter().partition(Need::is_bearable);
     for need in &bearable {
-        tracing::warn!(
-            "Kubernetes: we {need}; people will miss our events. The shipped ClusterRole grants it"
-        );
+        let less = match need.resource {
+            "events" => "people will miss our events",
+            _ => "whether a cloud controller manager works beside us cannot be seen",
+        };
+        tracing::warn!("Kubernetes: we {need}; {less}. The shipped manifests grant it");
     }
     if fatal.is_empty() {
         tracing::info!(asked = needs.len(), missing = bearable.len(), "Kubernetes: permissions");
@@ -85,9 +90,17 @@ async fn permitted(config: &Config, connection: &Connection, namespace: &str) ->
     })
 }
 
-/// Without events people are told less, and that is all.
-fn is_bearable(need: &Need) -> bool {
-    need.resource == "events"
+/// Two writers of one gateway undo each other's work, so beside the predecessor we do not start.
+async fn alone(config: &Config, connection: &Connection) -> Result<(), Failure> {
+    let Some(Finding { mark, text, remedy, .. }) = doctor::predecessor(connection, config).await else {
+        return Ok(());
+    };
+    let remedy = remedy.unwrap_or_default();
+    if mark != Mark::Problem {
+        tracing::warn!("Kubernetes: {text}; {remedy}");
+        return Ok(());
+    }
+    Err(Failure::new(exit::FAILED, anyhow::anyhow!("another controller is at work: {text}")).hint(remedy))
 }
 
 /// A client whose credential works, or whose issuer is merely away: that may pass, and is said in the

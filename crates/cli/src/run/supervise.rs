@@ -115,12 +115,15 @@ impl Crew {
         let watches = Watches::new(client.clone(), selection);
         let fence = (handle.clone(), clock.clone());
         let lease_name = config.leader_election.name.clone();
-        let writer = Writer::new(client.clone(), serves_all, instance.clone())
-            .with_fence({
-                let fence = fence.clone();
-                move || fence.0.may_begin(&fence.1)
-            })
-            .with_home(&namespace, &lease_name);
+        let writer = Writer::new(client.clone(), serves_all, instance.clone()).with_fence({
+            let fence = fence.clone();
+            move || fence.0.may_begin(&fence.1)
+        });
+        // Without an election there is no Lease that could be spoken about.
+        let writer = match config.leader_election.enabled {
+            true => writer.with_home(&namespace, &lease_name),
+            false => writer,
+        };
         let settings = settings(&config, &cluster_id, time_factor);
         let window_limits = WindowLimits::from(&settings.updaters);
         let kube = ApiServer::new(writer, watches.clone());

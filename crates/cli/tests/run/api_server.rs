@@ -130,6 +130,9 @@ impl Shared {
         if path == "/api/v1/namespaces/kube-system" {
             return Some((200, json!({"metadata": {"name": "kube-system", "uid": CLUSTER}})));
         }
+        if path == "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cloud-controller-manager" {
+            return Some((404, status(404, "NotFound", "there is no such Lease")));
+        }
         if path.contains("/leases") {
             return Some(self.lease(heard));
         }

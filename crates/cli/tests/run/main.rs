@@ -86,6 +86,38 @@ fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
 }
 
 #[test]
+fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() {
+    let (scene, api) = (Scene::new(), ApiServer::start());
+    scene.configure(NOBODY, "");
+    api.kubeconfig(scene.folder());
+    api.answer(|heard| {
+        if heard.path.ends_with("/leases/cloud-controller-manager") {
+            let renewed = jiff::Timestamp::now().to_string();
+            let spec = json!({"holderIdentity": "ccm-1", "leaseDurationSeconds": 15, "renewTime": renewed});
+            return Some((200, json!({"metadata": {"name": "cloud-controller-manager"}, "spec": spec})));
+        }
+        (heard.path == "/api/v1/services" && !heard.query.contains("watch")).then(|| {
+            let finalizers = ["servicegateway.azure.com/service-cleanup"];
+            let metadata = json!({"namespace": "shop", "name": "web", "finalizers": finalizers});
+            let service = json!({"metadata": metadata, "spec": {"type": "LoadBalancer"}});
+            (200, json!({"metadata": {"resourceVersion": "7"}, "items": [service]}))
+        })
+    });
+    let ended = scene.run(&[]).end();
+    assert_eq!(ended.code, 1, "{}", ended.text);
+    ended.says("another controller is at work: 1 Service (shop/web) carries the finalizer");
+    ended.says("it is at work (ccm-1): two writers of one gateway lose addresses");
+    ended.says("hint: switch its Service Gateway mode off");
+    assert_eq!(api.holder(), None);
+    // Whoever has switched it off says so.
+    let mut running = scene.run(&["--set", "sluice.migration.enabled=true"]);
+    running.wait_for("sluice.migration.enabled says that its Service Gateway mode is off");
+    running.wait_for("role=\"leader\"");
+    running.signal("TERM");
+    assert_eq!(running.end().code, 0);
+}
+
+#[test]
 fn a_credential_that_is_refused_ends_the_start_and_is_not_repeated() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     let emulator = Emulator::start(&["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);

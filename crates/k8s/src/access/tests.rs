@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn a_missing_permission_reads_as_a_sentence() {
-    let said: Vec<String> = needs(true, "sluice-system").iter().map(ToString::to_string).collect();
+    let said: Vec<String> = needs(true, Some("sluice-system")).iter().map(ToString::to_string).collect();
     for sentence in [
         "may not list services at the cluster scope",
         "may not watch endpointslices.discovery.k8s.io at the cluster scope",
@@ -19,6 +19,7 @@ fn a_missing_permission_reads_as_a_sentence() {
         "may not create events.events.k8s.io at the cluster scope",
         "may not get namespaces \"kube-system\" at the cluster scope",
         "may not update leases.coordination.k8s.io in namespace sluice-system",
+        "may not get leases.coordination.k8s.io \"cloud-controller-manager\" in namespace kube-system",
         "may not patch pods at the cluster scope",
     ] {
         assert!(said.iter().any(|it| it == sentence), "{sentence} is not among {said:#?}");
@@ -27,13 +28,29 @@ fn a_missing_permission_reads_as_a_sentence() {
 
 #[test]
 fn pods_are_patched_only_in_a_migration_and_nothing_is_updated_deleted_or_secret() {
-    let without = needs(false, "ours");
-    assert_eq!(needs(true, "ours").len(), without.len() + 2);
+    let without = needs(false, Some("ours"));
+    assert_eq!(needs(true, Some("ours")).len(), without.len() + 2);
     assert!(!without.iter().any(|need| need.resource == "pods" && matches!(need.verb, "get" | "patch")));
-    for need in needs(true, "ours") {
+    for need in needs(true, Some("ours")) {
         assert!(need.verb != "delete" && need.resource != "secrets", "{need}");
         assert!(need.verb != "update" || need.resource == "leases", "{need}");
     }
+}
+
+#[test]
+fn who_holds_no_election_needs_no_lease_of_its_own() {
+    let without = needs(false, None);
+    assert_eq!(needs(false, Some("ours")).len(), without.len() + 3);
+    let leases: Vec<String> =
+        without.iter().filter(|it| it.resource == "leases").map(Need::to_string).collect();
+    assert_eq!(leases.len(), 1, "only somebody else's is looked at: {leases:?}");
+}
+
+#[test]
+fn only_what_tells_people_or_is_looked_at_once_is_bearable() {
+    let bearable: Vec<String> =
+        needs(true, Some("ours")).iter().filter(|it| it.is_bearable()).map(Need::what).collect();
+    assert_eq!(bearable, ["events.events.k8s.io", "events.events.k8s.io", "leases.coordination.k8s.io"]);
 }
 
 #[tokio::test]
@@ -43,7 +60,7 @@ async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order()
         let allowed = !(asked["verb"] == "patch" && asked["resource"] == "services");
         Say::Json(201, json!({"status": {"allowed": allowed}}))
     });
-    let needs = needs(true, "ours");
+    let needs = needs(true, Some("ours"));
     let missing = missing(&client, &needs).await.unwrap();
     let said: Vec<String> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -63,9 +80,9 @@ async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order()
 #[tokio::test]
 async fn an_answer_that_is_none_is_not_taken_for_a_permission() {
     let (client, _) = answering(|_| Say::Json(201, json!({"status": {}})));
-    assert!(missing(&client, &needs(false, "ours")).await.is_err());
+    assert!(missing(&client, &needs(false, Some("ours"))).await.is_err());
     let (client, _) = answering(|_| Say::status(500, "InternalError", "no"));
-    assert!(missing(&client, &needs(false, "ours")).await.is_err());
+    assert!(missing(&client, &needs(false, Some("ours"))).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +93,7 @@ async fn questions_are_asked_side_by_side_but_not_all_at_once() {
         counted.fetch_add(1, Ordering::SeqCst);
         Say::Hang
     });
-    let needs = needs(false, "ours");
+    let needs = needs(false, Some("ours"));
     assert!(needs.len() > QUESTIONS_MAX);
     assert!(missing(&client, &needs).await.is_err());
     assert_eq!(asked.load(Ordering::SeqCst), QUESTIONS_MAX);
@@ -129,10 +146,10 @@ fn granted(text: &str) -> BTreeSet<String> {
 fn the_manifests_grant_exactly_what_we_need() {
     let sentences = |needs: Vec<Need>| needs.iter().map(Need::to_string).collect::<BTreeSet<_>>();
     let always = granted(include_str!("../../../../deploy/sluice.yaml"));
-    assert_eq!(always, sentences(needs(false, "sluice-system")));
+    assert_eq!(always, sentences(needs(false, Some("sluice-system"))));
     let migration = granted(include_str!("../../../../deploy/migration.yaml"));
     let more: BTreeSet<String> =
-        sentences(needs(true, "sluice-system")).difference(&always).cloned().collect();
+        sentences(needs(true, Some("sluice-system"))).difference(&always).cloned().collect();
     assert_eq!(migration, more);
 }
 
