@@ -6,6 +6,7 @@
 //! Missing on purpose: CBOR, YAML, and answers in protobuf. Every client that speaks them takes JSON too.
 
 mod answer;
+mod columns;
 mod discovery;
 mod listing;
 mod negotiate;

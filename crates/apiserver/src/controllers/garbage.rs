@@ -171,3 +171,77 @@ fn without_owners(kind: &'static Kind, object: &Value, gone: impl Fn(usize, &Val
     metadata(&mut object)["ownerReferences"] = json!(left);
     Change::Put { kind, sub: None, object }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::{CONFIG_MAP, POD};
+    use crate::value::name_of;
+
+    fn object(name: &str, finalizer: &str, owners: &[&str]) -> Arc<Value> {
+        let owners: Vec<Value> =
+            owners.iter().map(|uid| json!({"uid": uid, "blockOwnerDeletion": true})).collect();
+        let mut object = json!({"metadata": {"name": name, "uid": name, "ownerReferences": owners}});
+        if !finalizer.is_empty() {
+            object["metadata"]["finalizers"] = json!([finalizer, "example.com/other"]);
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Arc::new(object)
+    }
+
+    fn view(object: Arc<Value>, dependents: &[(Arc<Value>, bool)], owners: Vec<Option<Arc<Value>>>) -> View {
+        let dependents = dependents.iter().cloned();
+        let dependents = dependents.map(|(object, owns)| Dependent { kind: &POD, object, owns }).collect();
+        View { kind: &CONFIG_MAP, object, dependents, owners }
+    }
+
+    #[test]
+    fn who_waits_for_dependents_keeps_its_finalizer_and_deletes_them() {
+        let owner = || object("owner", FOREGROUND, &[]);
+        let dependents = [(object("leaf", "", &["owner"]), false), (object("branch", "", &["owner"]), true)];
+        let changes = reconcile(&view(owner(), &dependents, Vec::new()));
+        let deleted: Vec<(&str, Propagation)> = changes
+            .iter()
+            .map(|change| match change {
+                Change::Delete { object, deletion, .. } => (name_of(object), deletion.propagation),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(deleted, [("leaf", Propagation::Background), ("branch", Propagation::Foreground)]);
+        // One that is going is not deleted again, and still waited for.
+        let going = [(object("leaf", FOREGROUND, &["owner"]), false)];
+        assert!(reconcile(&view(owner(), &going, Vec::new())).is_empty());
+        let changes = reconcile(&view(owner(), &[], Vec::new()));
+        let [Change::Put { object, .. }] = &changes[..] else { panic!("{changes:?}") };
+        assert_eq!(object["metadata"]["finalizers"], json!(["example.com/other"]));
+    }
+
+    #[test]
+    fn who_leaves_orphans_sets_them_free_first() {
+        let dependents = [(object("leaf", "", &["owner", "friend"]), false)];
+        let changes = reconcile(&view(object("owner", ORPHAN, &[]), &dependents, Vec::new()));
+        let [Change::Put { object: freed, .. }, Change::Put { object: owner, .. }] = &changes[..] else {
+            panic!("{changes:?}")
+        };
+        assert_eq!(
+            freed["metadata"]["ownerReferences"],
+            json!([{"uid": "friend", "blockOwnerDeletion": true}])
+        );
+        assert_eq!(owner["metadata"]["finalizers"], json!(["example.com/other"]));
+    }
+
+    #[test]
+    fn an_object_goes_when_no_owner_is_left_and_loses_those_that_are_gone() {
+        let owned = |owners: &[&str]| object("it", "", owners);
+        let there = Some(object("there", "", &[]));
+        assert!(reconcile(&view(owned(&["there"]), &[], vec![there.clone()])).is_empty());
+        let changes = reconcile(&view(owned(&["gone"]), &[], vec![None]));
+        assert!(matches!(&changes[..], [Change::Delete { .. }]), "{changes:?}");
+        let changes = reconcile(&view(owned(&["gone", "there"]), &[], vec![None, there]));
+        let [Change::Put { object, .. }] = &changes[..] else { panic!("{changes:?}") };
+        assert_eq!(
+            object["metadata"]["ownerReferences"],
+            json!([{"uid": "there", "blockOwnerDeletion": true}])
+        );
+    }
+}

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::columns;
 use super::query::Query;
 use crate::kinds::Kind;
-use crate::value::{at, name_of};
+use crate::value::at;
 
 /// What a client wants of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,15 +37,20 @@ impl Wish {
 }
 
 /// A table of objects.
-pub(crate) fn table(_kind: &Kind, objects: &[Arc<Value>], wish: &Wish) -> Value {
+pub(crate) fn table(kind: &Kind, objects: &[Arc<Value>], wish: &Wish) -> Value {
     let rows: Vec<Value> =
-        objects.iter().map(|object| row(object, vec![json!(name_of(object))], wish)).collect();
+        objects.iter().map(|object| row(object, columns::cells(kind, object), wish)).collect();
     let version = match objects {
         [one] => at(one, &["metadata", "resourceVersion"]).clone(),
         _ => Value::Null,
     };
+    let columns = if wish.columns {
+        columns::of(kind).iter().map(columns::Column::defined).collect()
+    } else {
+        Value::Null
+    };
     json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
-        "columnDefinitions": if wish.columns { json!([{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]) } else { Value::Null }, "rows": rows})
+        "columnDefinitions": columns, "rows": rows})
 }
 
 fn row(object: &Value, cells: Vec<Value>, wish: &Wish) -> Value {
