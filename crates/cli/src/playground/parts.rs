@@ -35,7 +35,11 @@ impl Folder {
                 Ok(Folder { path: fs::canonicalize(path)?, temporary: None })
             }
             None => {
-                let temporary = tempfile::Builder::new()
+                let mut builder = tempfile::Builder::new();
+                // Whoever reads the kubeconfig may do everything in the playground.
+                #[cfg(unix)]
+                builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+                let temporary = builder
                     .prefix("sluice-playground-")
                     .tempdir()
                     .context("cannot make a temporary folder; --keep DIR names another")?;
