@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Settings;
 use crate::kinds::{NODE, Sub};
 use crate::store::{Store, Write};
-use crate::value::now;
+use crate::value::{now, object, remove};
 
 const VERSION: &str = "v1.36.3";
 
@@ -22,6 +22,14 @@ pub(super) fn join(store: &Store, settings: Settings) {
             let mut node = node.clone();
             node["status"] = status;
             Ok(node)
+        });
+        // A new node is tainted until it has said so.
+        let told = told.and_then(|_| {
+            store.modify(&NODE, "", &name, &Write::by("kube-controller-manager"), |node| {
+                let mut node = node.clone();
+                remove(object(&mut node, "spec"), "taints");
+                Ok(node)
+            })
         });
         if let Err(refusal) = told {
             tracing::warn!(node = name, %refusal, "a node could not say that it is ready");
