@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
 mod book;
+mod browser;
 mod cache;
 mod conformance;
 mod coverage;
@@ -120,6 +121,12 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "every command of docs/tour.md, and whether it prints what the page shows",
         run: |_| report("tour", tour::run(&Tree::read_repository())),
+    },
+    Task {
+        name: "browser",
+        group: "one check alone",
+        does: "the dashboard in headless Chromium: what people can do with it, and 10,000 services",
+        run: |_| report("browser", browser::run(&Tree::read_repository())),
     },
     Task {
         name: "testenv",

@@ -16,6 +16,12 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 /// The packages of Debian that bring Python.
 pub(crate) const DEBIAN_PYTHON: [&str; 2] = ["python3", "python3-venv"];
 
+/// The oldest Node that the pinned packages run on.
+const NODE_MIN: u32 = 20;
+
+/// The packages of Debian that bring Node.
+pub(crate) const DEBIAN_NODE: [&str; 2] = ["nodejs", "npm"];
+
 /// Makes sure of what `missing` looks for, with apt-get's help if need be.
 pub(crate) fn ensure(missing: fn() -> Vec<String>, debian: &[&str]) -> Result<(), String> {
     if missing().is_empty() {
@@ -40,6 +46,43 @@ pub(crate) fn missing_python() -> Vec<String> {
     } else {
         vec![format!("python3 of at least {major}.{minor} with venv is missing")]
     }
+}
+
+/// What is not there of Node, or too old, in words.
+pub(crate) fn missing_node() -> Vec<String> {
+    let mut missing = Vec::new();
+    let probe = format!("process.exit(parseInt(process.versions.node) < {NODE_MIN} ? 1 : 0)");
+    if !works(Path::new("node"), &["-e", &probe]) {
+        missing.push(format!("node of at least {NODE_MIN} is missing"));
+    }
+    if !works(Path::new("npm"), &["--version"]) {
+        missing.push("npm is missing".to_string());
+    }
+    missing
+}
+
+/// Installs the packages that a folder of the tree locks into a home outside of it, unless they are there.
+pub(crate) fn ensure_node(purpose: &str, source: &Path, home: &Path) -> Result<(), String> {
+    const FILES: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
+    let mut wanted = version_of("node")?;
+    for name in FILES {
+        let path = source.join(name);
+        let text = fs::read_to_string(&path);
+        wanted += &text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    }
+    if is_made_from(home, &wanted) {
+        return Ok(());
+    }
+    println!("installing the packages of {purpose}");
+    clear(home)?;
+    fs::create_dir_all(home).map_err(|error| format!("{} cannot be made: {error}", home.display()))?;
+    for name in FILES {
+        fs::copy(source.join(name), home.join(name)).map_err(|error| format!("{name}: {error}"))?;
+    }
+    // Not the audit, nor scripts of strangers: neither has to do with the tests.
+    let arguments = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+    run(Command::new("npm").args(arguments).current_dir(home))?;
+    finish(home, &wanted)
 }
 
 /// Whether a program runs and ends well.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::stages::STAGES;
 use crate::tree::{Tree, root};
-use crate::{conformance, testenv};
+use crate::{browser, conformance, testenv};
 
 /// When a stage is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,6 +207,9 @@ fn ensure_component(component: &str) -> Result<(), String> {
     }
     if component == conformance::TOOLS {
         return conformance::ensure_tools();
+    }
+    if component == browser::TOOLS {
+        return browser::ensure_tools();
     }
     if component == testenv::TOOLS {
         return testenv::ensure_tools();

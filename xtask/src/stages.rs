@@ -2,7 +2,8 @@
 
 use crate::stage::{Stage, Tier, Work};
 use crate::{
-    book, conformance, coverage, e2e, honest, outputs, playground, purity, session, testenv, tidy, tour,
+    book, browser, conformance, coverage, e2e, honest, outputs, playground, purity, session, testenv, tidy,
+    tour,
 };
 
 const fn cargo(
@@ -182,6 +183,7 @@ pub(crate) const STAGES: &[Stage] = &[
         ..own("the simulator's Kubernetes is as the real one", Tier::Test, honest::run)
     },
     Stage { needs: Some(testenv::TOOLS), ..own("the tour with a real API server", Tier::Test, tour::run) },
+    Stage { needs: Some(browser::TOOLS), ..own("the dashboard in a browser", Tier::Test, browser::run) },
     own("the stories of the playground", Tier::Test, playground::run),
     Stage {
         needs: Some(testenv::TOOLS),

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Everything between the watch and the wire is real: the loop, the engine, the updaters, the admin
-//! server. The cluster is the one in memory and Azure the small one of the tests, without its
-//! budget. Some services are refused for a reason each, unless `--calm`; with `--busy` endpoints
+//! server. The cluster is the one in memory and Azure the small one of the tests; where there are
+//! many services, without a budget. Some services are refused for a reason each, unless `--calm`; with `--busy` endpoints
 //! change all the time. It prints one line of JSON with its address when the first sync is done, and
 //! then obeys lines on its standard input until that ends:
 //!
@@ -104,7 +104,7 @@ async fn main() {
     let (handle, inbox) = Inbox::open(4_096);
     let (cluster, changes) = Cluster::new();
     tokio::spawn(changes.bring_to(handle.clone()));
-    let config = config();
+    let config = config(wishes.services > 200);
     let window_limits = WindowLimits::from(&config.updaters);
     let controller = Controller::new(config, inbox, azure, Arc::clone(&cluster), clock);
     let running = tokio::spawn(controller.run());
@@ -316,7 +316,7 @@ impl Town {
     async fn change_for_ever(&self, wishes: &Wishes) {
         let mut round = 0_u32;
         loop {
-            self.clock.sleep_until(self.clock.now() + Duration::from_millis(700)).await;
+            self.clock.sleep_until(self.clock.now() + Duration::from_millis(2_300)).await;
             round += 1;
             for step in 0..1 + round % 4 {
                 let number = round.wrapping_mul(7).wrapping_add(step * 13) % wishes.services.max(1);
@@ -328,7 +328,8 @@ impl Town {
     }
 }
 
-fn config() -> Config {
+/// With a budget as in Azure, or without any for those who cannot wait so long.
+fn config(is_large: bool) -> Config {
     let scope = Scope {
         subscription: "00000000-0000-0000-0000-000000000000".into(),
         resource_group: "prod".into(),
@@ -345,13 +346,18 @@ fn config() -> Config {
     // The small Azure lists no addresses, so it is never listed again.
     engine.drift_interval = Duration::from_secs(86_400);
     let plenty = sluice_updater::BucketSize { burst: 1_000_000, per_second: 100_000 };
-    let updaters = sluice_updater::Config {
-        reads: plenty,
-        writes: plenty,
-        deletes: plenty,
-        reads_per_window: 1_000_000,
-        writes_per_window: 1_000_000,
-        ..sluice_updater::Config::default()
+    let ordinary = sluice_updater::Config::default();
+    let updaters = if is_large {
+        sluice_updater::Config {
+            reads: plenty,
+            writes: plenty,
+            deletes: plenty,
+            reads_per_window: 1_000_000,
+            writes_per_window: 1_000_000,
+            ..ordinary
+        }
+    } else {
+        ordinary
     };
     Config { engine, updaters, limits: Limits::default(), seed: 1, seeded: Seeded::NONE }
 }

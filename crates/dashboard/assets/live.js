@@ -64,11 +64,19 @@ function say(is, text) {
   badge.textContent = text;
 }
 
+/** A browser has few connections to one server, for all its tabs; one that nobody sees gives its own back. */
+let stream = null;
+let lastId = "";
+
 function follow() {
-  const of = root.dataset.of;
-  const stream = new EventSource(of ? `/api/v1/events?of=${encodeURIComponent(of)}` : "/api/v1/events");
+  const query = new URLSearchParams();
+  if (root.dataset.of) query.set("of", root.dataset.of);
+  if (lastId) query.set("after", lastId);
+  stream?.close();
+  stream = new EventSource(`/api/v1/events?${query}`);
   const changed = (event) => {
     say("live", "live");
+    lastId = event.lastEventId;
     const delta = JSON.parse(event.data);
     document.dispatchEvent(new CustomEvent("sluice:changed", { detail: delta }));
     lookSoon(delta.complete ? IDLE : 0);
@@ -83,9 +91,14 @@ function follow() {
   stream.addEventListener("error", () => {
     say("lost", "reconnecting");
     // The browser comes back by itself, unless it was refused; then we ask again later.
-    if (stream.readyState === EventSource.CLOSED) setTimeout(follow, IDLE);
+    if (stream?.readyState === EventSource.CLOSED) setTimeout(() => stream && follow(), IDLE);
   });
-  addEventListener("pagehide", () => stream.close());
+}
+
+function rest() {
+  stream?.close();
+  stream = null;
+  say("resting", "resting");
 }
 
 // Light and dark.
@@ -154,6 +167,12 @@ addEventListener("keydown", (event) => {
 
 if (page !== "still") {
   follow();
-  document.addEventListener("visibilitychange", () => lookSoon(0));
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", (event) => event.persisted && follow());
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return rest();
+    follow();
+    lookSoon(0);
+  });
   lookSoon(IDLE);
 }

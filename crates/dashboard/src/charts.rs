@@ -13,8 +13,8 @@ use crate::words::grouped;
 
 const WIDTH: u32 = 360;
 const HEIGHT: u32 = 150;
-/// How far back the axis reaches, in minutes.
-const MINUTES: f64 = History::SPAN.as_secs() as f64 / 60.0;
+/// How far back the axis reaches at least and at most, in minutes.
+const MINUTES: (f64, f64) = (4.0, History::SPAN.as_secs() as f64 / 60.0);
 
 /// The names of the colours: two curves, lines of the grid, words.
 const CURVES: [RGBColor; 2] = [RGBColor(0x0A, 0x70, 0x6B), RGBColor(0x9A, 0x5B, 0x13)];
@@ -145,13 +145,15 @@ fn draw(
 ) -> Result<(), DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>> {
     let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
     let top = ceiling(curves);
+    let oldest = curves.iter().filter_map(|curve| curve.points.first()).map(|point| -point.0);
+    let back = oldest.fold(MINUTES.0, f64::max).ceil().min(MINUTES.1);
     let label = ("sans-serif", 14).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&area)
         .margin_top(8)
         .margin_right(18)
         .x_label_area_size(26)
         .y_label_area_size(52)
-        .build_cartesian_2d(-MINUTES..0.0, 0.0..top)?;
+        .build_cartesian_2d(-back..0.0, 0.0..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -164,8 +166,8 @@ fn draw(
         .label_style(label)
         .x_label_formatter(&|minutes: &f64| match *minutes {
             // It would stand under the other axis.
-            at if at < 0.5 - MINUTES => String::new(),
-            at if at > -0.5 => "now".into(),
+            at if at < 0.05 - back => String::new(),
+            at if at > -0.05 => "now".into(),
             at => format!("{at:.0} min"),
         })
         .y_label_formatter(&|value: &f64| unit.written(*value))

@@ -2,17 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::{Client, Language};
-use crate::packages::{self, DEBIAN_PYTHON, Environment, works};
+use crate::packages::{self, DEBIAN_NODE, DEBIAN_PYTHON, Environment};
 use crate::tree::root;
 
-/// The oldest Node that the pinned packages run on.
-const NODE_MIN: u32 = 20;
-
 /// The packages of Debian that bring the tools.
-const DEBIAN: [&str; 4] = [DEBIAN_PYTHON[0], DEBIAN_PYTHON[1], "nodejs", "npm"];
+const DEBIAN: [&str; 4] = [DEBIAN_PYTHON[0], DEBIAN_PYTHON[1], DEBIAN_NODE[0], DEBIAN_NODE[1]];
 
 /// Makes sure of python3, node and npm, with apt-get's help if need be.
 pub(crate) fn ensure_tools() -> Result<(), String> {
@@ -22,13 +18,7 @@ pub(crate) fn ensure_tools() -> Result<(), String> {
 /// What is not there, or too old, in words.
 fn missing() -> Vec<String> {
     let mut missing = packages::missing_python();
-    let probe = format!("process.exit(parseInt(process.versions.node) < {NODE_MIN} ? 1 : 0)");
-    if !works(Path::new("node"), &["-e", &probe]) {
-        missing.push(format!("node of at least {NODE_MIN} is missing"));
-    }
-    if !works(Path::new("npm"), &["--version"]) {
-        missing.push("npm is missing".to_string());
-    }
+    missing.extend(packages::missing_node());
     missing
 }
 
@@ -61,26 +51,8 @@ fn python(client: Client, folder: &Path) -> Result<PathBuf, String> {
 }
 
 fn javascript(folder: &Path) -> Result<PathBuf, String> {
-    const FILES: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
     let home = folder.join("javascript");
-    let source = root().join("conformance/javascript");
-    let mut wanted = packages::version_of("node")?;
-    for name in FILES {
-        wanted += &read(&source.join(name))?;
-    }
-    if packages::is_made_from(&home, &wanted) {
-        return Ok(home);
-    }
-    println!("installing the packages of the JavaScript clients");
-    packages::clear(&home)?;
-    fs::create_dir_all(&home).map_err(|error| format!("{} cannot be made: {error}", home.display()))?;
-    for name in FILES {
-        fs::copy(source.join(name), home.join(name)).map_err(|error| format!("{name}: {error}"))?;
-    }
-    // Not the audit, nor scripts of strangers: neither has to do with the tests.
-    let arguments = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-    packages::run(Command::new("npm").args(arguments).current_dir(&home))?;
-    packages::finish(&home, &wanted)?;
+    packages::ensure_node("the JavaScript clients", &root().join("conformance/javascript"), &home)?;
     Ok(home)
 }
 

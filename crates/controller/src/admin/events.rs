@@ -8,7 +8,8 @@
 //! process. The stream ends with an event `goodbye` that says why: the loop has ended, or the reader
 //! takes nothing for too long.
 //!
-//! With `?of=service/UID` or `?of=egress/NAME` it is about that one only.
+//! With `?of=service/UID` or `?of=egress/NAME` it is about that one only; `?after=ID` is for readers
+//! that cannot send `Last-Event-ID` with their first request, as an `EventSource` cannot.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -58,6 +59,9 @@ pub(super) async fn stream(
     // The first look needs no change.
     turns.mark_changed();
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let after = pairs.iter().find(|(name, _)| name == "after").map(|(_, id)| id.as_str());
+    // A browser that comes back by itself sends what it has seen since it first asked.
+    let last_id = last_id.or(after);
     let seen = last_id.and_then(|id| room.number_in(id));
     let reader =
         Reader { room, of, turns, seen, handed_over: None, looked: None, is_over: false, _place: place };

@@ -1,0 +1,261 @@
+// What a person can do with the dashboard. Every test has a page of its own; they share one server.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { browse, isLive, names, serious, serve, shoot } from "./stage.mjs";
+
+let server;
+let browser;
+before(async () => {
+  server = await serve();
+  browser = await browse();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const at = (path) => new URL(path, server.url).href;
+const shows = (page, count) => page.locator("#shown").filter({ hasText: new RegExp(`^${count} of `) }).waitFor();
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const isDark = (colour) => colour.match(/\d+/g).slice(0, 3).every((part) => Number(part) < 60);
+
+test("the page opens on findings, the worst first, each with the next step and a link", async () => {
+  const page = await browser.open(server.url);
+  await isLive(page);
+  await page.getByText("2 services wait for quota").waitFor();
+  const findings = await page.locator("#findings li").allInnerTexts();
+  assert.match(findings[0], /^trouble/);
+  assert.match(findings.find((text) => text.includes("quota")), /shop\/checkout, shop\/search\.\s+Ask for a higher limit/);
+  assert.match(findings.at(-1), /of \d+ services and egresses are served\./);
+  const first = await page.locator("main h2").first().innerText();
+  assert.equal(first, "Findings");
+  await shoot(page, "front-light");
+  await page.locator("#findings").getByText("shop/checkout").click();
+  await page.getByRole("heading", { level: 1, name: "shop/checkout" }).waitFor();
+});
+
+test("a change in the cluster is on the page without loading it again", async () => {
+  const page = await browser.open(server.url);
+  await isLive(page);
+  await page.evaluate(() => { globalThis.sameDocument = true; });
+  await page.locator("#q").fill("shop/fresh");
+  await page.getByText("Nothing matches.").waitFor();
+  const counted = async () => Number((await page.locator('#states a[data-state="Created"] .count').textContent()).replace(",", ""));
+  const before = await counted();
+  server.tell("apply shop/fresh 3");
+  const row = page.locator("#rows tbody tr", { hasText: "shop/fresh" });
+  await row.getByText("Created").waitFor();
+  await row.getByText("3 of 3").waitFor();
+  await page.waitForFunction((before) => Number(document.querySelector('#states a[data-state="Created"] .count').textContent) > before, before);
+  server.tell("delete shop/fresh");
+  await page.getByText("Nothing matches.").waitFor();
+  assert.equal(await page.evaluate(() => globalThis.sameDocument), true);
+});
+
+test("the page of a service has its plan, its timeline, its events and its calls, and stays live", async () => {
+  const page = await browser.open(at("/services/shop/checkout"));
+  await isLive(page);
+  for (const title of ["What to do", "It waits for", "Plan", "Timeline", "Events", "Calls to Azure", "Addresses", "Facts"]) {
+    await page.getByRole("heading", { level: 2, name: title, exact: true }).waitFor();
+  }
+  assert.match(await page.locator(".steps .failed").innerText(), /public-ip[\s\S]*PublicIPCountLimitReached/);
+  assert.match(await page.locator(".list").last().innerText(), /PUT publicIPAddresses\/[\s\S]*400 PublicIPCountLimitReached/);
+  await shoot(page, "detail-light", { fullPage: true });
+  const egress = await browser.open(at("/egresses/blue"));
+  await egress.getByText("egress/blue is registered and as wanted").waitFor();
+
+  server.tell("apply mail/later 2");
+  const fresh = await browser.open(at("/"));
+  await isLive(fresh);
+  await fresh.locator("#q").fill("mail/later");
+  await fresh.locator("#rows").getByText("Created").waitFor();
+  await fresh.locator("#rows").getByText("mail/later").click();
+  await fresh.locator(".hero").getByText("Created").waitFor();
+  server.tell("apply mail/later 5");
+  await fresh.locator(".figures").getByText("5", { exact: true }).first().waitFor();
+  server.tell("delete mail/later");
+  await fresh.getByText("Nothing is known of service/mail/later").waitFor();
+});
+
+test("search and filters are in the URL, and a finding leads to its rows", async () => {
+  const page = await browser.open(server.url);
+  await isLive(page);
+  await page.locator("#q").fill("quota shop");
+  await shows(page, 2);
+  assert.deepEqual(await names(page), ["shop/checkout", "shop/search"]);
+  assert.equal(new URL(page.url()).search, "?q=quota+shop");
+  await page.locator("#q").fill("");
+  await page.locator("#kind").selectOption("egress");
+  await shows(page, 6);
+  await page.locator("#state").selectOption("NotStarted");
+  await page.getByText("Nothing matches.").waitFor();
+  assert.equal(new URL(page.url()).search, "?state=NotStarted&kind=egress");
+  const again = await browser.open(page.url());
+  await again.getByText("Nothing matches.").waitFor();
+  await page.getByText("Show all 2").click();
+  await page.waitForFunction(() => document.querySelectorAll("#rows tbody th.name").length === 2);
+  assert.equal(await page.locator("#q").inputValue(), "QuotaExceeded");
+  await page.goBack();
+  await page.getByText("Nothing matches.").waitFor();
+});
+
+test("server and browser agree on what matches and what comes first", async () => {
+  for (const path of ["/", "/?sort=name", "/?sort=addresses&kind=egress", "/?q=web&sort=name", "/?state=Created&q=shop", "/?q=198.18.0.2"]) {
+    const [still, live] = await Promise.all([browser.open(at(path), { javaScriptEnabled: false }), browser.open(at(path))]);
+    await isLive(live);
+    await live.locator("#rows[aria-rowcount]").waitFor();
+    const written = await names(still);
+    const count = await still.locator("#shown").innerText();
+    assert.equal(await live.locator("#shown").innerText(), count, path);
+    const shown = await names(live);
+    assert.ok(shown.length > 0, path);
+    assert.deepEqual(shown, written.slice(0, shown.length), path);
+    await Promise.all([still.context().close(), live.context().close()]);
+  }
+});
+
+test("without JavaScript everything is there, and search is a form", async () => {
+  const page = await browser.open(server.url, { javaScriptEnabled: false });
+  assert.ok((await names(page)).includes("shop/checkout"));
+  assert.ok((await page.locator("#findings li").count()) >= 3);
+  await page.locator("#q").fill("media");
+  await page.getByRole("button", { name: "Search" }).click();
+  assert.match(page.url(), /q=media/);
+  assert.ok((await names(page)).every((name) => name.startsWith("media/")));
+  await page.locator("#rows tbody a").first().click();
+  await page.getByRole("heading", { level: 2, name: "Timeline" }).waitFor();
+});
+
+test("it is dark where the system is, and a switch is remembered", async () => {
+  const page = await browser.open(server.url, { colorScheme: "dark" });
+  await isLive(page);
+  await page.getByText("2 services wait for quota").waitFor();
+  assert.ok(isDark(await background(page)));
+  await shoot(page, "front-dark");
+  await page.getByRole("button", { name: "Use light colours" }).click();
+  assert.ok(!isDark(await background(page)));
+  await page.reload();
+  assert.ok(!isDark(await background(page)));
+  await page.keyboard.press("t");
+  assert.ok(isDark(await background(page)));
+});
+
+test("a phone shows all of it without scrolling sideways", async () => {
+  const page = await browser.open(server.url, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await isLive(page);
+  await shoot(page, "phone-top");
+  const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(sizes[0] <= sizes[1], `the page is ${sizes[0]} wide on a screen of ${sizes[1]}`);
+  await page.locator("#table").scrollIntoViewIfNeeded();
+  await page.evaluate(() => document.getElementById("table").scrollIntoView());
+  const row = page.locator("#rows tbody tr", { hasText: "shop/checkout" });
+  await row.getByText("NotStarted").waitFor();
+  await shoot(page, "phone-table");
+  await row.getByRole("link").tap();
+  await page.getByRole("heading", { level: 1, name: "shop/checkout" }).waitFor();
+  await shoot(page, "phone-detail");
+});
+
+test("a tab that nobody sees lets go of its stream, and catches up when it is seen", async () => {
+  const page = await browser.open(server.url);
+  await isLive(page);
+  await page.locator("#q").fill("maps/meanwhile");
+  const hide = (hidden) => page.evaluate((hidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await hide(true);
+  await page.locator('#live[data-is="resting"]').waitFor();
+  server.tell("apply maps/meanwhile 1");
+  const other = await browser.open(at("/?q=maps/meanwhile"));
+  await other.locator("#rows").getByText("Created").waitFor();
+  assert.deepEqual(await names(page), []);
+  await hide(false);
+  await page.locator("#rows").getByText("Created").waitFor();
+  server.tell("delete maps/meanwhile");
+  await page.getByText("Nothing matches.").waitFor();
+});
+
+test("the keyboard is enough", async () => {
+  const page = await browser.open(server.url);
+  await isLive(page);
+  await page.locator("#rows[aria-rowcount]").waitFor();
+  const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(), "Skip to the content");
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("#keys").isVisible());
+  await page.keyboard.press("Escape");
+  assert.ok(!(await page.locator("#keys").isVisible()));
+  await page.keyboard.press("j");
+  const first = await focused();
+  await page.keyboard.press("j");
+  const second = await focused();
+  assert.notEqual(first, second);
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await focused(), first);
+  await page.keyboard.press("G");
+  const last = await focused();
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(outline, "solid");
+  await page.keyboard.press("k");
+  assert.notEqual(await focused(), last);
+  await page.keyboard.press("/");
+  await page.keyboard.type("games/lobby");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await focused(), "games/lobby");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "games/lobby" }).waitFor();
+  await page.keyboard.press("h");
+  await page.getByRole("heading", { level: 2, name: "Findings" }).waitFor();
+});
+
+test("axe-core has nothing serious to say about any page, light or dark, wide or narrow", async () => {
+  for (const path of ["/", "/services/shop/checkout", "/services/games/lobby", "/egresses/blue", "/nothing-here"]) {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [1440, 390]) {
+        const page = await browser.open(at(path), { colorScheme, viewport: { width, height: 900 } });
+        if (path !== "/nothing-here") await isLive(page);
+        if (path === "/") await page.locator("#rows[aria-rowcount]").waitFor();
+        assert.deepEqual(await serious(page), [], `${path}, ${colorScheme}, ${width} wide`);
+        await page.context().close();
+      }
+    }
+  }
+});
+
+test("with a token a browser asks for it, and the stream is live behind it", async () => {
+  const guarded = await serve("--token", "s3cret", "--services", "3", "--egresses", "0", "--calm");
+  try {
+    const refused = await fetch(guarded.url);
+    assert.equal(refused.status, 401);
+    const page = await browser.open(guarded.url, { httpCredentials: { username: "me", password: "s3cret" } });
+    await isLive(page);
+    await page.getByText("All 3 services are served.").waitFor();
+    assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)), "{}{}");
+    await page.context().close();
+  } finally {
+    await guarded.stop();
+  }
+});
+
+test("a server that goes away is said, and nothing else breaks", async () => {
+  const short = await serve("--services", "3", "--egresses", "0", "--calm");
+  const page = await browser.open(short.url);
+  await isLive(page);
+  const said = browser.wrong.length;
+  await short.stop();
+  await page.locator('#live[data-is="lost"]').waitFor();
+  assert.deepEqual(await names(page), ["bank/web", "media/web", "shop/web"]);
+  // The browser itself writes that nobody answers; that is the only thing that it may write.
+  await page.context().close();
+  const more = browser.wrong.splice(said);
+  assert.ok(more.every((text) => text.includes("net::ERR_")), more.join("\n"));
+});
+
+test("nothing was written to the console of any page, and no other host was asked", () => {
+  // The page for a path that does not exist is answered with 404, and the browser writes that down.
+  const other = browser.wrong.filter((text) => !text.includes("status of 404"));
+  assert.deepEqual(other, []);
+});
