@@ -5,8 +5,11 @@
 
 pub(crate) mod metadata;
 mod namespace;
+mod pod;
 pub(crate) mod service;
+mod small;
 pub(crate) mod words;
+mod workload;
 
 use serde_json::Value;
 
@@ -207,6 +210,8 @@ pub static POD: Kind = Kind {
         "status.podIPs",
         "status.nominatedNodeName",
     ],
+    default: pod::default,
+    check: pod::check,
     ..PLAIN
 };
 
@@ -220,6 +225,8 @@ pub static NODE: Kind = Kind {
     short_names: &["no"],
     schema: "core.v1.Node",
     selectable: &["spec.unschedulable"],
+    default: small::default_node,
+    check: small::check_node,
     ..PLAIN
 };
 
@@ -240,6 +247,7 @@ pub static CONFIG_MAP: Kind = Kind {
     kind: "ConfigMap",
     short_names: &["cm"],
     schema: "core.v1.ConfigMap",
+    check: small::check_config_map,
     ..PLAIN
 };
 
@@ -250,6 +258,8 @@ pub static SECRET: Kind = Kind {
     kind: "Secret",
     schema: "core.v1.Secret",
     selectable: &["type"],
+    default: small::default_secret,
+    check: small::check_secret,
     ..PLAIN
 };
 
@@ -284,6 +294,8 @@ pub static EVENT: Kind = Kind {
         "source",
         "type",
     ],
+    default: small::default_event,
+    check: small::check_event,
     ..PLAIN
 };
 
@@ -310,6 +322,8 @@ pub static DEPLOYMENT: Kind = Kind {
     categories: &["all"],
     schema: "apps.v1.Deployment",
     generations: true,
+    default: workload::default_deployment,
+    check: workload::check_deployment,
     ..PLAIN
 };
 
@@ -325,6 +339,8 @@ pub static REPLICA_SET: Kind = Kind {
     schema: "apps.v1.ReplicaSet",
     generations: true,
     selectable: &["status.replicas"],
+    default: workload::default_replica_set,
+    check: workload::check,
     ..PLAIN
 };
 
@@ -336,6 +352,8 @@ pub static ENDPOINT_SLICE: Kind = Kind {
     kind: "EndpointSlice",
     schema: "discovery.v1.EndpointSlice",
     generations: true,
+    default: small::default_slice,
+    check: small::check_slice,
     ..PLAIN
 };
 
@@ -346,6 +364,7 @@ pub static LEASE: Kind = Kind {
     singular: "lease",
     kind: "Lease",
     schema: "coordination.v1.Lease",
+    check: small::check_lease,
     ..PLAIN
 };
 

@@ -1,0 +1,76 @@
+//! Deployments and replica sets: defaults, and what must be right.
+
+use serde_json::{Value, json};
+
+use super::pod;
+use crate::refusal::Cause;
+use crate::value::{at, default_to, number, object, text};
+
+/// What the writer of a deployment left out.
+pub(super) fn default_deployment(deployment: &mut Value) {
+    let spec = object(deployment, "spec");
+    default_to(spec, "replicas", 1);
+    default_to(spec, "revisionHistoryLimit", 10);
+    default_to(spec, "progressDeadlineSeconds", 600);
+    let strategy = object(spec, "strategy");
+    default_to(strategy, "type", "RollingUpdate");
+    if text(strategy, &["type"]) == "RollingUpdate" {
+        let rolling = object(strategy, "rollingUpdate");
+        default_to(rolling, "maxSurge", "25%");
+        default_to(rolling, "maxUnavailable", "25%");
+    }
+    default_template(spec);
+}
+
+/// What the writer of a replica set left out.
+pub(super) fn default_replica_set(set: &mut Value) {
+    let spec = object(set, "spec");
+    default_to(spec, "replicas", 1);
+    default_template(spec);
+    default_to(object(set, "status"), "replicas", 0);
+}
+
+fn default_template(spec: &mut Value) {
+    let template = object(spec, "template");
+    object(template, "metadata");
+    pod::default_spec(object(template, "spec"));
+}
+
+/// Everything that is wrong with a deployment.
+pub(super) fn check_deployment(deployment: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = check(deployment, old);
+    let spec = at(deployment, &["spec"]);
+    let strategy = at(spec, &["strategy", "type"]);
+    if !["Recreate", "RollingUpdate"].contains(&strategy.as_str().unwrap_or("")) {
+        causes.push(Cause::unsupported("spec.strategy.type", strategy, &["Recreate", "RollingUpdate"]));
+    }
+    if strategy == "Recreate" && !at(spec, &["strategy", "rollingUpdate"]).is_null() {
+        let why = "may not be specified when strategy `type` is 'Recreate'";
+        causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
+    }
+    let deadline = number(spec, &["progressDeadlineSeconds"]).unwrap_or(600);
+    if deadline <= number(spec, &["minReadySeconds"]).unwrap_or(0) {
+        let why = "must be greater than minReadySeconds";
+        causes.push(Cause::invalid("spec.progressDeadlineSeconds", &json!(deadline), why));
+    }
+    causes
+}
+
+/// Everything that is wrong with a replica set.
+pub(super) fn check(object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+        if let Some(value) = number(object, &["spec", field]).filter(|value| *value < 0) {
+            let why = "must be greater than or equal to 0";
+            causes.push(Cause::invalid(format!("spec.{field}"), &json!(value), why));
+        }
+    }
+    pod::check_template(object, &mut causes);
+    if let Some(old) = old {
+        let (is, was) = (at(object, &["spec", "selector"]), at(old, &["spec", "selector"]));
+        if is != was {
+            causes.push(Cause::invalid("spec.selector", is, "field is immutable"));
+        }
+    }
+    causes
+}
