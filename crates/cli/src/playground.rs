@@ -79,8 +79,9 @@ pub(crate) struct Arguments {
     /// and pods that become ready
     #[arg(long, conflicts_with_all = ["scenario", "exit", "kubeconfig"])]
     kubernetes_only: bool,
-    /// How many nodes there are
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=250))]
+    /// How many nodes there are; with none there is no scheduler and no kubelet either, for tests that make
+    /// nodes and pods by themselves
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=250))]
     nodes: u16,
     /// Play on this cluster instead of one of our own. All Services of it are ours then, so take one that
     /// is for tests
@@ -160,7 +161,8 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<boo
     };
     let converged = tokio::select! {
         ended = playground.play(&arguments, scenario) => ended,
-        () = asked_to_end(&mut signals) => Ok(true),
+        // A story that was broken off has not converged.
+        () = asked_to_end(&mut signals) => Ok(!arguments.exit),
     };
     if matches!(arguments.output, Output::Text) && !arguments.exit {
         say!("\nStopping; a second Ctrl-C does not wait.");

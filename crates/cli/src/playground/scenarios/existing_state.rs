@@ -70,7 +70,8 @@ async fn first_start(stage: &mut Stage) -> Result<()> {
     );
     stage.narrator.command("sluice run --config azure.yaml");
     let began = stage.pace.now();
-    stage.start_controller().await?;
+    let places = stage.start_controller().await?;
+    stage.narrator.answer(&format!("it is there; its dashboard is at http://{}/", places.api));
     let mut told = String::new();
     let mut bar = None;
     loop {
