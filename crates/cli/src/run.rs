@@ -12,6 +12,7 @@
 mod listeners;
 mod migration;
 pub(crate) mod prepare;
+mod renewals;
 pub(crate) mod signals;
 pub(crate) mod supervise;
 

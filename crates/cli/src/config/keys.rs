@@ -286,11 +286,11 @@ section! {
         "sluice.listen.api" => api: SocketAddr = is("127.0.0.1:8082");
         /// A file with the token that the API asks for. Read again when it changes.
         "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is asked for");
-        /// The certificate of the API, in PEM, with those that signed it.
+        /// The certificate of the API, in PEM, with those that signed it. Read again when it changes, with its key.
         "sluice.listen.tlsCertFile" => tls_certificate: Option<PathBuf> = unset("plain http");
         /// Its key, in PEM.
         "sluice.listen.tlsKeyFile" => tls_key: Option<PathBuf> = unset("plain http");
-        /// Names by which people call the API, beside localhost and the address itself. A request for
+        /// Names by which people call the API, beside localhost and the address in `sluice.listen.api`. A request for
         /// another host is refused, so that no web page can reach it through somebody's browser.
         "sluice.listen.hosts" => hosts: Vec<String> = unset("none");
     }

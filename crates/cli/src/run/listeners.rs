@@ -1,20 +1,18 @@
 //! The two listeners: health for the kubelet and Prometheus, the API for people.
 //!
-//! They are bound first of all, so that a port that somebody else has is said before anything is begun.
+//! They are bound first of all, so that a port that somebody else has is said before anything is begun. What
+//! the API needs to be reached from elsewhere, its token and its certificate, is read again while it runs
+//! ([`Renewals`](super::renewals::Renewals)).
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sluice::config::Listen;
-use sluice_arm::Secret;
 use sluice_controller::admin::Access;
 use tokio::net::TcpListener;
 
+use super::renewals::Renewals;
 use crate::{Failure, exit};
 
 /// Both, bound and not yet served.
@@ -23,20 +21,16 @@ pub(crate) struct Listeners {
     pub(crate) api: TcpListener,
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) access: Access,
+    /// Reads again what the API needs; none if that is nothing.
+    pub(crate) renewals: Option<Renewals>,
 }
 
 impl Listeners {
     /// Binds both, and reads what the API needs.
     pub(crate) async fn bind(config: &Listen) -> Result<Listeners, Failure> {
-        let token = match &config.token_file {
-            Some(path) => Some(token(path).map_err(wrong)?),
-            None => None,
-        };
-        let tls = match (&config.tls_certificate, &config.tls_key) {
-            (Some(certificate), Some(key)) => Some(tls(certificate, key).map_err(wrong)?),
-            _ => None,
-        };
-        let access = Access { hosts: config.hosts.clone(), token };
+        let renewals = Renewals::first(config).map_err(wrong)?;
+        let tls = renewals.tls();
+        let access = Access { hosts: hosts(config), token: renewals.token(), renewed: renewals.tokens() };
         access.suits(config.api, tls.is_some()).map_err(|exposed| wrong(exposed.into()))?;
         let health = bind("sluice.listen.health", config.health).await?;
         let api = bind("sluice.listen.api", config.api).await?;
@@ -47,12 +41,20 @@ impl Listeners {
             token = access.token.is_some(),
             "listening"
         );
-        Ok(Listeners { health, api, tls, access })
+        let renewals = (tls.is_some() || access.token.is_some()).then_some(renewals);
+        Ok(Listeners { health, api, tls, access, renewals })
     }
 }
 
+/// The names by which the API may be asked: those that were said, and the address itself, if it is one.
+fn hosts(config: &Listen) -> Vec<String> {
+    let ip = config.api.ip();
+    let own = (!ip.is_unspecified()).then(|| ip.to_string());
+    config.hosts.iter().cloned().chain(own).collect()
+}
+
 fn wrong(error: anyhow::Error) -> Failure {
-    Failure { code: exit::WRONG, error, hint: None }
+    Failure::new(exit::WRONG, error)
 }
 
 async fn bind(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -63,29 +65,23 @@ async fn bind(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-fn token(path: &Path) -> anyhow::Result<Secret> {
-    let text = std::fs::read_to_string(path).with_context(|| {
-        format!("cannot read the token of the API, {} (sluice.listen.tokenFile)", path.display())
-    })?;
-    anyhow::ensure!(
-        !text.trim().is_empty(),
-        "{} has no token in it (sluice.listen.tokenFile)",
-        path.display()
-    );
-    Ok(Secret::new(text.trim()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn tls(certificate: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>> {
-    let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
-    let chain = chain.with_context(|| {
-        format!("cannot use {} as a certificate (sluice.listen.tlsCertFile)", certificate.display())
-    })?;
-    let key_der = PrivateKeyDer::from_pem_file(key)
-        .with_context(|| format!("cannot use {} as a key (sluice.listen.tlsKeyFile)", key.display()))?;
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(chain, key_der)
-        .with_context(|| format!("{} and {} do not belong together", certificate.display(), key.display()))?;
-    Ok(Arc::new(config))
+    #[test]
+    fn the_api_is_known_by_the_address_that_it_listens_on() {
+        let listen = |api: &str| Listen {
+            health: "0.0.0.0:8081".parse().unwrap(),
+            api: api.parse().unwrap(),
+            token_file: None,
+            tls_certificate: None,
+            tls_key: None,
+            hosts: vec!["sluice.example".into()],
+        };
+        assert_eq!(hosts(&listen("10.0.0.7:8443")), ["sluice.example", "10.0.0.7"]);
+        assert_eq!(hosts(&listen("[fd00::7]:8443")), ["sluice.example", "fd00::7"]);
+        // Everywhere is no name.
+        assert_eq!(hosts(&listen("0.0.0.0:8443")), ["sluice.example"]);
+    }
 }

@@ -186,6 +186,9 @@ impl Crew {
             Part::Listener
         }));
         let migrating = UnderWay::default();
+        if let Some(renewals) = listeners.renewals {
+            dispensable.push(parts.spawn(async move { match renewals.run().await {} }));
+        }
         if config.migration.enabled {
             let under_way = migrating.clone();
             dispensable.push(parts.spawn(async move {

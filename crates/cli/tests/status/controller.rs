@@ -103,7 +103,7 @@ impl Leading {
             }),
             calls: Arc::default(),
             window_limits,
-            access: Access { hosts: Vec::new(), token },
+            access: Access { token, ..Access::default() },
         });
         let stop = std::future::pending();
         let serving = tokio::spawn(serve(listener, None, admin.api_router(), ServeLimits::default(), stop));

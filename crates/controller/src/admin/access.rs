@@ -27,6 +27,7 @@ use base64::prelude::BASE64_STANDARD;
 use sluice_arm::Secret;
 use sluice_view::Problem;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 
 use super::Silence;
 
@@ -37,6 +38,8 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// What a caller must present, if anything.
     pub token: Option<Secret>,
+    /// Brings the token that counts instead, whenever there is a new one.
+    pub renewed: Option<watch::Receiver<Secret>>,
 }
 
 /// An API that everybody could look at.
@@ -87,7 +90,9 @@ impl Access {
     }
 
     fn admits(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = self.token.as_ref().filter(|token| !token.is_empty()) else { return true };
+        let renewed = self.renewed.as_ref().map(|it| it.borrow().clone());
+        let token = renewed.or_else(|| self.token.clone());
+        let Some(token) = token.filter(|token| !token.is_empty()) else { return true };
         let Some(shown) = headers.get(AUTHORIZATION).and_then(|value| shown(value.as_bytes())) else {
             return false;
         };
@@ -187,7 +192,7 @@ mod tests {
     use super::*;
 
     fn open() -> Access {
-        Access { hosts: vec!["sluice.example".into()], token: None }
+        Access { hosts: vec!["sluice.example".into()], ..Access::default() }
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -229,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_token_is_asked_for_as_soon_as_there_is_one() {
-        let access = Access { hosts: Vec::new(), token: Some(Secret::new("s3cret")) };
+        let access = Access { token: Some(Secret::new("s3cret")), ..Access::default() };
         let with = |value: &str| status(&access, &[("host", "localhost"), ("authorization", value)]);
         assert_eq!(status(&access, &[("host", "localhost")]), Some(401));
         assert_eq!(with("Bearer s3cret"), None);
@@ -247,8 +252,19 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_was_renewed_counts_and_the_old_one_does_not() {
+        let (renew, renewed) = watch::channel(Secret::new("s3cret"));
+        let token = Some(Secret::new("s3cret"));
+        let access = Access { token, renewed: Some(renewed), ..Access::default() };
+        let with = |value: &str| status(&access, &[("host", "localhost"), ("authorization", value)]);
+        assert_eq!(with("Bearer s3cret"), None);
+        renew.send_replace(Secret::new("newer"));
+        assert_eq!((with("Bearer s3cret"), with("Bearer newer")), (Some(401), None));
+    }
+
+    #[test]
     fn an_empty_token_is_no_token() {
-        let access = Access { hosts: Vec::new(), token: Some(Secret::new(" ")) };
+        let access = Access { token: Some(Secret::new(" ")), ..Access::default() };
         let pod = "10.0.0.7:8443".parse().unwrap();
         assert!(access.suits(pod, true).unwrap_err().without_token);
     }
@@ -256,7 +272,7 @@ mod tests {
     #[test]
     fn beyond_loopback_both_token_and_tls_are_needed() {
         let pod: SocketAddr = "10.0.0.7:8443".parse().unwrap();
-        let with_token = Access { hosts: Vec::new(), token: Some(Secret::new("s3cret")) };
+        let with_token = Access { token: Some(Secret::new("s3cret")), ..Access::default() };
         assert_eq!(with_token.suits(pod, true), Ok(()));
         for loopback in ["127.0.0.1:0", "[::1]:0"] {
             assert_eq!(open().suits(loopback.parse().unwrap(), false), Ok(()));
