@@ -1,9 +1,11 @@
 //! `sluice adopt`: claims resources that somebody else made for our services, by tagging them.
 //!
-//! What is registered with our gateway under the name of a live Service or egress, and carries no cluster's
-//! tag, may be claimed. Load balancers of live Services are adopted by the controller anyway, with the next
-//! write that is needed; NAT gateways only here, because an egress name is chosen by whoever labels a pod.
-//! What carries another cluster's tag, or is not named as ours are, is shown and left alone.
+//! The service gateway may be claimed while it carries no cluster's tag; a controller with
+//! `sluice.gateway.mode: verify` asks for that, one with `ensure` does it by itself. So may what is registered
+//! with our gateway under the name of a live Service or egress, and carries no cluster's tag. Load balancers
+//! of live Services are adopted by the controller anyway, with the next write that is needed; NAT gateways
+//! only here, because an egress name is chosen by whoever labels a pod. What carries another cluster's tag,
+//! or is not named as ours are, is shown and left alone.
 
 mod candidates;
 mod claim;
@@ -24,7 +26,7 @@ use claim::{Claimed, claim};
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// Claim only what belongs to these: `egress/blue`, `service/shop/web` [default: all that is shown]
+    /// Claim only what belongs to these: `egress/blue`, `service/shop/web`, `gateway` [default: all that is shown]
     #[arg(value_name = "SERVICE")]
     only: Vec<String>,
     /// Do not ask; the plan is shown all the same
@@ -62,7 +64,9 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         println!("! {name} is left alone: {why}");
     }
     if claimable.is_empty() {
-        println!("Nothing to claim: everything that is registered is tagged already, or is nobody's.");
+        println!(
+            "Nothing to claim: the gateway and everything that is registered is tagged already, or is nobody's."
+        );
         return Ok(());
     }
     for candidate in &claimable {

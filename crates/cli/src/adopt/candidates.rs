@@ -19,7 +19,7 @@ pub(super) struct Candidate {
     pub(super) what: &'static str,
     /// Which.
     pub(super) id: ArmId,
-    /// For whom: `service/shop/web`, `egress/blue`.
+    /// For whom: `service/shop/web`, `egress/blue`, or `gateway` for everybody.
     pub(super) of: String,
     /// The tags that it gets beside its own.
     pub(super) tags: Tags,
@@ -38,6 +38,7 @@ pub(super) fn candidates(scope: &Scope, worlds: &Worlds) -> Found {
     let live = live(worlds);
     let resources = resources(worlds);
     let mut found = Found::default();
+    found.claimable.extend(unclaimed_gateway(scope, worlds));
     for registration in registrations(worlds) {
         let Some(key) = ServiceKey::from_identity(&registration.name) else { continue };
         let Some(object) = live.get(&key) else { continue };
@@ -74,6 +75,20 @@ pub(super) fn candidates(scope: &Scope, worlds: &Worlds) -> Found {
         }
     }
     found
+}
+
+/// The gateway itself, which a controller that only verifies will not claim.
+fn unclaimed_gateway(scope: &Scope, worlds: &Worlds) -> Option<Candidate> {
+    let gateway = worlds.azure.iter().find_map(|listing| match listing {
+        Listing::Foundation { gateway, .. } => gateway.as_ref(),
+        _ => None,
+    })?;
+    gateway.meta.tags.get(CLUSTER_TAG).is_none().then(|| Candidate {
+        what: "service gateway",
+        id: scope.gateway_id(),
+        of: "gateway".to_owned(),
+        tags: scope.gateway_tags(),
+    })
 }
 
 /// Services of ours and egresses that somebody wants, with the objects behind them.

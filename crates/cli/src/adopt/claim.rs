@@ -65,6 +65,7 @@ fn meta(payload: &Payload) -> Option<&Meta> {
         Payload::PublicIp(it) => Some(&it.meta),
         Payload::LoadBalancer(it) => Some(&it.meta),
         Payload::NatGateway(it) => Some(&it.meta),
+        Payload::Gateway(it) => Some(&it.meta),
         _ => None,
     }
 }
@@ -86,11 +87,14 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use sluice_cloud::{Cloud, Latencies};
-    use sluice_model::azure::PublicIpBody;
+    use sluice_model::azure::{GatewayBody, PublicIpBody};
+    use sluice_model::effect::Listing;
     use sluice_model::names::Scope;
     use sluice_model::{Family, ServiceKey, Time, Uid};
 
+    use super::super::candidates::candidates;
     use super::*;
+    use crate::plan::foresight::Worlds;
 
     /// An Azure in which somebody changes tags right before each of the first writes arrives.
     struct Busy {
@@ -117,9 +121,8 @@ mod tests {
         all.iter().map(|(name, value)| (Arc::from(*name), Arc::from(*value))).collect()
     }
 
-    /// A public IP that carries no cluster's tag, and what we would claim it with.
-    fn world(meddling: &[&[(&str, &str)]]) -> (Busy, Candidate) {
-        let scope = Scope {
+    fn scope() -> Scope {
+        Scope {
             subscription: "s".into(),
             resource_group: "rg".into(),
             network_resource_group: "rg".into(),
@@ -127,7 +130,12 @@ mod tests {
             subnet: "pods".into(),
             gateway: "gw".into(),
             cluster_id: "c1".into(),
-        };
+        }
+    }
+
+    /// A public IP that carries no cluster's tag, and what we would claim it with.
+    fn world(meddling: &[&[(&str, &str)]]) -> (Busy, Candidate) {
+        let scope = scope();
         let config = sluice_cloud::Config { latency: Latencies::INSTANT, ..sluice_cloud::Config::default() };
         let mut cloud = Cloud::new(config);
         cloud.prepare(Time::ZERO, &scope);
@@ -152,6 +160,31 @@ mod tests {
         let mut expected = tags(&[("team", "shop"), ("cost", "7")]);
         expected.extend(candidate.tags.clone());
         assert_eq!(carried(&azure, &candidate), expected);
+    }
+
+    #[tokio::test]
+    async fn a_gateway_of_nobody_can_be_claimed_once() {
+        let (azure, _) = world(&[]);
+        let scope = scope();
+        let body = GatewayBody {
+            virtual_network: scope.virtual_network_id(),
+            route_target_subnet: scope.subnet_id(),
+            route_target_address: None,
+            tags: tags(&[("team", "network")]),
+        };
+        let put = Request::with(Method::Put, scope.gateway_id(), Body::Gateway(body));
+        azure.cloud.lock().unwrap().handle(Time::ZERO, &put);
+        let found = || {
+            let gateway = azure.cloud.lock().unwrap().state().gateways[&scope.gateway_id()].clone();
+            let foundation = Listing::Foundation { gateway: Some(gateway.clone()), subnet: None };
+            let worlds = Worlds { kubernetes: Vec::new(), skipped: Vec::new(), azure: vec![foundation] };
+            (gateway.meta.tags, candidates(&scope, &worlds).claimable)
+        };
+        let (_, claimable) = found();
+        assert_eq!(claim(&azure, &claimable[0]).await.unwrap(), Claimed::Yes);
+        let (now, claimable) = found();
+        assert_eq!(now, tags(&[("team", "network"), (CLUSTER_TAG, "c1")]));
+        assert_eq!(claimable, []);
     }
 
     #[tokio::test]
