@@ -5,7 +5,7 @@
 
 pub(crate) mod metadata;
 mod namespace;
-mod pod;
+pub(crate) mod pod;
 pub(crate) mod service;
 mod small;
 pub(crate) mod words;

@@ -16,7 +16,7 @@ use super::machine::{Change, Controller, Key, Told, Work};
 use super::object::{condition, holds, is_going, key, set_condition, uid};
 use crate::kinds::{Kind, NODE, POD, Sub};
 use crate::store::{Deletion, Selection, Store, What};
-use crate::value::{at, fields, list, now, number, object, text};
+use crate::value::{at, fields, list, name_of, now, number, object, text};
 
 /// Whether a pod may be ready.
 const READY: &str = "playground.sluice/ready";
@@ -36,9 +36,12 @@ enum Stage {
     Stopping,
     /// Its containers have stopped.
     Stopped,
+    /// Its node is gone.
+    Lost,
 }
 
 impl Stage {
+    /// That of a pod whose node is there.
     fn of(pod: &Value) -> Stage {
         let is_running = text(pod, &["status", "phase"]) == "Running";
         if is_going(pod) {
@@ -63,6 +66,9 @@ impl Stage {
             Stage::Settling => Duration::ZERO,
             Stage::Stopping => Duration::from_millis(1500),
             Stage::Stopped => Duration::from_millis(300),
+            // Nobody stops it, and a node that is away for a moment keeps its pods.
+            Stage::Lost if is_going(pod) => Duration::ZERO,
+            Stage::Lost => Duration::from_secs(40),
         };
         let grace = number(pod, &["metadata", "deletionGracePeriodSeconds"]);
         match grace.and_then(|seconds| u64::try_from(seconds).ok()) {
@@ -145,10 +151,19 @@ impl Controller for Kubelet {
     const NAME: &'static str = "kubelet";
 
     fn follows(&self) -> Vec<&'static Kind> {
-        vec![&POD]
+        vec![&POD, &NODE]
     }
 
-    fn concerns(&mut self, _: &Store, _: &'static Kind, what: What, object: &Value) -> Vec<Key> {
+    fn concerns(&mut self, store: &Store, kind: &'static Kind, what: What, object: &Value) -> Vec<Key> {
+        if *kind == NODE {
+            let pods = store.list(&POD, None, &Selection::default()).items;
+            let is_here = |pod: &&Arc<Value>| text(pod, &["spec", "nodeName"]) == name_of(object);
+            // Only that it comes or goes says something to its pods.
+            return match what {
+                What::Modified => Vec::new(),
+                What::Added | What::Deleted => pods.iter().filter(is_here).map(|pod| key(pod)).collect(),
+            };
+        }
         if what == What::Deleted {
             self.since.remove(&key(object));
             return Vec::new();
@@ -158,10 +173,9 @@ impl Controller for Kubelet {
 
     fn look(&mut self, store: &Store, place: &Key) -> Work {
         let Ok(pod) = store.get(&POD, &place.0, &place.1) else { return Work::default() };
-        let Ok(node) = store.get(&NODE, "", text(&pod, &["spec", "nodeName"])) else {
-            return Work::default();
-        };
-        let stage = Stage::of(&pod);
+        let node = store.get(&NODE, "", text(&pod, &["spec", "nodeName"]));
+        let stage = if node.is_ok() { Stage::of(&pod) } else { Stage::Lost };
+        let node = node.unwrap_or_default();
         let waited = self.waited(place, &pod, stage);
         let lasts = self.settings.paced(stage.lasts(&pod));
         if let Some(rest) = lasts.checked_sub(waited).filter(|rest| !rest.is_zero()) {
@@ -194,7 +208,7 @@ fn reconcile(view: &View, stage: Stage) -> Vec<Change> {
     let mut told = Vec::new();
     match stage {
         Stage::Settled => return Vec::new(),
-        Stage::Stopped => {
+        Stage::Stopped | Stage::Lost => {
             let deletion = Deletion::at_once();
             return vec![Change::Delete { kind: &POD, object: view.pod.clone(), deletion }];
         }

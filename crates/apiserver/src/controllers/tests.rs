@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::{
-    CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, POD, REPLICA_SET, SERVICE,
+    CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE,
     SERVICE_ACCOUNT,
 };
 use crate::refusal::Refusal;
@@ -322,4 +322,20 @@ async fn everything_takes_its_time_divided_by_the_time_factor() {
         took.push(start.elapsed());
     }
     assert!(took[0] >= Duration::from_secs(2) && took[1] < Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pods_of_a_node_that_is_gone_are_replaced_elsewhere() {
+    let cluster = Cluster::with(Settings { nodes: 2, ..Settings::default() });
+    cluster.make(&DEPLOYMENT, deployment(2, "web:1"));
+    cluster.make(&SERVICE, service());
+    cluster.until("two are ready", |it| it.ready() == 2).await;
+    cluster.delete(&NODE, "node-1", Propagation::Background);
+    let all_on = |it: &Cluster, node: &str| {
+        it.all(&POD).len() == 2 && it.all(&POD).iter().all(|pod| text(pod, &["spec", "nodeName"]) == node)
+    };
+    cluster.until("both are on the other", |it| all_on(it, "node-2") && it.ready() == 2).await;
+    assert!(cluster.all(&POD).iter().all(|pod| {
+        text(pod, &["metadata", "labels", "topology.kubernetes.io/zone"]) == "zone-2"
+    }));
 }

@@ -71,9 +71,18 @@ fn unchangeable(new: &Value, old: &Value, fields: &[&str], causes: &mut Vec<Caus
     }
 }
 
-/// A node has its range of addresses twice, as one and as a list.
+/// The taint of a node of which nobody has said that it is ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// A node has its range of addresses twice, as one and as a list, and takes no pods while it is new.
 pub(super) fn default_node(node: &mut Value) {
+    let is_new = node["metadata"].get("uid").is_none();
     let spec = object(node, "spec");
+    if is_new && !list(spec, &["taints"]).iter().any(|it| it["key"] == NOT_READY) {
+        let mut taints = list(spec, &["taints"]).to_vec();
+        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        spec["taints"] = Value::Array(taints);
+    }
     if is_empty(at(spec, &["podCIDRs"])) && !text(spec, &["podCIDR"]).is_empty() {
         spec["podCIDRs"] = json!([spec["podCIDR"]]);
     }
@@ -112,8 +121,11 @@ pub(super) fn default_slice(slice: &mut Value) {
             port["name"] = json!("");
         }
     }
-    if slice.get("endpoints").is_none() {
-        slice["endpoints"] = json!([]);
+    // The real server says so where it has nothing.
+    for name in ["endpoints", "ports"] {
+        if slice.get(name).is_none() {
+            slice[name] = Value::Null;
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Write;
 use super::state::State;
 use crate::kinds::{
-    DEPLOYMENT, Kind, LEASE, NAMESPACE, REPLICA_SET, SERVICE, Sub, metadata as checks, service,
+    DEPLOYMENT, Kind, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE, Sub, metadata as checks, pod, service,
 };
 use crate::patch::managed;
 use crate::refusal::{Cause, Refusal};
@@ -53,6 +53,9 @@ pub(super) fn create(
         fields(&mut new).insert("status".into(), json!({}));
     }
     (kind.default)(&mut new);
+    if *kind == POD {
+        topology(state, &mut new);
+    }
     drop_empty_metadata(&mut new);
     let managed = managed.or_else(|| managed::after_create(kind, &new, write));
 
@@ -123,6 +126,9 @@ pub(super) fn update(
     if *kind == SERVICE {
         service::carry_over(old, &mut new);
     }
+    if *kind == POD && write.sub == Some(Sub::Binding) {
+        topology(state, &mut new);
+    }
     drop_empty_metadata(&mut new);
 
     if *kind == SERVICE && write.sub.is_none() {
@@ -145,6 +151,12 @@ pub(super) fn update(
     };
     set_or_remove(metadata(&mut new), "managedFields", managed);
     Ok(if managed::is_same_but_for_times(old, &new) { Admitted::Same } else { Admitted::Changed(new) })
+}
+
+/// A pod that gets a node gets its zone and region.
+fn topology(state: &State, pod: &mut Value) {
+    let node = state.find(&NODE, "", text(pod, &["spec", "nodeName"]));
+    pod::label_with_topology(pod, node.as_deref());
 }
 
 /// Type and place of an object are those of the path.
