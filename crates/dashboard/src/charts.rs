@@ -55,12 +55,12 @@ impl Curve {
 /// All charts.
 pub(crate) fn charts(history: &History) -> Markup {
     let calls = [
-        Curve { name: "reads a minute", points: history.per_minute(|sample| sample.reads) },
-        Curve { name: "writes a minute", points: history.per_minute(|sample| sample.writes) },
+        Curve { name: "reads in a minute", points: history.per_minute(|sample| sample.reads) },
+        Curve { name: "writes in a minute", points: history.per_minute(|sample| sample.writes) },
     ];
     let buffer = [
         Curve { name: "addresses buffered", points: history.gauge(|sample| sample.buffered as f64) },
-        Curve { name: "promoted a minute", points: history.per_minute(|sample| sample.promoted) },
+        Curve { name: "promoted in a minute", points: history.per_minute(|sample| sample.promoted) },
     ];
     let latency = [
         Curve {
@@ -207,8 +207,8 @@ mod tests {
     fn what_a_chart_shows_is_also_in_words() {
         let html = charts(&history()).into_string();
         for words in [
-            "<b>36</b> reads a minute",
-            "<b>12</b> writes a minute",
+            "<b>36</b> reads in a minute",
+            "<b>12</b> writes in a minute",
             "<b>17</b> addresses buffered",
             "<b>120 ms</b> one sync",
             "write budget 42 % used",

@@ -1,11 +1,13 @@
 //! How it went: a short ring of samples, taken by whoever serves the pages, and read by the charts.
 //!
-//! Counters are kept as they were read and turned into rates between two samples, so a sample that
-//! comes late makes a longer step and never a wrong number. A counter that falls was begun anew (a
-//! new loop in the same process), and the step over it counts for nothing.
+//! Counters are kept as they were read and turned into how much they rose in the minute before, so a
+//! sample that comes late makes a longer step and never a wrong number. A counter that falls was begun
+//! anew (a new loop in the same process), and the step over it counts for nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// What is known at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -84,12 +86,22 @@ impl History {
         self.samples.iter().map(|sample| (minutes_before(last, sample), of(sample))).collect()
     }
 
-    /// How fast a counter rose, per minute.
+    /// How much a counter rose in the minute before each sample.
     pub fn per_minute(&self, of: impl Fn(&Sample) -> u64) -> Vec<Point> {
+        // Steps of the last minute, and what they add up to.
+        let mut steps: VecDeque<(Duration, u64)> = VecDeque::new();
+        let mut sum = 0;
         self.steps(|before, after| {
-            let minutes = (after.at - before.at).as_secs_f64() / 60.0;
             let rise = of(after).saturating_sub(of(before));
-            Some(rise as f64 / minutes)
+            steps.push_back((after.at, rise));
+            sum += rise;
+            while let Some((at, old)) = steps.front().copied()
+                && at + MINUTE <= after.at
+            {
+                steps.pop_front();
+                sum -= old;
+            }
+            sum as f64
         })
     }
 
@@ -101,16 +113,14 @@ impl History {
             if let Some((ended, took)) = ended.zip(sum(after).checked_sub(sum(before))) {
                 mean = took as f64 / ended as f64;
             }
-            Some(mean)
+            mean
         })
     }
 
-    fn steps(&self, mut value: impl FnMut(&Sample, &Sample) -> Option<f64>) -> Vec<Point> {
+    fn steps(&self, mut value: impl FnMut(&Sample, &Sample) -> f64) -> Vec<Point> {
         let Some(last) = self.last() else { return Vec::new() };
         let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
-        pairs
-            .filter_map(|(before, after)| Some((minutes_before(last, after), value(before, after)?)))
-            .collect()
+        pairs.map(|(before, after)| (minutes_before(last, after), value(before, after))).collect()
     }
 }
 
@@ -136,13 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_shown_as_a_rate_whatever_the_step_and_a_fall_counts_for_nothing() {
+    fn a_counter_is_shown_as_its_last_minute_whatever_the_step_and_a_fall_counts_for_nothing() {
         let mut history = History::default();
-        for (seconds, reads) in [(0, 100), (5, 110), (35, 140), (40, 3), (45, 4)] {
+        for (seconds, reads) in [(0, 100), (5, 110), (35, 140), (40, 3), (45, 4), (65, 4), (200, 9), (205, 9)]
+        {
             history.push(Sample { reads, ..at(seconds) });
         }
         let rates: Vec<f64> = history.per_minute(|sample| sample.reads).iter().map(|point| point.1).collect();
-        assert_eq!(rates, [120.0, 60.0, 0.0, 12.0]);
+        assert_eq!(rates, [10.0, 40.0, 40.0, 41.0, 31.0, 5.0, 5.0]);
     }
 
     #[test]

@@ -36,9 +36,13 @@ struct Listener {
 
 impl Listener {
     async fn open(world: &World, last_id: Option<&str>) -> Listener {
-        let mut headers = vec![("host", "localhost")];
-        headers.extend(last_id.map(|id| ("last-event-id", id)));
-        let answer = world.answer(&world.api, "GET", "/api/v1/events", &headers).await;
+        let last_id = last_id.map(|id| ("last-event-id", id));
+        Listener::open_at(world, "/api/v1/events", last_id.as_slice()).await
+    }
+
+    async fn open_at(world: &World, path: &str, more: &[(&str, &str)]) -> Listener {
+        let headers = [&[("host", "localhost")], more].concat();
+        let answer = world.answer(&world.api, "GET", path, &headers).await;
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
         Listener { stream: Body::into_data_stream(answer.into_body()), read: String::new() }
@@ -116,6 +120,33 @@ async fn who_comes_back_is_told_what_it_missed_and_who_comes_from_elsewhere_ever
         let step = Listener::open(&world, Some(foreign)).await.next().await.unwrap().delta();
         assert!(step.complete && step.services.len() == 2, "{foreign}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_about_one_service_hears_of_that_one_only_and_may_say_in_the_url_what_it_has_seen() {
+    let world = World::ordinary();
+    world.lead().await;
+    world.apply("shop", "mine");
+    world.apply("shop", "other");
+    world.published(2).await;
+    let all = Listener::open(&world, None).await.next().await.unwrap();
+    let mine = all.delta().services.into_iter().find(|it| it.name.as_deref() == Some("mine")).unwrap().uid;
+    let mut listener = Listener::open_at(&world, &format!("/api/v1/events?of=service/{mine}"), &[]).await;
+    let first = listener.next().await.unwrap().delta();
+    assert_eq!((first.complete, first.services.len()), (true, 1));
+    world.endpoint("shop", "other", 1);
+    world.until(|all| all.iter().any(|seen| seen.addresses_programmed == 1)).await;
+    world.endpoint("shop", "mine", 2);
+    let (_, step) = listener.until(|delta| !delta.services.is_empty()).await;
+    assert!(step.services.iter().all(|it| it.uid == mine), "{step:?}");
+
+    let id = all.id.unwrap();
+    let mut back = Listener::open_at(&world, &format!("/api/v1/events?after={id}"), &[]).await;
+    assert!(!back.next().await.unwrap().delta().complete);
+    // What the browser says itself is newer than what stood in the URL when it first asked.
+    let both = [("last-event-id", "1234-7")];
+    let mut anew = Listener::open_at(&world, &format!("/api/v1/events?after={id}"), &both).await;
+    assert!(anew.next().await.unwrap().delta().complete);
 }
 
 #[tokio::test(start_paused = true)]
