@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use sluice_model::effect::{Cause, KubeOutcome, Listable};
+use sluice_model::effect::{Cause, Existence, KubeOutcome, Listable};
 use sluice_model::plan::Intent;
 use sluice_model::{Action, Effect, EffectId, FailureClass, Outcome, Time};
 use sluice_updater::{StepEnd, StepNote};
@@ -128,7 +128,10 @@ impl End {
             }
             Outcome::Listed { result, .. } => result.as_ref().err().map(ToString::to_string),
             // An object that has gone needs nothing any more, and the watch will say so.
-            Outcome::Kube(KubeOutcome::Done { .. } | KubeOutcome::Gone) | Outcome::Existence(_) => None,
+            Outcome::Kube(KubeOutcome::Done { .. } | KubeOutcome::Gone)
+            | Outcome::Existence(Existence::Gone) => None,
+            Outcome::Existence(Existence::Exists) => return End::Nothing("it is there".into()),
+            Outcome::Existence(Existence::Unclear) => Some("that is unclear".into()),
             Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
             Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
             Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),
@@ -141,6 +144,14 @@ impl End {
 mod tests {
     use super::*;
     use sluice_model::Failure;
+
+    #[test]
+    fn only_a_service_that_is_gone_is_confirmed_to_be() {
+        let of = |existence| End::of(&Outcome::Existence(existence), false);
+        assert_eq!(of(Existence::Gone), End::Done);
+        assert_eq!(of(Existence::Exists), End::Nothing("it is there".into()));
+        assert_eq!(of(Existence::Unclear), End::Failed("that is unclear".into()));
+    }
 
     #[test]
     fn a_list_that_was_not_found_is_never_done_and_no_worry_only_where_there_is_no_gateway_yet() {

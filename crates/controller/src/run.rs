@@ -113,6 +113,8 @@ pub struct Controller<A, K, C> {
     records: Records,
     startup: StartUp,
     tally: Tally,
+    /// When everything that was due was last done.
+    worked_at: Time,
     ending: Option<(Why, Time)>,
 }
 
@@ -140,6 +142,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             records: Records::default(),
             startup: StartUp::default(),
             tally: Tally::default(),
+            worked_at: Time::ZERO,
             ending: None,
         }
     }
@@ -177,6 +180,10 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         let now = self.clock.now();
         if next > now {
             return Some(next);
+        }
+        if next > self.worked_at {
+            // It has come while we worked.
+            return Some(now);
         }
         // Everything that was due has been done, so a deadline that is still in the past would
         // keep the loop turning for nothing.
@@ -234,6 +241,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
     /// Lets engine and updaters work until neither has anything more to do at this moment.
     fn work(&mut self, mut events: VecDeque<Event>) {
         let now = self.clock.now();
+        self.worked_at = now;
         self.shell.logic.tick(now);
         if events.is_empty() && self.engine.next_deadline().is_some_and(|at| at <= now) {
             events.push_back(Event::Tick);

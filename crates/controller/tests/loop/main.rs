@@ -14,6 +14,7 @@ mod leadership;
 mod log;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -245,6 +246,44 @@ async fn a_fence_that_closes_stops_what_is_already_on_its_way_to_the_wire() {
     assert!(tally.calls_begun > 1, "{tally:?}");
     assert_eq!(tally.calls_begun, tally.calls_ended);
     assert_eq!(tally.notices_held_back, HELD_BACK, "Kubernetes' side has counted them");
+}
+
+/// A clock on which time passes with every look at it, as it does on a busy machine.
+#[derive(Clone)]
+struct Creeping(Monotonic, Arc<AtomicU64>);
+
+impl Clock for Creeping {
+    fn now(&self) -> Time {
+        let looks = self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.now() + Duration::from_secs(2 * looks)
+    }
+
+    async fn sleep_until(&self, at: Time) {
+        let left = at.since(self.now());
+        self.0.sleep_until(self.0.now() + left).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_comes_while_the_loop_works_was_not_forgotten() {
+    let clock = Creeping(Monotonic::start(), Arc::default());
+    let azure = SmallAzure::new(clock.0, |_| Behaviour::Ordinary);
+    let (handle, inbox) = Inbox::open(64);
+    let (cluster, watch) = Cluster::new();
+    tokio::spawn(watch.bring_to(handle.clone()));
+    let controller = Controller::new(config(), inbox, azure, Arc::clone(&cluster), clock.clone());
+    let running = tokio::spawn(controller.run());
+    cluster.list_all();
+    handle.post(Event::LeadershipGained).await.unwrap();
+    handle.fence(Some(Time::NEVER));
+    for name in ["a", "b", "c"] {
+        cluster.apply_service(&ObjectName::new("shop", name), spec());
+    }
+    clock.0.sleep_until(clock.0.now() + Duration::from_secs(3_600)).await;
+    handle.stop();
+    let ended = running.await.unwrap();
+    assert!(ended.tally.turns > 50, "{:?}", ended.tally);
+    assert_eq!(ended.tally.wakes_in_vain, 0, "{:?}", ended.tally);
 }
 
 #[tokio::test(start_paused = true)]

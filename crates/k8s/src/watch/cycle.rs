@@ -30,7 +30,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PAGE: u32 = 500;
 /// Pages grow to this when lists take so long that their tokens expire.
 const PAGE_MAX: u32 = 8_000;
-/// A watch that is refused so often at the same place is replaced by a list.
+/// A watch that is refused so often at the same place is replaced by a list, and a list whose next page is by
+/// one from the beginning.
 const REFUSALS_MAX: u32 = 5;
 /// A streamed list that broke off so often is fetched in pages.
 const BREAKS_MAX: u32 = 3;
@@ -139,7 +140,7 @@ pub(crate) struct Cycle {
     failures: u32,
     /// Lists that were begun because the one before led to nothing.
     unsettled: u32,
-    /// Suspicious refusals of a watch in a row.
+    /// Suspicious refusals of a watch, or of a page, in a row.
     refusals: u32,
     /// Streamed lists in a row that broke off.
     breaks: u32,
@@ -225,6 +226,7 @@ impl Cycle {
             None => self.complete(version),
             Some(token) => {
                 self.at = At::Paging { token, version };
+                self.refusals = 0;
                 Turn::Ask { after: Duration::ZERO }
             }
         }
@@ -305,6 +307,14 @@ impl Cycle {
             At::Listing if self.streams && suspicious => return self.broke_off(retry_after),
             // To watch is better than to know for certain.
             At::Probing { from } => self.at = At::Watching { from },
+            At::Paging { .. } if suspicious => {
+                self.refusals += 1;
+                if self.refusals >= REFUSALS_MAX {
+                    // Whoever gave us the token does not know it any more.
+                    self.refusals = 0;
+                    self.at = At::Listing;
+                }
+            }
             // The token of the next page is as good as before.
             At::Watching { .. } | At::Paging { .. } | At::Listing => {}
         }

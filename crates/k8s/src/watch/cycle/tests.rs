@@ -102,6 +102,30 @@ fn a_page_that_fails_is_asked_for_again() {
 }
 
 #[test]
+fn a_token_that_the_server_does_not_know_any_more_begins_the_list_anew() {
+    let mut cycle = Cycle::new(false);
+    cycle.heard(page(9, Some("a")));
+    for _ in 1..REFUSALS_MAX {
+        cycle.heard(SUSPICIOUS);
+        cycle.heard(FAILED);
+        assert_eq!(cycle.ask(), ask_page(Some("a"), 500));
+    }
+    cycle.heard(page(9, Some("b")));
+    for _ in 1..REFUSALS_MAX {
+        cycle.heard(SUSPICIOUS);
+    }
+    assert_eq!(cycle.ask(), ask_page(Some("b"), 500), "a page that came ended the count");
+    cycle.heard(SUSPICIOUS);
+    assert_eq!(cycle.ask(), ask_page(None, 500));
+    // However long a server is away, the token is kept.
+    cycle.heard(page(9, Some("c")));
+    for _ in 0..100 {
+        cycle.heard(FAILED);
+    }
+    assert_eq!(cycle.ask(), ask_page(Some("c"), 500));
+}
+
+#[test]
 fn pages_that_disagree_are_watched_from_the_oldest() {
     let mut cycle = Cycle::new(false);
     cycle.heard(page(9, Some("a")));
