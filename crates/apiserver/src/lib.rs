@@ -14,9 +14,11 @@ pub mod patch;
 mod protobuf;
 mod refusal;
 mod running;
+mod schema;
 pub mod store;
 mod surface;
 mod value;
 
 pub use refusal::{Cause, Refusal};
 pub use running::{KUBECONFIG, Options, Running, StartError, start};
+pub use schema::decode::Strictness;

@@ -1,7 +1,11 @@
 //! The four ways to change an object in place: JSON patch, merge patch, strategic merge, and apply.
 
 pub(crate) mod apply;
+mod fields;
 pub(crate) mod managed;
+mod strategic;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
@@ -43,9 +47,7 @@ pub(crate) fn run(kind: &Kind, old: &Value, patch: &Patch, write: &Write) -> Res
             json_patch::merge(&mut object, merge);
             object
         }
-        Patch::Strategic(_) => {
-            return Err(Refusal::new(415, "UnsupportedMediaType", "strategic merge is not there yet"));
-        }
+        Patch::Strategic(patch) => strategic::merge(kind.schema, old, patch)?,
         Patch::Apply { configuration, force } => {
             return apply::again(kind, old, configuration, *force, write);
         }
@@ -57,12 +59,10 @@ fn json(old: &Value, operations: &Value) -> Result<Value, Refusal> {
     let operations: json_patch::Patch = serde_json::from_value(operations.clone())
         .map_err(|problem| Refusal::bad_request(format!("the patch is no list of operations: {problem}")))?;
     let mut object = old.clone();
-    json_patch::patch(&mut object, &operations).map_err(|problem| {
-        Refusal::new(
-            422,
-            "Invalid",
-            format!("the server rejected our request due to an error in our request: {problem}"),
-        )
+    // The real server does not say which operation it was either.
+    json_patch::patch(&mut object, &operations).map_err(|_| {
+        let message = "the server rejected our request due to an error in our request";
+        Refusal::new(422, "Invalid", message)
     })?;
     Ok(object)
 }

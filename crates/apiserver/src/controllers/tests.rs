@@ -335,7 +335,10 @@ async fn the_pods_of_a_node_that_is_gone_are_replaced_elsewhere() {
         it.all(&POD).len() == 2 && it.all(&POD).iter().all(|pod| text(pod, &["spec", "nodeName"]) == node)
     };
     cluster.until("both are on the other", |it| all_on(it, "node-2") && it.ready() == 2).await;
-    assert!(cluster.all(&POD).iter().all(|pod| {
-        text(pod, &["metadata", "labels", "topology.kubernetes.io/zone"]) == "zone-2"
-    }));
+    assert!(
+        cluster
+            .all(&POD)
+            .iter()
+            .all(|pod| { text(pod, &["metadata", "labels", "topology.kubernetes.io/zone"]) == "zone-2" })
+    );
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::Write;
 use super::state::State;
 use crate::kinds::{
-    DEPLOYMENT, Kind, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE, Sub, metadata as checks, pod, service,
+    DEPLOYMENT, Kind, LEASE, NAMESPACE, NODE, POD, REPLICA_SET, SERVICE, Sub, metadata as checks, pod,
+    service,
 };
 use crate::patch::managed;
 use crate::refusal::{Cause, Refusal};
@@ -120,7 +121,7 @@ pub(super) fn update(
     drop_nulls(&mut new);
     identify(kind, namespace_of(old), &mut new)?;
     fresh_enough(kind, old, &new)?;
-    let resets_managers = at(&new, &["metadata", "managedFields"]).as_array().is_some_and(Vec::is_empty);
+    let owners = said_owners(old, &new);
     keep_what_the_writer_may_not_change(kind, old, &mut new, write.sub);
     (kind.default)(&mut new);
     if *kind == SERVICE {
@@ -131,6 +132,11 @@ pub(super) fn update(
     }
     drop_empty_metadata(&mut new);
 
+    // Before addresses are given out: nobody owns those.
+    let managed = match managed {
+        Some(managed) => Some(managed),
+        None => owners.and_then(|owners| managed::after_update(kind, &owners, old, &new, write)),
+    };
     if *kind == SERVICE && write.sub.is_none() {
         service::allocate(&mut state.addresses, &mut new, Some(old))
             .map_err(|causes| Refusal::invalid(kind, name, &causes))?;
@@ -144,11 +150,6 @@ pub(super) fn update(
         let generation = number(old, &["metadata", "generation"]).unwrap_or(0);
         metadata(&mut new)["generation"] = json!(generation + 1);
     }
-    let managed = match managed {
-        Some(managed) => Some(managed),
-        None if resets_managers => None,
-        None => managed::after_update(kind, old, &new, write),
-    };
     set_or_remove(metadata(&mut new), "managedFields", managed);
     Ok(if managed::is_same_but_for_times(old, &new) { Admitted::Same } else { Admitted::Changed(new) })
 }
@@ -157,6 +158,15 @@ pub(super) fn update(
 fn topology(state: &State, pod: &mut Value) {
     let node = state.find(&NODE, "", text(pod, &["spec", "nodeName"]));
     pod::label_with_topology(pod, node.as_deref());
+}
+
+/// The object whose owners of fields count: the writer may change them, or with an empty list forget them.
+fn said_owners(old: &Value, new: &Value) -> Option<Value> {
+    match at(new, &["metadata", "managedFields"]).as_array() {
+        None => Some(old.clone()),
+        Some(entries) if entries.is_empty() => None,
+        Some(entries) => Some(json!({"metadata": {"managedFields": entries}})),
+    }
 }
 
 /// Type and place of an object are those of the path.
