@@ -198,8 +198,10 @@ the whole cluster has no object of its own and stands at the Lease by which Slui
 `kubectl -n sluice-system events --for lease/sluice`. Only the leader writes events. Every one is a line of the log too.
 
 The source is `sluice`, the reason a fixed word, the note a sentence. A Warning ends with the code in brackets, as
-`(SGW0008)`; `sluice explain SGW0008` has its page. The same words about the same object within six minutes make one
-event with a count. An object gets at most ten at once and then one in half a minute; the others stand in the log alone.
+`(SGW0008)`; `sluice explain SGW0008` has its page. The same words about the same object make one
+event with a count for as long as the API server keeps it (an hour after the last time), also when another replica
+leads by then. An object gets at most ten at once and then one in half a minute; the others stand in
+the log alone, and `sluice_notices_held_back_total` counts them.
 
 | type | reason | code | at | when |
 |---|---|---|---|---|
