@@ -6,55 +6,29 @@
 //! spelling in a transcript, see [`plain`].
 //!
 //! Missing on purpose: whatever needs a kubelet. The control plane of `testenv/` has none and no scheduler,
-//! so the playground's server is started without its own.
+//! so the playground is started without its own.
 
 mod difference;
 mod plain;
 mod play;
 mod python;
+mod server;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::conformance::target_folder;
-use crate::stage::cargo_quietly;
-use crate::testenv::process::ControlPlane;
+use crate::kubectl;
 use crate::tree::{Tree, root};
-use crate::{kubectl, testenv};
 use play::{Answer, Stage};
+use server::Side;
 
 /// The words that the task takes.
 pub(crate) const WORDS: [&str; 4] = ["record", "real", "playground", "python"];
 
-/// The variable that names a playground's API server that is built already.
-const VARIABLE: &str = "SLUICE_PLAYGROUND_SERVER";
 const FOLDER: &str = "e2e/session";
 const SESSION: &str = "session.txt";
 const TRANSCRIPT: &str = "transcript.txt";
-
-/// Who is asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
-    Real,
-    Playground,
-}
-
-impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Side::Real => "the real API server",
-            Side::Playground => "the playground's API server",
-        }
-    }
-
-    fn start(self) -> Result<ControlPlane, Vec<String>> {
-        let program = match self {
-            Side::Real => testenv::program()?,
-            Side::Playground => playground_server()?,
-        };
-        ControlPlane::start(&program).map_err(|why| vec![why])
-    }
-}
 
 /// The stage: both sides, by kubectl and by the Python client.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
@@ -132,30 +106,18 @@ fn played(side: Side) -> Result<Vec<Answer>, Vec<String>> {
         .map_err(|error| vec![format!("{} cannot be read: {error}", path.display())])?;
     let lines = play::lines(&session).map_err(|why| vec![why])?;
     let kubectl = kubectl::program()?;
-    let plane = side.start()?;
-    let stage = Stage::set(&plane, &kubectl, &folder_of(side)).map_err(|why| vec![why])?;
+    let server = side.start()?;
+    let stage = Stage::set(server.kubeconfig(), &kubectl, &folder_of(side)).map_err(|why| vec![why])?;
     stage.play(&lines).map_err(|why| vec![format!("{}: {why}", side.name())])
 }
 
 fn python(side: Side) -> Result<String, Vec<String>> {
-    let plane = side.start()?;
-    python::run(Path::new(&plane.kubeconfig), &root().join(FOLDER))
+    let server = side.start()?;
+    python::run(side, server.kubeconfig(), &root().join(FOLDER))
         .map(|done| format!("{}: {done}", side.name()))
         .map_err(|why| vec![format!("{}: {why}", side.name())])
 }
 
 fn folder_of(side: Side) -> PathBuf {
     target_folder().join("kubectl-session").join(format!("{side:?}").to_lowercase())
-}
-
-/// The playground's API server as a program, without kubelet and scheduler.
-fn playground_server() -> Result<PathBuf, Vec<String>> {
-    if let Some(given) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-        let given = PathBuf::from(given);
-        let missing = format!("{VARIABLE} names {}, and there is no such program", given.display());
-        return if given.is_file() { Ok(given) } else { Err(vec![missing]) };
-    }
-    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice-apiserver", "--example", "serve"])?;
-    let name = format!("serve{}", std::env::consts::EXE_SUFFIX);
-    Ok(target_folder().join("release").join("examples").join(name))
 }

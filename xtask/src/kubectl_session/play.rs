@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::plain::plain;
-use crate::testenv::process::ControlPlane;
 use crate::tree::root;
 
 /// How long a watch may wait for the words that end it.
@@ -95,12 +94,12 @@ pub(super) struct Stage {
 
 impl Stage {
     /// A folder with a kubeconfig that the session may change.
-    pub(super) fn set(plane: &ControlPlane, kubectl: &Path, folder: &Path) -> Result<Stage, String> {
+    pub(super) fn set(given: &Path, kubectl: &Path, folder: &Path) -> Result<Stage, String> {
         let told = |error: std::io::Error| format!("{}: {error}", folder.display());
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder).map_err(told)?;
         let kubeconfig = folder.join("kubeconfig");
-        std::fs::copy(&plane.kubeconfig, &kubeconfig).map_err(told)?;
+        std::fs::copy(given, &kubeconfig).map_err(told)?;
         let tools = kubectl.parent().unwrap_or(Path::new("/")).display().to_string();
         let path = [tools, std::env::var("PATH").unwrap_or_default()].join(":");
         Ok(Stage { folder: folder.to_path_buf(), path, kubeconfig })

@@ -87,7 +87,7 @@ impl Drop for ControlPlane {
 }
 
 /// A value of the one flat line of JSON; paths with quotes or backslashes are not for us.
-fn field(line: &str, name: &str) -> Option<String> {
+pub(crate) fn field(line: &str, name: &str) -> Option<String> {
     let (_, rest) = line.split_once(&format!("\"{name}\":\""))?;
     let value = rest.split('"').next()?;
     (!value.contains('\\')).then(|| value.to_string())
