@@ -7,10 +7,11 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
+use crate::schema::decode::{Strictness, decode};
 use crate::store::Write;
 
 /// A patch.
@@ -41,7 +42,7 @@ pub(crate) struct Patched {
 /// Lays a patch over an object.
 pub(crate) fn run(kind: &Kind, old: &Value, patch: &Patch, write: &Write) -> Result<Patched, Refusal> {
     let object = match patch {
-        Patch::Json(operations) => json(old, operations)?,
+        Patch::Json(operations) => operate(old, operations)?,
         Patch::Merge(merge) => {
             let mut object = old.clone();
             json_patch::merge(&mut object, merge);
@@ -55,7 +56,25 @@ pub(crate) fn run(kind: &Kind, old: &Value, patch: &Patch, write: &Write) -> Res
     Ok(Patched { object, managed_fields: None })
 }
 
-fn json(old: &Value, operations: &Value) -> Result<Value, Refusal> {
+/// Reads what a patch made as its kind; what to warn of.
+pub(crate) fn decoded(
+    kind: &Kind,
+    object: &mut Value,
+    strictness: Strictness,
+) -> Result<Vec<String>, Refusal> {
+    let whole = object.clone();
+    decode(kind, object, strictness).map_err(|refusal| {
+        let why = refusal.message.split_once(&format!("cannot be handled as a {}: ", kind.kind));
+        let why = why.map_or(refusal.message.as_str(), |(_, why)| why);
+        let message = format!("Invalid value: {:?}: {why}", whole.to_string());
+        let mut refusal = Refusal::new(422, "Invalid", format!(" \"\" is invalid: patch: {message}"));
+        let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "patch"});
+        refusal.details.insert("causes".into(), json!([cause]));
+        refusal
+    })
+}
+
+fn operate(old: &Value, operations: &Value) -> Result<Value, Refusal> {
     let operations: json_patch::Patch = serde_json::from_value(operations.clone())
         .map_err(|problem| Refusal::bad_request(format!("the patch is no list of operations: {problem}")))?;
     let mut object = old.clone();

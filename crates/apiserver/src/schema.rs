@@ -67,6 +67,8 @@ pub(crate) struct Field {
     pub(crate) default: Option<&'static str>,
     pub(crate) list: ListKind,
     pub(crate) is_atomic: bool,
+    /// A strategic merge may name the keys that stay.
+    pub(crate) retains: bool,
     /// How a strategic merge treats its list: by this key, or as a set where the key is empty.
     pub(crate) merge: Option<&'static str>,
 }
@@ -147,6 +149,7 @@ fn read_field(text: &'static str) -> Field {
         default,
         list: ListKind::Whole,
         is_atomic: false,
+        retains: false,
         merge: None,
     };
     for mark in parts {
@@ -159,8 +162,8 @@ fn read_field(text: &'static str) -> Field {
             "set" => field.list = ListKind::Set,
             "atomic" => field.is_atomic = true,
             "merge" => field.merge = Some(inside),
-            // Which keys stay is said by the patch itself.
-            _ => {}
+            "retain" => field.retains = true,
+            other => unreachable!("the table of fields has no mark @{other}"),
         }
     }
     field

@@ -31,6 +31,7 @@ pub use watcher::{Happened, Watcher, What};
 use crate::kinds::{self, KINDS, Kind, Sub};
 use crate::patch::{self, Patch};
 use crate::refusal::Refusal;
+use crate::schema::decode::Strictness;
 use crate::value::{name_of, namespace_of, text};
 use state::State;
 
@@ -56,6 +57,8 @@ pub struct Write {
     pub dry_run: bool,
     /// The part that is written; all but the status when there is none.
     pub sub: Option<Sub>,
+    /// What to do about unknown fields that a patch brings.
+    pub strictness: Strictness,
 }
 
 impl Write {
@@ -87,6 +90,8 @@ pub struct Written {
     pub object: Arc<Value>,
     /// Whether there was none before.
     pub is_new: bool,
+    /// What the writer should know: fields that were dropped.
+    pub warnings: Vec<String>,
 }
 
 impl Default for Store {
@@ -278,13 +283,14 @@ impl Store {
             drop(state);
             let (object, managed) = patch::apply::first(kind, name, configuration, write)?;
             let object = self.create_owned(kind, namespace, object, write, Some(managed))?;
-            return Ok(Written { object, is_new: true });
+            return Ok(Written { object, is_new: true, warnings: Vec::new() });
         };
-        let patched = patch::run(kind, &old, patch, write)?;
+        let mut patched = patch::run(kind, &old, patch, write)?;
+        let warnings = patch::decoded(kind, &mut patched.object, write.strictness)?;
         let admitted =
             admission::update(&mut state, kind, &old, patched.object, write, patched.managed_fields)?;
         let object = self.finish(state, kind, &old, admitted, write)?;
-        Ok(Written { object, is_new: false })
+        Ok(Written { object, is_new: false, warnings })
     }
 
     /// The last step of a write to an object that was there.

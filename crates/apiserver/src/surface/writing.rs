@@ -14,6 +14,7 @@ use crate::kinds::{Kind, NEW_EVENT, POD, Sub};
 use crate::patch::{self, Patch};
 use crate::protobuf;
 use crate::refusal::Refusal;
+use crate::schema::decode::{Strictness, decode};
 use crate::store::{Deletion, Propagation, Selection, Write};
 use crate::value::{at, number, object, text};
 
@@ -71,7 +72,7 @@ pub(crate) fn patch(
     name: &str,
     sub: Option<Sub>,
 ) -> Result<Response<Content>, Refusal> {
-    let (patch, warnings) = asked.patch(target.kind)?;
+    let patch = asked.patch(target.kind)?;
     let namespace = target.namespace.as_deref().unwrap_or("");
     let (store, write) = (&asked.surface.store, asked.write(sub)?);
     if *target.kind == NEW_EVENT {
@@ -87,7 +88,7 @@ pub(crate) fn patch(
     }
     let written = store.patch(target.kind, namespace, name, &patch, &write)?;
     let code = if written.is_new { 201 } else { 200 };
-    Ok(warned(listing::one(asked, target, code, &written.object), &warnings))
+    Ok(warned(listing::one(asked, target, code, &written.object), &written.warnings))
 }
 
 /// The name that a patch gives.
@@ -185,7 +186,10 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
         let body = asked.json()?;
         Box::new(move |_| Ok(body))
     } else {
-        let (patch, _) = asked.patch(target.kind)?;
+        let patch = asked.patch(target.kind)?;
+        if matches!(patch, Patch::Apply { .. }) {
+            return Err(Refusal::not_in_the_playground("apply of a scale"));
+        }
         let write = asked.write(None)?;
         let kind = target.kind;
         Box::new(move |scale| Ok(patch::run(kind, scale, &patch, &write)?.object))
@@ -232,7 +236,7 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 impl Asked<'_> {
     fn write(&self, sub: Option<Sub>) -> Result<Write, Refusal> {
-        Ok(Write { manager: self.manager(), dry_run: self.dry_run()?, sub })
+        Ok(Write { manager: self.manager(), dry_run: self.dry_run()?, sub, strictness: self.strictness()? })
     }
 
     /// The body as JSON, which it may have become on the way here.
@@ -247,12 +251,30 @@ impl Asked<'_> {
 
     /// The body as an object of a kind, and what to warn of.
     fn object(&self, kind: &Kind) -> Result<(Value, Vec<String>), Refusal> {
-        let body = self.json()?;
+        let mut body = self.json()?;
         typed(kind, &body)?;
-        Ok((body, Vec::new()))
+        let warnings = decode(kind, &mut body, self.strictness()?)?;
+        Ok((body, warnings))
     }
 
-    fn patch(&self, kind: &Kind) -> Result<(Patch, Vec<String>), Refusal> {
+    /// What to do about unknown fields.
+    fn strictness(&self) -> Result<Strictness, Refusal> {
+        match self.query.text("fieldValidation") {
+            "" | "Warn" => Ok(Strictness::Warn),
+            "Ignore" => Ok(Strictness::Ignore),
+            "Strict" => Ok(Strictness::Strict),
+            other => Err(Refusal::new(
+                422,
+                "Invalid",
+                format!(
+                    "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \
+                     \"Strict\", \"Warn\""
+                ),
+            )),
+        }
+    }
+
+    fn patch(&self, kind: &Kind) -> Result<Patch, Refusal> {
         let media = self.header(CONTENT_TYPE.as_str()).split(';').next().unwrap_or("").trim();
         let patch = match media {
             "application/json-patch+json" => Patch::Json(parsed(&self.body)?),
@@ -262,10 +284,9 @@ impl Asked<'_> {
                 let configuration = parsed(&self.body)?;
                 typed(kind, &configuration)?;
                 if self.query.text("fieldManager").is_empty() {
-                    return Err(Refusal::bad_request(
-                        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required \
-                         for apply patch",
-                    ));
+                    let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is \
+                                   required for apply patch";
+                    return Err(Refusal::new(422, "Invalid", message));
                 }
                 Patch::Apply { configuration, force: self.query.flag("force") }
             }
@@ -275,7 +296,7 @@ impl Asked<'_> {
                 return Err(unsupported(other, accepted));
             }
         };
-        Ok((patch, Vec::new()))
+        Ok(patch)
     }
 
     /// How to delete: from the body, or from the query.
