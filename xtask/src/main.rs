@@ -11,6 +11,7 @@ mod cache;
 mod conformance;
 mod coverage;
 mod e2e;
+mod first_minute;
 mod glossary;
 mod honest;
 mod kubectl;

@@ -89,9 +89,10 @@ pub(crate) fn replay(_: &Tree) -> Result<String, Vec<String>> {
 pub(crate) fn readme_commands(tree: &Tree) -> Result<String, Vec<String>> {
     let mut done = Vec::new();
     for command in readme::commands(tree) {
-        // Being in this stage at all is the run of the one; the other never ends by itself and has a
-        // stage of its own.
-        if command == "cargo xtask test" || command == readme::EMULATOR {
+        // Being in this stage at all is the run of the one; the playground never ends by itself and has a
+        // stage of its own, with what is typed beside it.
+        let has_a_stage = command == readme::PLAYGROUND || readme::is_beside_the_playground(&command);
+        if command == "cargo xtask test" || has_a_stage {
             continue;
         }
         let words: Vec<&str> = command.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! The README's first minute, as a reader has it: the emulator is started by the shown command, and the
-//! shown Python session is run against it by an official client and prints what the README shows.
+//! The emulator's page, as a reader has it: the emulator is started by the shown command, and the shown
+//! Python session is run against it by an official client and prints what the page shows.
 //!
 //! Two things are put in, as the reader does: the address and the CA that the emulator printed.
 
@@ -9,15 +9,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use crate::conformance;
 use crate::markdown;
 use crate::stage::cargo_quietly;
-use crate::tidy::readme;
 use crate::tree::Tree;
+
+/// The page.
+const PAGE: &str = "docs/guides/emulator.md";
+/// How its command begins. It goes on until it is stopped.
+const COMMAND: &str = "cargo run --release -- ";
 
 /// The stage.
 pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
-    let readme = tree.text("README.md").unwrap_or("");
-    let session = Session::of(readme).map_err(|why| vec![why])?;
+    let page = tree.text(PAGE).unwrap_or("");
+    let session = Session::of(page).map_err(|why| vec![why])?;
     cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
-    let mut emulator = Emulator::start().map_err(|why| vec![why])?;
+    let mut emulator = Emulator::start(&session.arguments).map_err(|why| vec![why])?;
     let printed = python(&session.with(&emulator.address, &emulator.ca)).and_then(|printed| {
         if printed.trim() == session.prints { Ok(printed) } else { Err(differs(&session, &printed)) }
     });
@@ -30,11 +34,13 @@ pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
 }
 
 fn differs(session: &Session, printed: &str) -> String {
-    format!("README.md: the Python session prints\n{}\nand the page says\n{}", printed.trim(), session.prints)
+    format!("{PAGE}: the Python session prints\n{}\nand the page says\n{}", printed.trim(), session.prints)
 }
 
 /// The session as the page has it.
 struct Session {
+    /// Of the emulator.
+    arguments: String,
     code: String,
     /// What stands in the block after it.
     prints: String,
@@ -43,21 +49,26 @@ struct Session {
 }
 
 impl Session {
-    fn of(readme: &str) -> Result<Session, String> {
-        let code = markdown::blocks(readme, "python").join("\n");
+    fn of(page: &str) -> Result<Session, String> {
+        let code = markdown::blocks(page, "python").join("\n");
         if code.trim().is_empty() {
-            return Err("README.md: there is no `python` block to run".to_string());
+            return Err(format!("{PAGE}: there is no `python` block to run"));
         }
-        let after = readme.split_once("```python").map_or("", |(_, rest)| rest);
+        let after = page.split_once("```python").map_or("", |(_, rest)| rest);
         let after = after.split_once("\n```\n").map_or("", |(_, rest)| rest);
         let block = after.split_once("```text\n").and_then(|(_, rest)| rest.split_once("\n```"));
         let prints = block.map_or("", |(text, _)| text).trim().to_string();
         let value = |name: &str| {
             let line = code.lines().find(|line| line.starts_with(name));
             let value = line.and_then(|line| line.split('"').nth(1)).map(str::to_string);
-            value.ok_or(format!("README.md: the Python session has no line `{name} = \"…\"`"))
+            value.ok_or(format!("{PAGE}: the Python session has no line `{name} = \"…\"`"))
         };
-        Ok(Session { prints, address: value("azure")?, ca: value("ca")?, code: code.clone() })
+        let arguments = page
+            .lines()
+            .find_map(|line| line.strip_prefix(COMMAND))
+            .ok_or(format!("{PAGE}: there is no line that begins with `{COMMAND}`"))?
+            .to_string();
+        Ok(Session { arguments, prints, address: value("azure")?, ca: value("ca")?, code: code.clone() })
     }
 
     /// The code with what the emulator printed in place of what the page shows.
@@ -78,7 +89,7 @@ fn python(code: &str) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("README.md: the Python session ended with {}:\n{said}", output.status))
+        Err(format!("{PAGE}: the Python session ended with {}:\n{said}", output.status))
     }
 }
 
@@ -91,8 +102,7 @@ struct Emulator {
 }
 
 impl Emulator {
-    fn start() -> Result<Emulator, String> {
-        let (_, arguments) = readme::EMULATOR.split_once(" -- ").unwrap_or_default();
+    fn start(arguments: &str) -> Result<Emulator, String> {
         let mut process = Command::new(conformance::binary())
             .args(arguments.split_whitespace())
             .stdin(Stdio::null())
@@ -137,12 +147,13 @@ impl Emulator {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "x\n```python\nca = \"/ca.pem\"\nazure = \"https://127.0.0.1:1\"\nprint(azure, ca)\n```\n\n\
+    const SHOWN: &str = "cargo run --release -- emulator\n```python\nca = \"/ca.pem\"\nazure = \"https://127.0.0.1:1\"\nprint(azure, ca)\n```\n\n\
         It prints\n\n```text\nhttps://127.0.0.1:1 /ca.pem\n```\n";
 
     #[test]
     fn the_session_is_the_block_and_what_stands_after_it() {
-        let session = Session::of(PAGE).unwrap();
+        let session = Session::of(SHOWN).unwrap();
+        assert_eq!(session.arguments, "emulator");
         assert_eq!(session.prints, "https://127.0.0.1:1 /ca.pem");
         let code = session.with("https://127.0.0.1:7", "/other.pem");
         assert_eq!(code, "ca = \"/other.pem\"\nazure = \"https://127.0.0.1:7\"\nprint(azure, ca)");
@@ -151,6 +162,6 @@ mod tests {
     #[test]
     fn a_page_without_a_session_is_told_so() {
         assert!(Session::of("").err().unwrap().contains("python"));
-        assert!(Session::of("```python\nprint(1)\n```\n").err().unwrap().contains("azure"));
+        assert!(Session::of("cargo run --release -- emulator\n```python\nprint(1)\n```\n").err().unwrap().contains("azure"));
     }
 }

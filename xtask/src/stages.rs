@@ -2,8 +2,8 @@
 
 use crate::stage::{Stage, Tier, Work};
 use crate::{
-    book, browser, conformance, coverage, e2e, honest, outputs, playground, purity, session, testenv, tidy,
-    tour,
+    book, browser, conformance, coverage, e2e, first_minute, honest, outputs, playground, purity, session,
+    testenv, tidy, tour,
 };
 
 const fn cargo(
@@ -106,6 +106,8 @@ pub(crate) const STAGES: &[Stage] = &[
             "-p",
             "sluice-k8s",
             "-p",
+            "sluice-apiserver",
+            "-p",
             "sluice-controller",
             "-p",
             "sluice",
@@ -172,7 +174,11 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         needs: Some(conformance::TOOLS),
-        ..own("the README's emulator and its Python session", Tier::Test, session::run)
+        ..own("the emulator's page and its Python session", Tier::Test, session::run)
+    },
+    Stage {
+        needs: Some(conformance::TOOLS),
+        ..own("the README's first minute, with kubectl", Tier::Test, first_minute::run)
     },
     Stage {
         needs: Some(testenv::TOOLS),

@@ -228,7 +228,7 @@ impl Stage {
 }
 
 /// What of an output can be compared: words, without numbers, times, UIDs and names of processes.
-fn plain(text: &str) -> Vec<String> {
+pub(crate) fn plain(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(|line| words(line).join(" ")).collect()
 }
