@@ -47,9 +47,12 @@ test("a change in the cluster is on the page without loading it again", async ()
   const row = page.locator("#rows tbody tr", { hasText: "shop/fresh" });
   await row.getByText("Created").waitFor();
   await row.getByText("3 of 3").waitFor();
-  await page.waitForFunction((before) => Number(document.querySelector('#states a[data-state="Created"] .count').textContent) > before, before);
+  const becomes = (count) => page.waitForFunction(
+    (count) => Number(document.querySelector('#states a[data-state="Created"] .count').textContent) === count, count);
+  await becomes(before + 1);
   server.tell("delete shop/fresh");
   await page.getByText("Nothing matches.").waitFor();
+  await becomes(before);
   assert.equal(await page.evaluate(() => globalThis.sameDocument), true);
 });
 
@@ -145,8 +148,15 @@ test("a phone shows all of it without scrolling sideways", async () => {
   const page = await browser.open(server.url, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await isLive(page);
   await shoot(page, "phone-top");
-  const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(sizes[0] <= sizes[1], `the page is ${sizes[0]} wide on a screen of ${sizes[1]}`);
+  for (const path of ["/services/shop/checkout", "/"]) {
+    for (const width of [320, 390, 768, 1024, 1280]) {
+      const other = await browser.open(at(path), { viewport: { width, height: 800 } });
+      await isLive(other);
+      const wide = await other.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${path} is ${wide} wide on a screen of ${width}`);
+      await other.context().close();
+    }
+  }
   await page.locator("#table").scrollIntoViewIfNeeded();
   await page.evaluate(() => document.getElementById("table").scrollIntoView());
   const row = page.locator("#rows tbody tr", { hasText: "shop/checkout" });

@@ -129,10 +129,11 @@ fn table(front: &Front<'_>) -> Markup {
                     (grouped(rows.len() as u64)) " of " (grouped(all as u64))
                 }
             }
-            table #rows {
+            // The roles are said, since a phone lays the rows out in another way, and then they would be lost.
+            table #rows role="table" {
                 caption.unseen { "Every service and egress, with its state" }
-                thead {
-                    tr {
+                thead role="rowgroup" {
+                    tr role="row" {
                         (column(filter, "name", "Name", Some(Order::Name)))
                         (column(filter, "state", "State", Some(Order::Attention)))
                         (column(filter, "age", "For", Some(Order::Age)))
@@ -142,7 +143,7 @@ fn table(front: &Front<'_>) -> Markup {
                         (column(filter, "reason", "Reason", None))
                     }
                 }
-                tbody { @for row in shown { (row_line(row)) } }
+                tbody role="rowgroup" { @for row in shown { (row_line(row)) } }
             }
             @if rows.is_empty() {
                 p.none #none {
@@ -172,7 +173,7 @@ fn column(filter: &Filter, class: &str, title: &str, order: Option<Order>) -> Ma
         (true, Some(_)) => Some("descending"),
     };
     html! {
-        th.(class) scope="col" aria-sort=[direction] {
+        th.(class) scope="col" role="columnheader" aria-sort=[direction] {
             @if let Some(order) = order {
                 @let sorted = Filter { order, page: 0, ..filter.clone() };
                 a href={ (sorted.href()) "#table" } data-sort=(order.word()) { (title) }
@@ -217,20 +218,20 @@ fn row_line(row: &Row<'_>) -> Markup {
     let addresses = &progress.addresses;
     let why = progress.why.as_ref();
     html! {
-        tr.(format!("need-{}", row.attention())) {
-            th.name scope="row" {
+        tr.(format!("need-{}", row.attention())) role="row" {
+            th.name scope="row" role="rowheader" {
                 a href=(row.href) { (row.title) }
                 @if row.kind == Kind::Egress { span.kind { "egress" } }
             }
-            td.state { (pill(progress.state)) }
-            td.age { (span(progress.since.age_seconds)) }
-            td.attempts { @if progress.attempts > 0 { (progress.attempts) "×" } }
-            td.addresses {
+            td.state role="cell" { (pill(progress.state)) }
+            td.age role="cell" { (span(progress.since.age_seconds)) }
+            td.attempts role="cell" { @if progress.attempts > 0 { (progress.attempts) "×" } }
+            td.addresses role="cell" {
                 span.short[addresses.programmed < addresses.wanted] { (grouped(addresses.programmed)) }
                 span.of { " of " (grouped(addresses.wanted)) }
             }
-            td.ip { @if let Some(ip) = progress.public_ip { (ip) } }
-            td.reason title=[why.map(|why| why.message.as_str())] {
+            td.ip role="cell" { @if let Some(ip) = progress.public_ip { (ip) } }
+            td.reason role="cell" title=[why.map(|why| why.message.as_str())] {
                 @if let Some(why) = why {
                     b { (why.reason) } " " span.muted { (why.message) }
                 }
@@ -265,7 +266,7 @@ mod tests {
         ];
         let html = shown(&services, &[egress("blue", State::Created)], &Filter::default());
         let found = html.find("1 service waits for quota").unwrap();
-        let row = html.find("<th class=\"name\" scope=\"row\"><a href=\"/services/shop/web\">").unwrap();
+        let row = html.find("<th class=\"name\" scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">").unwrap();
         assert!(found < row);
         assert!(html.contains("<code>sluice") || html.contains("Ask for a higher limit"));
         assert!(html.contains("<a href=\"/egresses/blue\">blue</a><span class=\"kind\">egress</span>"));
