@@ -9,9 +9,9 @@ pub(super) fn plain(text: &str) -> String {
 
 fn line_of(line: &str) -> String {
     let line = dates(line);
-    for key in ["resourceVersion: ", "\"resourceVersion\": ", "\"resourceVersion\":"] {
+    for key in ["Resource Version:  ", "resourceVersion: ", "\"resourceVersion\": ", "\"resourceVersion\":"] {
         if let Some((before, after)) = line.split_once(key) {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '"');
+            let rest = after.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '"');
             return format!("{}{key}RV{}", words(before), words(rest));
         }
     }
@@ -150,6 +150,7 @@ mod tests {
                 "web  LoadBalancer  SERVICE-IP  80:NODE-PORT/TCP  AGE",
             ),
             ("    \"resourceVersion\": \"812\",", "    \"resourceVersion\": RV,"),
+            ("  Resource Version:    812", "  Resource Version:  RV"),
             ("CreationTimestamp:  Mon, 16 Nov 2026 06:20:49 +0000", "CreationTimestamp:  TIME"),
             ("shop  web.187f2a3b4c5d6e7f  x", "shop  web.#  x"),
             ("Labels:  pod-template-hash=5d4f8c7b9", "Labels:  pod-template-hash=#"),

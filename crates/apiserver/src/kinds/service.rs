@@ -163,6 +163,9 @@ pub(super) fn default(service: &mut Value) {
 /// What was given out stays as long as the type has a use for it, and goes with the type.
 pub(crate) fn carry_over(old: &Value, new: &mut Value) {
     let had = at(old, &["spec"]);
+    if kind_of(old) == "LoadBalancer" && kind_of(new) != "LoadBalancer" {
+        object(new, "status")["loadBalancer"] = json!({});
+    }
     let same = |new: &Value, field: &str| at(new, &["spec", field]) == at(had, &[field]);
     if needs_cluster_ip(old) && needs_cluster_ip(new) {
         let cleared_both = is_empty(at(new, &["spec", "clusterIP"]));

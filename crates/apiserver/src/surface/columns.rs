@@ -104,6 +104,17 @@ pub(super) fn cells(kind: &Kind, object: &Value) -> Vec<Value> {
     }
 }
 
+/// The columns of a `scale`, which is a part of several kinds.
+pub(super) fn scale() -> Vec<Column> {
+    vec![NAME, number_column("Desired"), number_column("Available"), AGE]
+}
+
+/// What a `scale` has in them.
+pub(super) fn scale_cells(scale: &Value) -> Vec<Value> {
+    let count = |part: &str| json!(number(scale, &[part, "replicas"]).unwrap_or(0));
+    vec![json!(name_of(scale)), count("spec"), count("status"), age(scale)]
+}
+
 fn size(object: &Value, field: &str) -> usize {
     at(object, &[field]).as_object().map_or(0, serde_json::Map::len)
 }

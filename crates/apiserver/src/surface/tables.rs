@@ -38,14 +38,18 @@ impl Wish {
 
 /// A table of objects.
 pub(crate) fn table(kind: &Kind, objects: &[Arc<Value>], wish: &Wish) -> Value {
-    let rows: Vec<Value> =
-        objects.iter().map(|object| row(object, columns::cells(kind, object), wish)).collect();
+    let is_scale = objects.iter().any(|object| object["kind"] == "Scale");
+    let cells = |object: &Value| {
+        if is_scale { columns::scale_cells(object) } else { columns::cells(kind, object) }
+    };
+    let rows: Vec<Value> = objects.iter().map(|object| row(object, cells(object), wish)).collect();
     let version = match objects {
         [one] => at(one, &["metadata", "resourceVersion"]).clone(),
         _ => Value::Null,
     };
     let columns = if wish.columns {
-        columns::of(kind).iter().map(columns::Column::defined).collect()
+        let all = if is_scale { columns::scale() } else { columns::of(kind) };
+        all.iter().map(columns::Column::defined).collect()
     } else {
         Value::Null
     };

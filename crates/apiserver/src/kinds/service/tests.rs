@@ -144,3 +144,15 @@ fn a_cluster_ip_may_not_change_and_is_not_lost() {
     assert_eq!(at(&without, &["spec", "clusterIP"]), at(&made, &["spec", "clusterIP"]));
     assert_eq!(list(&without, &["spec", "clusterIPs"]).len(), 1);
 }
+
+#[test]
+fn a_service_that_is_no_load_balancer_any_more_has_no_address_outside() {
+    let status = json!({"loadBalancer": {"ingress": [{"ip": "20.0.0.4"}]}});
+    let old = json!({"spec": {"type": "LoadBalancer"}, "status": status});
+    let mut new = json!({"spec": {"type": "ClusterIP"}, "status": status});
+    super::carry_over(&old, &mut new);
+    assert_eq!(new["status"], json!({"loadBalancer": {}}));
+    let mut same = old.clone();
+    super::carry_over(&old, &mut same);
+    assert_eq!(same["status"], status);
+}

@@ -60,3 +60,10 @@ fn a_slice_shows_three_endpoints_and_counts_the_rest() {
     let empty = json!({"metadata": {"name": "s"}, "addressType": "IPv4"});
     assert_eq!(shown(&ENDPOINT_SLICE, &empty), ["IPv4", "<unset>", "<unset>"]);
 }
+
+#[test]
+fn a_scale_has_columns_of_its_own() {
+    let scale = json!({"metadata": {"name": "web"}, "spec": {"replicas": 2}, "status": {"replicas": 3}});
+    assert_eq!(scale_cells(&scale)[..3], [json!("web"), json!(2), json!(3)]);
+    assert_eq!(super::scale().len(), scale_cells(&scale).len());
+}
