@@ -117,7 +117,9 @@ fn conflict(entries: &[Entry], conflicts: &[(usize, Set)]) -> Refusal {
         if !entry.part.is_empty() {
             who.push_str(&format!(" with subresource \"{}\"", entry.part));
         }
-        who.push_str(&format!(" using {}", entry.api_version));
+        if !entry.is_apply {
+            who.push_str(&format!(" using {}", entry.api_version));
+        }
         let paths = common.paths();
         for path in &paths {
             let message = format!("conflict with {who}");

@@ -148,10 +148,9 @@ fn list(
             (None, None) => {}
         }
     }
-    Ok(Value::Array(match order {
-        Some(order) => ordered(by, &before, items, order),
-        None => items,
-    }))
+    // Without an order of its own the patch's items come in the order of the patch.
+    let order = order.unwrap_or(patch);
+    Ok(Value::Array(ordered(by, &before, items, order)))
 }
 
 /// Items in the order that the patch wants; those that it does not name keep their neighbours.
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_merged_by_their_key_and_new_ones_come_last() {
+    fn items_are_merged_by_their_key_in_the_order_of_the_patch() {
         let old = containers(
             json!([{"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}]),
         );
@@ -200,8 +199,8 @@ mod tests {
         assert_eq!(
             deployment(old, patch),
             containers(json!([
-                {"name": "a", "image": "2", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]},
-                {"name": "b"}, {"name": "c"}
+                {"name": "a", "image": "2", "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}]},
+                {"name": "c"}, {"name": "b"}
             ]))
         );
     }
@@ -240,7 +239,7 @@ mod tests {
         let old = json!({"metadata": {"finalizers": ["a", "b"]}});
         let patch =
             json!({"metadata": {"finalizers": ["c", "a"], "$deleteFromPrimitiveList/finalizers": ["b"]}});
-        assert_eq!(deployment(old, patch), json!({"metadata": {"finalizers": ["a", "c"]}}));
+        assert_eq!(deployment(old, patch), json!({"metadata": {"finalizers": ["c", "a"]}}));
     }
 
     #[test]

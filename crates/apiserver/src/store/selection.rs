@@ -26,7 +26,7 @@ pub struct Selection {
 impl Selection {
     /// Reads both selectors as they stand in a query.
     pub fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Selection, Refusal> {
-        Ok(Selection { labels: parse_labels(labels)?, fields: parse_fields(kind, labels, fields)? })
+        Ok(Selection { labels: parse_labels(labels)?, fields: parse_fields(kind, fields)? })
     }
 
     /// Everything with these labels.
@@ -133,8 +133,11 @@ fn parse_labels(selector: &str) -> Result<Vec<Demand>, Refusal> {
         };
         let (Demand::In(key, _) | Demand::NotIn(key, _) | Demand::Exists(key) | Demand::Missing(key)) =
             &demand;
-        if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(wrong(format!("found '{part}', expected: a label")));
+        if let Some(second) = key.split_whitespace().nth(1) {
+            return Err(wrong(format!("found '{second}', expected: in, notin, =, ==, !=, gt, lt")));
+        }
+        if key.is_empty() {
+            return Err(wrong(format!("found '{part}', expected: !, identifier, or 'end of string'")));
         }
         demands.push(demand);
     }
@@ -158,7 +161,7 @@ fn split_outside_parentheses(selector: &str) -> Vec<&str> {
     parts
 }
 
-fn parse_fields(kind: &Kind, labels: &str, selector: &str) -> Result<Vec<(String, bool, String)>, Refusal> {
+fn parse_fields(kind: &Kind, selector: &str) -> Result<Vec<(String, bool, String)>, Refusal> {
     let mut fields = Vec::new();
     for part in selector.split(',').filter(|part| !part.is_empty()) {
         let (path, equal, value) = if let Some((path, value)) = part.split_once("!=") {
@@ -172,14 +175,7 @@ fn parse_fields(kind: &Kind, labels: &str, selector: &str) -> Result<Vec<(String
             || (path == "metadata.namespace" && kind.namespaced)
             || kind.selectable.contains(&path);
         if !is_known {
-            let of = match kind.group {
-                "" => format!("/{}, Resource={}", kind.version, kind.resource),
-                group => format!("{group}/{}, Resource={}", kind.version, kind.resource),
-            };
-            return Err(Refusal::bad_request(format!(
-                "Unable to find \"{of}\" that match label selector \"{labels}\", field selector \
-                 \"{selector}\": field label not supported: {path}"
-            )));
+            return Err(Refusal::bad_request(format!("field label not supported: {path}")));
         }
         fields.push((path.to_owned(), equal, value.to_owned()));
     }
