@@ -180,7 +180,8 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
     let namespace = target.namespace.as_deref().unwrap_or("");
     let store = &asked.surface.store;
     if *asked.method == Method::GET {
-        return Ok(answer::json(200, &scale_of(&*store.get(target.kind, namespace, name)?)));
+        let scale = Arc::new(scale_of(&*store.get(target.kind, namespace, name)?));
+        return Ok(listing::one(asked, target, 200, &scale));
     }
     let wanted: Box<dyn FnOnce(&Value) -> Result<Value, Refusal>> = if *asked.method == Method::PUT {
         let body = asked.json()?;
@@ -207,7 +208,7 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
         object(&mut new, "spec")["replicas"] = json!(number(&scale, &["spec", "replicas"]).unwrap_or(0));
         Ok(new)
     })?;
-    Ok(answer::json(200, &scale_of(&object)))
+    Ok(listing::one(asked, target, 200, &Arc::new(scale_of(&object))))
 }
 
 /// Gives a pod its node.
