@@ -60,13 +60,14 @@ impl Engine {
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
         let published = record.object.as_ref().map(|before| before.published);
+        let by_us = record.kube.in_flight.is_some();
         if let Some(before) = &record.object
             && same_spec(&before.spec, &object.spec)
             && before.selected == object.selected
             && before.deleting == object.deleting
         {
             record.object = Some(Box::new(object));
-            self.note_published(service, published);
+            self.note_published(service, published, by_us);
             self.touch(service);
             return;
         }
@@ -80,7 +81,7 @@ impl Engine {
             record.discovered = false;
             self.survey.discovered.remove(&service);
         }
-        self.note_published(service, published);
+        self.note_published(service, published, by_us);
         self.fire(service, Trigger::SpecChanged);
         self.touch(service);
     }

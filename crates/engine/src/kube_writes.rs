@@ -163,7 +163,7 @@ impl Engine {
                 }
             }
         }
-        self.note_published(service, published);
+        self.note_published(service, published, true);
         if let Some((about, why)) = refused {
             let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
             self.notify(about, true, Reason::KubernetesRefused, text);
@@ -172,8 +172,13 @@ impl Engine {
     }
 
     /// Takes down that another IP is published than before, whether our write or the watch said so first.
-    /// `None` when there was no object before.
-    pub(crate) fn note_published(&mut self, service: ServiceIndex, before: Option<Option<IpAddr>>) {
+    /// `before` is `None` when there was no object before; `by_us`: it may be our write that shows.
+    pub(crate) fn note_published(
+        &mut self,
+        service: ServiceIndex,
+        before: Option<Option<IpAddr>>,
+        by_us: bool,
+    ) {
         let now = self.now;
         let wanted = self.is_wanted(service);
         let Some(before) = before else { return };
@@ -183,7 +188,11 @@ impl Engine {
             return;
         }
         record.timeline.push(now, Moment::Published(after));
-        if let Some(before) = before.filter(|_| wanted) {
+        // We retract an IP that is wanted only when its public IP is gone. Others wipe a status just so, and
+        // then it is published again in a moment.
+        let (address, gone) = (record.public_address(), record.actual.public_ips[0].is_absent());
+        let is_lost = |before| address.map_or(gone || by_us, |now| now != before);
+        if let Some(before) = before.filter(|before| wanted && is_lost(*before)) {
             let text = match after {
                 Some(after) => format!("its public IP {before} is gone; it is reached at {after} now"),
                 None => format!("its public IP {before} is gone; a new one is on its way"),

@@ -205,12 +205,36 @@ pub(super) fn entries_of_others_stay_in_the_status() {
 pub(super) fn a_published_ip_whose_public_ip_is_gone_is_retracted_at_once() {
     check(
         "show status
+         show notices
          service web known published=20.9.9.9 ingress=20.9.9.9
          lead
          #1 done",
         expect![[r#"
             (write status of web: not 20.9.9.9, Provisioning Provisioning, not Serving Provisioning)
+            warn web: Updating: its public IP 20.9.9.9 is gone; a new one is on its way
             #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_status_that_others_wipe_is_written_again_and_no_public_ip_is_called_gone() {
+    check(
+        "show status
+         show notices
+         service web applied
+         #1 done
+         service web applied wiped
+         service web applied wiped port=81->8080
+         #2 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
+            #2 update web: load-balancer   because service applied
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],
     );

@@ -136,14 +136,16 @@ impl Story {
                 ..ServiceSpec::default()
             },
             ingress: match value(options, "ingress=") {
+                _ if option("wiped") => Vec::new(),
                 Some(ip) => vec![ip.parse().expect("an address")],
                 None => known.as_ref().map(|known| known.ingress.clone()).unwrap_or_default(),
             },
             published: match value(options, "published=") {
+                _ if option("wiped") => None,
                 Some(ip) => Some(ip.parse().expect("an address")),
                 None => known.as_ref().and_then(|known| known.published),
             },
-            conditions: known.map(|known| known.conditions).unwrap_or_default(),
+            conditions: known.filter(|_| !option("wiped")).map(|known| known.conditions).unwrap_or_default(),
         }
     }
 
