@@ -36,24 +36,28 @@ test("the page opens on findings, the worst first, each with the next step and a
 });
 
 test("a change in the cluster is on the page without loading it again", async () => {
-  const page = await browser.open(server.url);
+  // A server where nothing else happens, since things are counted.
+  const calm = await serve("--calm", "--services", "5", "--egresses", "1");
+  const page = await browser.open(calm.url);
   await isLive(page);
   await page.evaluate(() => { globalThis.sameDocument = true; });
   await page.locator("#q").fill("shop/fresh");
   await page.getByText("Nothing matches.").waitFor();
   const counted = async () => Number((await page.locator('#states a[data-state="Created"] .count').textContent()).replace(",", ""));
   const before = await counted();
-  server.tell("apply shop/fresh 3");
+  calm.tell("apply shop/fresh 3");
   const row = page.locator("#rows tbody tr", { hasText: "shop/fresh" });
   await row.getByText("Created").waitFor();
   await row.getByText("3 of 3").waitFor();
   const becomes = (count) => page.waitForFunction(
     (count) => Number(document.querySelector('#states a[data-state="Created"] .count').textContent) === count, count);
   await becomes(before + 1);
-  server.tell("delete shop/fresh");
+  calm.tell("delete shop/fresh");
   await page.getByText("Nothing matches.").waitFor();
   await becomes(before);
   assert.equal(await page.evaluate(() => globalThis.sameDocument), true);
+  await page.context().close();
+  await calm.stop();
 });
 
 test("the page of a service has its plan, its timeline, its events and its calls, and stays live", async () => {

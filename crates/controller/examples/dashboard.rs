@@ -15,6 +15,7 @@
 //! apply NAMESPACE/NAME ADDRESSES    a Service with so many endpoints
 //! delete NAMESPACE/NAME
 //! slow                              from now on Azure takes ten seconds for a load balancer
+//! trouble                           what `--calm` has spared
 //! ```
 
 #![expect(
@@ -264,7 +265,8 @@ impl Town {
             "AuthorizationFailed",
             "The client does not have authorization to perform action 'Microsoft.Network/loadBalancers/write'.",
         );
-        let slow = Behaviour::Slow(Duration::from_secs(3_600));
+        // Less than the time after which a call is given up.
+        let slow = Behaviour::Slow(Duration::from_secs(50));
         for (name, mood, addresses) in [
             ("shop/checkout", &quota, 6),
             ("shop/search", &quota, 4),
@@ -306,6 +308,7 @@ impl Town {
                     self.apply(&name(service), 0xF_0000 + made * 64, many.parse().unwrap());
                 }
                 ["delete", service] => self.cluster.delete_service(&name(service)),
+                ["trouble"] => self.trouble(),
                 ["slow"] => self.moods.is_slow.store(true, Ordering::Relaxed),
                 other => panic!("{other:?} is not understood"),
             }

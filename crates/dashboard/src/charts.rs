@@ -33,6 +33,7 @@ impl Unit {
         match self {
             Unit::Count if value > 0.0 && value < 9.95 && value.fract() > 0.05 => format!("{value:.1}"),
             Unit::Count => grouped(value.round() as u64),
+            Unit::Milliseconds if value == 0.0 => "0".into(),
             Unit::Milliseconds if value < 1_000.0 => format!("{} ms", value.round()),
             Unit::Milliseconds if value < 10_000.0 => format!("{:.1} s", value / 1_000.0),
             Unit::Milliseconds => span((value / 1_000.0).round() as u64),
@@ -91,7 +92,7 @@ fn budget(last: Option<&Sample>) -> Markup {
             @for (name, used) in [("read budget", last.reads_used), ("write budget", last.writes_used)] {
                 @let percent = (used.clamp(0.0, 1.0) * 100.0).round() as u64;
                 label {
-                    span { (name) " " (percent) " % used" }
+                    span { (name) " " (percent) " %" }
                     meter min="0" max="100" low="70" high="90" optimum="0" value=(percent) { (percent) " %" }
                 }
             }
@@ -147,7 +148,7 @@ fn draw(
     let top = ceiling(curves);
     let oldest = curves.iter().filter_map(|curve| curve.points.first()).map(|point| -point.0);
     let back = oldest.fold(MINUTES.0, f64::max).ceil().min(MINUTES.1);
-    let label = ("sans-serif", 14).into_font().color(&INK);
+    let label = ("sans-serif", 16).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&area)
         .margin_top(8)
         .margin_right(18)
@@ -211,7 +212,7 @@ mod tests {
             "<b>12</b> writes in a minute",
             "<b>17</b> addresses buffered",
             "<b>120 ms</b> one sync",
-            "write budget 42 % used",
+            "write budget 42 %",
         ] {
             assert!(html.contains(words), "{words} is not in {html}");
         }

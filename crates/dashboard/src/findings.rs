@@ -236,8 +236,11 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
             Severity::Warning,
             format!("{} failed the last attempt and will be tried again", subjects(&failing)),
         );
+        let step = "Open it to see what Azure answered, and when the next attempt comes.";
         all.push(
-            finding.naming(&failing, Filter { order: crate::rows::Order::Attempts, ..Filter::default() }),
+            finding
+                .then(step)
+                .naming(&failing, Filter { order: crate::rows::Order::Attempts, ..Filter::default() }),
         );
     }
 }

@@ -266,7 +266,9 @@ mod tests {
         ];
         let html = shown(&services, &[egress("blue", State::Created)], &Filter::default());
         let found = html.find("1 service waits for quota").unwrap();
-        let row = html.find("<th class=\"name\" scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">").unwrap();
+        let row = html
+            .find("<th class=\"name\" scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">")
+            .unwrap();
         assert!(found < row);
         assert!(html.contains("<code>sluice") || html.contains("Ask for a higher limit"));
         assert!(html.contains("<a href=\"/egresses/blue\">blue</a><span class=\"kind\">egress</span>"));
