@@ -108,7 +108,7 @@ test("search and filters are in the URL, and a finding leads to its rows", async
 });
 
 test("server and browser agree on what matches and what comes first", async () => {
-  for (const path of ["/", "/?sort=name", "/?sort=addresses&kind=egress", "/?q=web&sort=name", "/?state=Created&q=shop", "/?q=198.18.0.2"]) {
+  for (const path of ["/", "/?sort=addresses&kind=egress", "/?state=Created&q=shop&sort=name", "/?q=198.18.0.2"]) {
     const [still, live] = await Promise.all([browser.open(at(path), { javaScriptEnabled: false }), browser.open(at(path))]);
     await isLive(live);
     await live.locator("#rows[aria-rowcount]").waitFor();
@@ -226,15 +226,15 @@ test("the keyboard is enough", async () => {
 });
 
 test("axe-core has nothing serious to say about any page, light or dark, wide or narrow", async () => {
+  const looks = [["light", 1440], ["dark", 390], ["dark", 1440], ["light", 390]];
   for (const path of ["/", "/services/shop/checkout", "/services/games/lobby", "/egresses/blue", "/nothing-here"]) {
-    for (const colorScheme of ["light", "dark"]) {
-      for (const width of [1440, 390]) {
-        const page = await browser.open(at(path), { colorScheme, viewport: { width, height: 900 } });
-        if (path !== "/nothing-here") await isLive(page);
-        if (path === "/") await page.locator("#rows[aria-rowcount]").waitFor();
-        assert.deepEqual(await serious(page), [], `${path}, ${colorScheme}, ${width} wide`);
-        await page.context().close();
-      }
+    // The front page in every way, the others once in each colour.
+    for (const [colorScheme, width] of path === "/" ? looks : looks.slice(0, 2)) {
+      const page = await browser.open(at(path), { colorScheme, viewport: { width, height: 900 } });
+      if (path !== "/nothing-here") await isLive(page);
+      if (path === "/") await page.locator("#rows[aria-rowcount]").waitFor();
+      assert.deepEqual(await serious(page), [], `${path}, ${colorScheme}, ${width} wide`);
+      await page.context().close();
     }
   }
 });

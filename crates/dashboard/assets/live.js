@@ -14,9 +14,10 @@ const IDLE = 5000;
 function swap(other, id) {
   const ours = document.getElementById(id);
   const theirs = other.getElementById(id);
-  if (!ours || !theirs || ours.innerHTML === theirs.innerHTML) return;
+  if (!ours || !theirs || ours.outerHTML === theirs.outerHTML) return;
   const focused = ours.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   ours.replaceChildren(...theirs.childNodes);
+  for (const name of ours.getAttributeNames()) if (!theirs.hasAttribute(name)) ours.removeAttribute(name);
   for (const name of theirs.getAttributeNames()) ours.setAttribute(name, theirs.getAttribute(name));
   if (focused) [...ours.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
 }

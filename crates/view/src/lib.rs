@@ -1,7 +1,7 @@
 //! What people see: status, explanations, the overview and its changes, in one JSON shape.
 //!
-//! The admin server writes these types, `sluice status` and `sluice explain` read them, and so will
-//! the dashboard; none of them has a shape of its own. They are plain data: texts are ready to be
+//! The admin server writes these types; `sluice status`, `sluice explain` and the dashboard read them,
+//! and none of them has a shape of its own. They are plain data: texts are ready to be
 //! shown, moments are wall time with their distance in seconds beside it, so that nobody who reads
 //! them needs a clock, and words come from fixed lists, so that they can be compared.
 //!
