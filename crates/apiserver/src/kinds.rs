@@ -90,6 +90,8 @@ pub struct Kind {
     pub selectable: &'static [&'static str],
     /// Fills in what the writer left out.
     pub default: fn(&mut Value),
+    /// What the server adds to a new object, and nobody owns.
+    pub admit: fn(&mut Value),
     /// What is wrong with it, given what it was before.
     pub check: fn(&Value, Option<&Value>) -> Vec<Cause>,
 }
@@ -154,6 +156,7 @@ const PLAIN: Kind = Kind {
     returns_deleted: false,
     selectable: &[],
     default: as_it_is,
+    admit: as_it_is,
     check: anything,
 };
 
@@ -169,6 +172,7 @@ pub static NAMESPACE: Kind = Kind {
     schema: "core.v1.Namespace",
     selectable: &["status.phase"],
     default: namespace::default,
+    admit: namespace::admit,
     ..PLAIN
 };
 
@@ -211,6 +215,7 @@ pub static POD: Kind = Kind {
         "status.nominatedNodeName",
     ],
     default: pod::default,
+    admit: pod::admit,
     check: pod::check,
     ..PLAIN
 };
@@ -226,6 +231,7 @@ pub static NODE: Kind = Kind {
     schema: "core.v1.Node",
     selectable: &["spec.unschedulable"],
     default: small::default_node,
+    admit: small::admit_node,
     check: small::check_node,
     ..PLAIN
 };
@@ -387,6 +393,7 @@ pub static CLUSTER_ROLE_BINDING: Kind = Kind {
     kind: "ClusterRoleBinding",
     namespaced: false,
     schema: "rbac.v1.ClusterRoleBinding",
+    default: small::default_binding,
     ..PLAIN
 };
 
@@ -407,6 +414,7 @@ pub static ROLE_BINDING: Kind = Kind {
     singular: "rolebinding",
     kind: "RoleBinding",
     schema: "rbac.v1.RoleBinding",
+    default: small::default_binding,
     ..PLAIN
 };
 

@@ -76,12 +76,12 @@ pub(crate) fn decoded(
 
 fn operate(old: &Value, operations: &Value) -> Result<Value, Refusal> {
     let operations: json_patch::Patch = serde_json::from_value(operations.clone())
-        .map_err(|problem| Refusal::bad_request(format!("the patch is no list of operations: {problem}")))?;
+        .map_err(|problem| Refusal::bad_request(format!("error decoding patch: {problem}")))?;
     let mut object = old.clone();
     // The real server does not say which operation it was either.
     json_patch::patch(&mut object, &operations).map_err(|_| {
         let message = "the server rejected our request due to an error in our request";
-        Refusal::new(422, "Invalid", message)
+        Refusal::new(422, "Invalid", message).with_details()
     })?;
     Ok(object)
 }

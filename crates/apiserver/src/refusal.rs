@@ -10,12 +10,14 @@ use crate::kinds::Kind;
 pub struct Refusal {
     /// The HTTP status.
     pub code: u16,
-    /// One word for programs, such as `NotFound`.
+    /// One word for programs, such as `NotFound`; some of the real server's refusals have none.
     pub reason: &'static str,
     /// A sentence for people.
     pub message: String,
     /// The `details` of the Status.
     pub details: Map<String, Value>,
+    /// Whether the details are shown even if there are none, as the real server does it here and there.
+    pub shows_details: bool,
 }
 
 /// One field that is wrong.
@@ -78,7 +80,24 @@ fn shown(value: &Value) -> String {
 impl Refusal {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal { code, reason, message: message.into(), details: Map::new() }
+        Refusal { code, reason, message: message.into(), details: Map::new(), shows_details: false }
+    }
+
+    /// The same, with empty details.
+    pub(crate) fn with_details(mut self) -> Refusal {
+        self.shows_details = true;
+        self
+    }
+
+    /// A parameter of the request is not allowed; `options` is what the parameters belong to.
+    pub(crate) fn invalid_options(options: &str, cause: &Cause) -> Refusal {
+        let message = format!("{options}.meta.k8s.io \"\" is invalid: {}: {}", cause.field, cause.message);
+        let mut refusal = Refusal::new(422, "Invalid", message);
+        refusal.details.insert("group".into(), json!("meta.k8s.io"));
+        refusal.details.insert("kind".into(), json!(options));
+        let cause = json!({"reason": cause.reason, "message": cause.message, "field": cause.field});
+        refusal.details.insert("causes".into(), json!([cause]));
+        refusal
     }
 
     fn about(mut self, kind: &Kind, name: &str) -> Refusal {
@@ -152,7 +171,7 @@ impl Refusal {
 
     /// No such path on the real server either.
     pub fn no_such_resource() -> Refusal {
-        Refusal::new(404, "NotFound", "the server could not find the requested resource")
+        Refusal::new(404, "NotFound", "the server could not find the requested resource").with_details()
     }
 
     /// Known to Kubernetes, and not to the playground.
@@ -171,6 +190,7 @@ impl Refusal {
             "MethodNotAllowed",
             "the server does not allow this method on the requested resource",
         )
+        .with_details()
     }
 
     /// As the object that goes over the wire.
@@ -181,10 +201,12 @@ impl Refusal {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
-        if !self.details.is_empty() {
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
+        if !self.details.is_empty() || self.shows_details {
             status["details"] = Value::Object(self.details.clone());
         }
         status

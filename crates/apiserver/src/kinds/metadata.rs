@@ -30,7 +30,8 @@ pub(crate) fn check(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Cause>
              []string{{{}}}",
             late.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>().join(", ")
         );
-        causes.push(Cause::forbidden("metadata.finalizers", &why));
+        // The real server says it twice.
+        causes.extend([0, 1].map(|_| Cause::forbidden("metadata.finalizers", &why)));
     }
     causes
 }

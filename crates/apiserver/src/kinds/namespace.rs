@@ -9,10 +9,14 @@ pub(super) fn default(namespace: &mut Value) {
     if !name.is_empty() {
         object(metadata(namespace), "labels")["kubernetes.io/metadata.name"] = json!(name);
     }
-    let is_new = namespace["metadata"].get("uid").is_none();
+    object(namespace, "spec");
+    default_to(object(namespace, "status"), "phase", "Active");
+}
+
+/// Only the controller of namespaces takes this finalizer away.
+pub(super) fn admit(namespace: &mut Value) {
     let spec = object(namespace, "spec");
-    if is_new && spec.get("finalizers").is_none_or(is_empty) {
+    if spec.get("finalizers").is_none_or(is_empty) {
         spec["finalizers"] = json!(["kubernetes"]);
     }
-    default_to(object(namespace, "status"), "phase", "Active");
 }

@@ -18,19 +18,34 @@ const LISTS_OF_CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 const TOPOLOGY: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
 
 pub(super) fn default(pod: &mut Value) {
-    default_spec(object(pod, "spec"));
-    let is_new = pod["metadata"].get("uid").is_none();
     let spec = object(pod, "spec");
-    if is_new {
-        default_to(spec, "enableServiceLinks", true);
-        default_to(spec, "priority", 0);
-        default_to(spec, "preemptionPolicy", "PreemptLowerPriority");
-        tolerations(spec);
+    default_spec(spec);
+    default_to(spec, "enableServiceLinks", true);
+    for name in LISTS_OF_CONTAINERS {
+        for container in spec.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten() {
+            request_what_is_limited(container);
+        }
     }
     let class = quality(spec);
     let status = object(pod, "status");
     default_to(status, "phase", "Pending");
     default_to(status, "qosClass", class);
+}
+
+/// What a new pod gets that nobody owns.
+pub(super) fn admit(pod: &mut Value) {
+    let spec = object(pod, "spec");
+    default_to(spec, "priority", 0);
+    default_to(spec, "preemptionPolicy", "PreemptLowerPriority");
+    tolerations(spec);
+}
+
+/// Who says how much at most asks for as much, if it does not say otherwise.
+fn request_what_is_limited(container: &mut Value) {
+    let limits = at(container, &["resources", "limits"]).as_object().cloned().unwrap_or_default();
+    for (name, amount) in limits {
+        default_to(object(object(container, "resources"), "requests"), &name, amount);
+    }
 }
 
 /// What is filled in of a pod and of a template alike.
@@ -55,6 +70,9 @@ pub(super) fn default_spec(spec: &mut Value) {
             if let Some(source) = volume.get_mut(source) {
                 default_to(source, "defaultMode", 420);
             }
+        }
+        if volume.as_object().is_some_and(|fields| fields.len() == 1) {
+            object(volume, "emptyDir");
         }
     }
 }

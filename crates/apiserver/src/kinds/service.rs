@@ -157,7 +157,12 @@ pub(super) fn default(service: &mut Value) {
     if needs_cluster_ip(service) {
         default_to(object(service, "spec"), "internalTrafficPolicy", "Cluster");
     }
-    object(object(service, "status"), "loadBalancer");
+    let balancer = object(object(service, "status"), "loadBalancer");
+    for ingress in balancer.get_mut("ingress").and_then(Value::as_array_mut).into_iter().flatten() {
+        if !text(ingress, &["ip"]).is_empty() {
+            default_to(ingress, "ipMode", "VIP");
+        }
+    }
 }
 
 /// What was given out stays as long as the type has a use for it, and goes with the type.

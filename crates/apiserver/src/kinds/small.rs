@@ -74,15 +74,19 @@ fn unchangeable(new: &Value, old: &Value, fields: &[&str], causes: &mut Vec<Caus
 /// The taint of a node of which nobody has said that it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// A node has its range of addresses twice, as one and as a list, and takes no pods while it is new.
-pub(super) fn default_node(node: &mut Value) {
-    let is_new = node["metadata"].get("uid").is_none();
+/// A node takes no pods while it is new.
+pub(super) fn admit_node(node: &mut Value) {
     let spec = object(node, "spec");
-    if is_new && !list(spec, &["taints"]).iter().any(|it| it["key"] == NOT_READY) {
+    if !list(spec, &["taints"]).iter().any(|it| it["key"] == NOT_READY) {
         let mut taints = list(spec, &["taints"]).to_vec();
         taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
         spec["taints"] = Value::Array(taints);
     }
+}
+
+/// A node has its range of addresses twice, as one and as a list.
+pub(super) fn default_node(node: &mut Value) {
+    let spec = object(node, "spec");
     if is_empty(at(spec, &["podCIDRs"])) && !text(spec, &["podCIDR"]).is_empty() {
         spec["podCIDRs"] = json!([spec["podCIDR"]]);
     }
@@ -126,6 +130,9 @@ pub(super) fn default_slice(slice: &mut Value) {
         if slice.get(name).is_none() {
             slice[name] = Value::Null;
         }
+    }
+    for endpoint in slice.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+        object(endpoint, "conditions");
     }
 }
 
@@ -202,8 +209,24 @@ pub(super) fn check_event(event: &Value, _: Option<&Value>) -> Vec<Cause> {
     vec![Cause::invalid("involvedObject.namespace", &json!(about), why)]
 }
 
+/// Users and groups are those of the group of roles, unless they say otherwise.
+pub(super) fn default_binding(binding: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    default_to(object(binding, "roleRef"), "apiGroup", GROUP);
+    for subject in binding.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
+        if matches!(text(subject, &["kind"]), "User" | "Group") {
+            default_to(subject, "apiGroup", GROUP);
+        }
+    }
+}
+
 /// An event always has these, empty or not.
 pub(super) fn default_event(event: &mut Value) {
+    for field in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+        if event.get(field).is_none() {
+            event[field] = Value::Null;
+        }
+    }
     object(event, "involvedObject");
     object(event, "source");
     for field in ["reportingComponent", "reportingInstance"] {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Patched;
 use super::fields::{self, Set, item_name, value_name};
 use super::managed::{self, Entry};
+use super::strategic::ordered_by;
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::schema::{Field, Shape, Type};
@@ -91,13 +92,14 @@ fn cleaned(kind: &Kind, configuration: &Value) -> Result<Value, Refusal> {
             many => format!("errors:\n  {}", many.join("\n  ")),
         };
         let message = format!(
-            "failed to create typed patch object ({}/{}; {}, Kind={}): {told}",
+            "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {told}",
             namespace_of(&configuration),
             name_of(&configuration),
-            kind.api_version(),
+            kind.group,
+            kind.version,
             kind.kind
         );
-        return Err(Refusal::new(500, "InternalError", message));
+        return Err(Refusal::new(500, "", message));
     }
     Ok(configuration)
 }
@@ -170,12 +172,13 @@ fn merged(of: &Type, field: Option<&Field>, old: &Value, wanted: &Value) -> Valu
                     None => new.push(item.clone()),
                 }
             }
-            Value::Array(new)
+            let same = |one: &Value, other: &Value| item_name(of, keys, one) == item_name(of, keys, other);
+            Value::Array(ordered_by(same, old, new, wanted))
         }
         (Shape::Set, Value::Array(old), Value::Array(wanted)) => {
             let mut new = old.clone();
             new.extend(wanted.iter().filter(|item| !old.contains(item)).cloned());
-            Value::Array(new)
+            Value::Array(ordered_by(|one, other| one == other, old, new, wanted))
         }
         _ => wanted.clone(),
     }

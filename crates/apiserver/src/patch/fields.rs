@@ -215,6 +215,12 @@ fn either(
     changed: &mut Set,
     gone: &mut Set,
 ) {
+    // What is null or an empty text is not there yet.
+    let (old, new) = match (old, new) {
+        (None, Some(new)) if new.is_null() || new == "" => return,
+        (Some(old), None) if old.is_null() || old == "" => return,
+        both => both,
+    };
     match (old, new) {
         (None, None) => {}
         (None, Some(new)) => *changed = everything(of, field, new),

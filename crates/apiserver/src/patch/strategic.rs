@@ -158,6 +158,16 @@ fn ordered(by: &str, before: &[Value], items: Vec<Value>, order: &[Value]) -> Ve
     let same = |one: &Value, other: &Value| {
         if by.is_empty() { one == other } else { one.get(by) == other.get(by) }
     };
+    ordered_by(same, before, items, order)
+}
+
+/// The same, for items that are told apart in another way.
+pub(super) fn ordered_by(
+    same: impl Fn(&Value, &Value) -> bool,
+    before: &[Value],
+    items: Vec<Value>,
+    order: &[Value],
+) -> Vec<Value> {
     let rank = |item: &Value| order.iter().position(|it| same(it, item));
     let was_at = |item: &Value| before.iter().position(|it| same(it, item));
     let (mut wanted, others): (Vec<Value>, Vec<Value>) = items.into_iter().partition(|it| rank(it).is_some());

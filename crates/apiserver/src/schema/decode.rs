@@ -77,19 +77,24 @@ pub(crate) fn unknown(kind: &Kind, object: &Value) -> Result<Vec<String>, Refusa
 impl Reading {
     /// `path` is with indexes, for people; `place` without, as Go says it.
     fn fields(&mut self, of: &Struct, fields: &mut serde_json::Map<String, Value>, path: &str, place: &str) {
-        let mut unknown = Vec::new();
+        let (mut unknown, mut empty) = (Vec::new(), Vec::new());
         for (name, value) in fields.iter_mut() {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
             match of.fields.get(name.as_str()) {
-                Some(field) => self.value(of, field, &field.of, value, &path, &place),
+                Some(field) => {
+                    self.value(of, field, &field.of, value, &path, &place);
+                    if says_nothing(field, value) {
+                        empty.push(name.clone());
+                    }
+                }
                 None => {
                     unknown.push(name.clone());
                     self.unknown.push(path);
                 }
             }
         }
-        for name in unknown {
+        for name in unknown.into_iter().chain(empty) {
             fields.remove(&name);
         }
     }
@@ -149,6 +154,16 @@ impl Reading {
             }
         }
     }
+}
+
+/// An empty list or map that nobody must have: Go leaves it out. Empty owners of fields mean something.
+fn says_nothing(field: &Field, value: &Value) -> bool {
+    let is_empty = match (&field.of, value) {
+        (Type::List(_), Value::Array(items)) => items.is_empty(),
+        (Type::Map(_), Value::Object(items)) => items.is_empty(),
+        _ => false,
+    };
+    is_empty && !field.is_required && field.name != "managedFields"
 }
 
 fn word(value: &Value) -> String {

@@ -42,7 +42,8 @@ pub(super) fn create(
     drop_nulls(&mut new);
     identify(kind, namespace, &mut new)?;
     if !text(&new, &["metadata", "resourceVersion"]).is_empty() {
-        return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Refusal::new(500, "", message));
     }
     let meta = metadata(&mut new);
     for field in SERVER_SET {
@@ -59,6 +60,7 @@ pub(super) fn create(
     }
     drop_empty_metadata(&mut new);
     let managed = managed.or_else(|| managed::after_create(kind, &new, write));
+    (kind.admit)(&mut new);
 
     let meta = metadata(&mut new);
     if text(meta, &["name"]).is_empty() {
@@ -196,7 +198,12 @@ fn fresh_enough(kind: &Kind, old: &Value, new: &Value) -> Result<(), Refusal> {
     let name = name_of(old);
     let (is, said) = (text(old, &["metadata", "uid"]), text(new, &["metadata", "uid"]));
     if !said.is_empty() && said != is {
-        let why = format!("Precondition failed: UID in precondition: {said}, UID in object meta: {is}");
+        let place = [kind.resource, namespace_of(old), name].into_iter().filter(|it| !it.is_empty());
+        let place = place.collect::<Vec<_>>().join("/");
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {is}"
+        );
         return Err(Refusal::conflict(kind, name, &why));
     }
     let (is, said) =
@@ -208,7 +215,11 @@ fn fresh_enough(kind: &Kind, old: &Value, new: &Value) -> Result<(), Refusal> {
     }
     if said.is_empty() && *kind == LEASE {
         let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
-        return Err(Refusal::invalid(kind, name, &[cause]));
+        let mut refusal = Refusal::invalid(kind, name, &[cause]);
+        // Here the real server names the resource, not the kind.
+        refusal.message = refusal.message.replacen(kind.kind, kind.resource, 1);
+        refusal.details.insert("kind".into(), json!(kind.resource));
+        return Err(refusal);
     }
     Ok(())
 }

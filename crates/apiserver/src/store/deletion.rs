@@ -72,16 +72,19 @@ pub(super) fn step(kind: &Kind, old: &Value, deletion: &Deletion) -> Result<Step
     let name = name_of(old);
     let uid = text(old, &["metadata", "uid"]);
     if let Some(wanted) = deletion.uid.as_deref().filter(|wanted| *wanted != uid) {
-        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}");
-        return Err(Refusal::conflict(kind, name, &why));
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might \
+             have been deleted and then recreated"
+        );
+        return Err(unmet(kind, name, &why));
     }
     let version = text(old, &["metadata", "resourceVersion"]);
     if let Some(wanted) = deletion.version.as_deref().filter(|wanted| *wanted != version) {
         let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: \
-             {version}"
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+             ({version}). The object might have been modified"
         );
-        return Err(Refusal::conflict(kind, name, &why));
+        return Err(unmet(kind, name, &why));
     }
     let grace = grace(kind, old, deletion.grace);
     let mut new = old.clone();
@@ -99,7 +102,9 @@ pub(super) fn step(kind: &Kind, old: &Value, deletion: &Deletion) -> Result<Step
         let stamp = seconds_from_now(grace);
         let metadata = metadata(&mut new);
         metadata["deletionTimestamp"] = json!(stamp);
-        metadata["deletionGracePeriodSeconds"] = json!(grace);
+        if *kind != NAMESPACE {
+            metadata["deletionGracePeriodSeconds"] = json!(grace);
+        }
         if !is_going && let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
             metadata["generation"] = json!(generation + 1);
         }
@@ -116,6 +121,14 @@ pub(super) fn step(kind: &Kind, old: &Value, deletion: &Deletion) -> Result<Step
     }
     let changes_nothing = !is_last && new == *old;
     Ok(Step { object: new, is_last, changes_nothing })
+}
+
+/// A precondition that does not hold; here the real server names the kind, not the resource.
+fn unmet(kind: &Kind, name: &str, why: &str) -> Refusal {
+    let mut refusal = Refusal::conflict(kind, name, why);
+    refusal.message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.kind);
+    refusal.details.insert("kind".into(), json!(kind.kind));
+    refusal
 }
 
 /// Whether an object that is being deleted may go now.

@@ -175,7 +175,14 @@ fn parse_fields(kind: &Kind, selector: &str) -> Result<Vec<(String, bool, String
             || (path == "metadata.namespace" && kind.namespaced)
             || kind.selectable.contains(&path);
         if !is_known {
-            return Err(Refusal::bad_request(format!("field label not supported: {path}")));
+            let why = if kind.selectable.is_empty() {
+                format!(
+                    "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
+            } else {
+                format!("field label not supported: {path}")
+            };
+            return Err(Refusal::bad_request(why));
         }
         fields.push((path.to_owned(), equal, value.to_owned()));
     }

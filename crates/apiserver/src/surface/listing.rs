@@ -10,7 +10,7 @@ use super::negotiate::Form;
 use super::route::Target;
 use super::serve::Asked;
 use super::{shape, tables};
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::store::{Listed, Selection};
 
 /// Answers with one object.
@@ -90,17 +90,24 @@ fn listed_as(asked: &Asked<'_>, target: &Target, objects: &[Arc<Value>], meta: V
 /// Whether a list shows the moment that the client asks for.
 fn as_of(asked: &Asked<'_>, listed: &Listed) -> Result<(), Refusal> {
     let wanted = asked.query.number("resourceVersion")?.unwrap_or(0);
-    match asked.query.text("resourceVersionMatch") {
+    let how = asked.query.text("resourceVersionMatch");
+    if !how.is_empty() && asked.query.text("resourceVersion").is_empty() {
+        let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+        let cause = Cause::forbidden("resourceVersionMatch", why);
+        return Err(Refusal::invalid_options("ListOptions", &cause));
+    }
+    match how {
         "" | "NotOlderThan" if wanted <= listed.version => Ok(()),
         "Exact" if wanted == listed.version => Ok(()),
         "Exact" if wanted < listed.version => {
             Err(Refusal::expired(format!("The resourceVersion for the provided list is too old.")))
         }
         "" | "NotOlderThan" | "Exact" => Err(too_large(wanted, listed.version)),
-        other => Err(Refusal::bad_request(format!(
-            "resourceVersionMatch: Unsupported value: \"{other}\": supported values: \"\", \"Exact\", \
-             \"NotOlderThan\""
-        ))),
+        other => {
+            let supported = ["Exact", "NotOlderThan", ""];
+            let cause = Cause::unsupported("resourceVersionMatch", &json!(other), &supported);
+            Err(Refusal::invalid_options("ListOptions", &cause))
+        }
     }
 }
 

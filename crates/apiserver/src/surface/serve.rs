@@ -8,6 +8,7 @@ use http::header::{AUTHORIZATION, HeaderValue, USER_AGENT, WARNING};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 use tracing::debug;
@@ -17,7 +18,7 @@ use super::negotiate::{self, Form};
 use super::query::Query;
 use super::route::{self, Path, Target};
 use super::{discovery, listing, openapi, reviews, watching, writing};
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::store::Store;
 
 /// The largest body that is read; that of the real server.
@@ -165,6 +166,17 @@ impl Asked<'_> {
         }
     }
 
+    /// What the parameters of this request belong to, as the real server calls it.
+    pub(crate) fn options(&self) -> &'static str {
+        match self.method.as_str() {
+            "POST" => "CreateOptions",
+            "PUT" => "UpdateOptions",
+            "PATCH" => "PatchOptions",
+            "DELETE" => "DeleteOptions",
+            _ => "ListOptions",
+        }
+    }
+
     /// Whether to do everything but the last step.
     pub(crate) fn dry_run(&self) -> Result<bool, Refusal> {
         let mut is_dry = false;
@@ -172,9 +184,8 @@ impl Asked<'_> {
             match value {
                 "All" => is_dry = true,
                 other => {
-                    return Err(Refusal::bad_request(format!(
-                        "dryRun: Unsupported value: \"{other}\": supported values: \"All\""
-                    )));
+                    let cause = Cause::unsupported("dryRun", &json!([other]), &["All"]);
+                    return Err(Refusal::invalid_options(self.options(), &cause));
                 }
             }
         }

@@ -46,6 +46,11 @@ fn new_event(core: &Value) -> Value {
             event[*new] = value;
         }
     }
+    for field in ["reportingController", "reportingInstance"] {
+        if text(&event, &[field]).is_empty() {
+            remove(&mut event, field);
+        }
+    }
     event["apiVersion"] = json!(NEW_EVENT.api_version());
     event
 }

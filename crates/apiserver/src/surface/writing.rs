@@ -10,10 +10,10 @@ use super::answer::{self, Content};
 use super::route::Target;
 use super::serve::{Asked, warned};
 use super::{listing, shape};
-use crate::kinds::{Kind, NEW_EVENT, POD, Sub};
+use crate::kinds::{self, Kind, NEW_EVENT, POD, Sub};
 use crate::patch::{self, Patch};
 use crate::protobuf;
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::schema::decode::{Strictness, decode};
 use crate::store::{Deletion, Propagation, Selection, Write};
 use crate::value::{at, number, object, text};
@@ -58,7 +58,9 @@ pub(crate) fn update(
 
 fn misnamed(said: &str, name: &str) -> Refusal {
     if said.is_empty() {
-        return Refusal::bad_request("name of the object is not set: name must be provided");
+        return Refusal::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ));
     }
     Refusal::bad_request(format!(
         "the name of the object ({said}) does not match the name on the URL ({name})"
@@ -166,11 +168,16 @@ fn scale_of(object: &Value) -> Value {
         .flatten()
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
         .collect();
+    // Go leaves a zero out here.
+    let spec = match number(object, &["spec", "replicas"]).unwrap_or(0) {
+        0 => json!({}),
+        replicas => json!({"replicas": replicas}),
+    };
     json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"],
             "resourceVersion": meta["resourceVersion"], "creationTimestamp": meta["creationTimestamp"]},
-        "spec": {"replicas": number(object, &["spec", "replicas"]).unwrap_or(0)},
+        "spec": spec,
         "status": {"replicas": number(object, &["status", "replicas"]).unwrap_or(0),
             "selector": selector.join(",")},
     })
@@ -204,16 +211,38 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
                 "the object has been modified; please apply your changes to the latest version and try again";
             return Err(Refusal::conflict(target.kind, name, why));
         }
+        let replicas = number(&scale, &["spec", "replicas"]).unwrap_or(0);
+        if replicas < 0 {
+            return Err(negative_scale(name, replicas));
+        }
         let mut new = old.clone();
-        object(&mut new, "spec")["replicas"] = json!(number(&scale, &["spec", "replicas"]).unwrap_or(0));
+        object(&mut new, "spec")["replicas"] = json!(replicas);
         Ok(new)
     })?;
     Ok(listing::one(asked, target, 200, &Arc::new(scale_of(&object))))
 }
 
+fn negative_scale(name: &str, replicas: i64) -> Refusal {
+    let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+    let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "spec.replicas"});
+    let mut refusal = Refusal::new(
+        422,
+        "Invalid",
+        format!("Scale.autoscaling \"{name}\" is invalid: spec.replicas: {message}"),
+    );
+    for (field, value) in [("name", json!(name)), ("group", json!("autoscaling")), ("kind", json!("Scale"))] {
+        refusal.details.insert(field.into(), value);
+    }
+    refusal.details.insert("causes".into(), json!([cause]));
+    refusal
+}
+
 /// Gives a pod its node.
 fn bind(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
     let body = asked.json()?;
+    if text(&body, &["metadata", "name"]) != name {
+        return Err(Refusal::bad_request("name in URL does not match name in Binding object"));
+    }
     let node = text(&body, &["target", "name"]).to_owned();
     let namespace = target.namespace.as_deref().unwrap_or("");
     asked.surface.store.modify(&POD, namespace, name, &asked.write(Some(Sub::Binding))?, |old| {
@@ -264,14 +293,11 @@ impl Asked<'_> {
             "" | "Warn" => Ok(Strictness::Warn),
             "Ignore" => Ok(Strictness::Ignore),
             "Strict" => Ok(Strictness::Strict),
-            other => Err(Refusal::new(
-                422,
-                "Invalid",
-                format!(
-                    "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \
-                     \"Strict\", \"Warn\""
-                ),
-            )),
+            other => {
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                let cause = Cause::unsupported("fieldValidation", &json!(other), &supported);
+                Err(Refusal::invalid_options(self.options(), &cause))
+            }
         }
     }
 
@@ -283,11 +309,15 @@ impl Asked<'_> {
             "application/strategic-merge-patch+json" => Patch::Strategic(parsed(&self.body)?),
             "application/apply-patch+yaml" | "application/apply-patch+json" => {
                 let configuration = parsed(&self.body)?;
+                if text(&configuration, &["kind"]).is_empty()
+                    || text(&configuration, &["apiVersion"]).is_empty()
+                {
+                    return Err(Refusal::bad_request("invalid object type: /, Kind="));
+                }
                 typed(kind, &configuration)?;
                 if self.query.text("fieldManager").is_empty() {
-                    let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is \
-                                   required for apply patch";
-                    return Err(Refusal::new(422, "Invalid", message));
+                    let cause = Cause::required("fieldManager", "is required for apply patch");
+                    return Err(Refusal::invalid_options("PatchOptions", &cause));
                 }
                 Patch::Apply { configuration, force: self.query.flag("force") }
             }
@@ -319,10 +349,9 @@ impl Asked<'_> {
                 _ => Propagation::Background,
             },
             other => {
-                return Err(Refusal::bad_request(format!(
-                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \
-                     \"{other}\": supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""
-                )));
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                let cause = Cause::unsupported("propagationPolicy", &json!(other), &supported);
+                return Err(Refusal::invalid_options("DeleteOptions", &cause));
             }
         };
         let precondition = |name: &str| at(&body, &["preconditions", name]).as_str().map(ToOwned::to_owned);
@@ -352,17 +381,21 @@ fn parsed(body: &[u8]) -> Result<Value, Refusal> {
 /// Whether an object says that it is of this kind, or says nothing.
 fn typed(kind: &Kind, body: &Value) -> Result<(), Refusal> {
     let (version, name) = (text(body, &["apiVersion"]), text(body, &["kind"]));
-    if !version.is_empty() && version != kind.api_version() {
-        return Err(Refusal::bad_request(format!(
-            "the API version in the data ({version}) does not match the expected API version ({})",
-            kind.api_version()
-        )));
+    let is_other =
+        (!version.is_empty() && version != kind.api_version()) || (!name.is_empty() && name != kind.kind);
+    if !is_other {
+        return Ok(());
     }
-    if !name.is_empty() && name != kind.kind {
-        return Err(Refusal::bad_request(format!(
-            "{name} in version \"{}\" cannot be handled as a {}: converting ({name}) to ({}): unknown conversion",
-            kind.version, kind.kind, kind.kind
-        )));
-    }
-    Ok(())
+    let why = if kinds::of_object(version, name).is_some() {
+        let inside = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or("") };
+        format!("converting (v1.{name}) to ({inside}.{}): unknown conversion", kind.kind)
+    } else {
+        format!(
+            "no kind \"{name}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )
+    };
+    Err(Refusal::bad_request(format!(
+        "{name} in version \"{}\" cannot be handled as a {}: {why}",
+        kind.version, kind.kind
+    )))
 }

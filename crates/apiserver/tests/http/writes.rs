@@ -57,7 +57,7 @@ async fn a_dry_run_leaves_nothing_behind() {
     let body = json!({"metadata": {"name": "dry"}});
     client.post(&format!("{MAPS}?dryRun=All"), body.clone()).await.ok();
     client.get(&format!("{MAPS}/dry")).await.refused(404);
-    client.post(&format!("{MAPS}?dryRun=Some"), body).await.refused(400);
+    client.post(&format!("{MAPS}?dryRun=Some"), body).await.refused(422);
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_deletion_waits_for_finalizers_and_asks_for_preconditions() {
     client.config_map("plain", "x").await;
     let gone = client.delete(&format!("{MAPS}/plain"), json!({})).await.ok();
     assert_eq!((&gone["status"], &gone["details"]["name"]), (&json!("Success"), &json!("plain")));
-    client.delete(&path, json!({"propagationPolicy": "Sideways"})).await.refused(400);
+    client.delete(&path, json!({"propagationPolicy": "Sideways"})).await.refused(422);
 }
 
 #[tokio::test]
