@@ -75,6 +75,11 @@ pub(crate) fn decoded(
 }
 
 fn operate(old: &Value, operations: &Value) -> Result<Value, Refusal> {
+    if !operations.is_array() {
+        let message = "error decoding patch: json: cannot unmarshal object into Go value of type \
+                       []handlers.jsonPatchOp";
+        return Err(Refusal::bad_request(message));
+    }
     let operations: json_patch::Patch = serde_json::from_value(operations.clone())
         .map_err(|problem| Refusal::bad_request(format!("error decoding patch: {problem}")))?;
     let mut object = old.clone();

@@ -1,4 +1,5 @@
 //! The server over HTTPS, as a client sees it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 #[path = "http/client.rs"]
 mod client;

@@ -83,7 +83,7 @@ impl Reading {
             let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
             match of.fields.get(name.as_str()) {
                 Some(field) => {
-                    self.value(of, field, &field.of, value, &path, &place);
+                    self.value(of, &field.of, value, &path, &place);
                     if says_nothing(field, value) {
                         empty.push(name.clone());
                     }
@@ -99,15 +99,7 @@ impl Reading {
         }
     }
 
-    fn value(
-        &mut self,
-        owner: &Struct,
-        field: &Field,
-        of: &Type,
-        value: &mut Value,
-        path: &str,
-        place: &str,
-    ) {
+    fn value(&mut self, owner: &Struct, of: &Type, value: &mut Value, path: &str, place: &str) {
         if value.is_null() || self.wrong.is_some() {
             return;
         }
@@ -116,12 +108,12 @@ impl Reading {
             (Type::Named(name), Value::Object(fields)) => self.fields(named(name), fields, path, place),
             (Type::List(of), Value::Array(items)) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.value(owner, field, of, item, &format!("{path}[{index}]"), place);
+                    self.value(owner, of, item, &format!("{path}[{index}]"), place);
                 }
             }
             (Type::Map(of), Value::Object(items)) => {
                 for (key, item) in items.iter_mut() {
-                    self.value(owner, field, of, item, &format!("{path}.{key}"), place);
+                    self.value(owner, of, item, &format!("{path}.{key}"), place);
                 }
             }
             (Type::Text(_), Value::String(_)) | (Type::Bool, Value::Bool(_)) => {}

@@ -148,7 +148,8 @@ pub(super) fn update(
     if !causes.is_empty() {
         return Err(Refusal::invalid(kind, name, &causes));
     }
-    if kind.generations && counts(old, &new) {
+    // Where a pod runs is no change of what it is.
+    if kind.generations && write.sub != Some(Sub::Binding) && counts(old, &new) {
         let generation = number(old, &["metadata", "generation"]).unwrap_or(0);
         metadata(&mut new)["generation"] = json!(generation + 1);
     }
@@ -185,9 +186,9 @@ fn identify(kind: &Kind, namespace: &str, new: &mut Value) -> Result<(), Refusal
     }
     let said = text(meta, &["namespace"]);
     if !said.is_empty() && said != namespace {
-        return Err(Refusal::bad_request(format!(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )));
+        return Err(Refusal::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
     meta["namespace"] = json!(namespace);
     Ok(())

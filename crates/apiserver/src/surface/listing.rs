@@ -100,7 +100,7 @@ fn as_of(asked: &Asked<'_>, listed: &Listed) -> Result<(), Refusal> {
         "" | "NotOlderThan" if wanted <= listed.version => Ok(()),
         "Exact" if wanted == listed.version => Ok(()),
         "Exact" if wanted < listed.version => {
-            Err(Refusal::expired(format!("The resourceVersion for the provided list is too old.")))
+            Err(Refusal::expired("The resourceVersion for the provided list is too old."))
         }
         "" | "NotOlderThan" | "Exact" => Err(too_large(wanted, listed.version)),
         other => {

@@ -16,7 +16,7 @@ use crate::protobuf;
 use crate::refusal::{Cause, Refusal};
 use crate::schema::decode::{Strictness, decode};
 use crate::store::{Deletion, Propagation, Selection, Write};
-use crate::value::{at, number, object, text};
+use crate::value::{at, list, now, number, object, text};
 
 /// Makes an object.
 pub(crate) fn create(asked: &Asked<'_>, target: &Target) -> Result<Response<Content>, Refusal> {
@@ -183,6 +183,9 @@ fn scale_of(object: &Value) -> Value {
     })
 }
 
+/// What becomes of an object.
+type Change = Box<dyn FnOnce(&Value) -> Result<Value, Refusal>>;
+
 fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
     let namespace = target.namespace.as_deref().unwrap_or("");
     let store = &asked.surface.store;
@@ -190,7 +193,7 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
         let scale = Arc::new(scale_of(&*store.get(target.kind, namespace, name)?));
         return Ok(listing::one(asked, target, 200, &scale));
     }
-    let wanted: Box<dyn FnOnce(&Value) -> Result<Value, Refusal>> = if *asked.method == Method::PUT {
+    let wanted: Change = if *asked.method == Method::PUT {
         let body = asked.json()?;
         Box::new(move |_| Ok(body))
     } else {
@@ -249,10 +252,17 @@ fn bind(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Conte
         let has = text(old, &["spec", "nodeName"]);
         if !has.is_empty() {
             let why = format!("pod {name} is already assigned to node \"{has}\"");
-            return Err(Refusal::conflict(&POD, name, &why));
+            let mut refusal = Refusal::conflict(&POD, name, &why);
+            refusal.message = refusal.message.replacen("pods", "pods/binding", 1);
+            refusal.details.insert("kind".into(), json!("pods/binding"));
+            return Err(refusal);
         }
         let mut new = old.clone();
         object(&mut new, "spec")["nodeName"] = json!(node);
+        let mut conditions = list(old, &["status", "conditions"]).to_vec();
+        conditions.retain(|it| it["type"] != "PodScheduled");
+        conditions.push(json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now()}));
+        object(&mut new, "status")["conditions"] = Value::Array(conditions);
         Ok(new)
     })?;
     Ok(answer::json(
