@@ -21,7 +21,7 @@ use crate::conformance::target_folder;
 use crate::kubectl;
 use crate::tree::{Tree, root};
 use play::{Answer, Stage};
-use server::Side;
+use server::{Server, Side};
 
 /// The words that the task takes.
 pub(crate) const WORDS: [&str; 4] = ["record", "real", "playground", "python"];
@@ -30,9 +30,28 @@ const FOLDER: &str = "e2e/session";
 const SESSION: &str = "session.txt";
 const TRANSCRIPT: &str = "transcript.txt";
 
-/// The stage: both sides, by kubectl and by the Python client.
+/// The stage: both sides at once, by kubectl and by the Python client.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    all([compared(Side::Real), compared(Side::Playground), python(Side::Real), python(Side::Playground)])
+    on_both(|side, server| all([compared(side, server), python(side, server)]))
+}
+
+/// Starts both servers and does something with each.
+fn on_both(
+    work: impl Fn(Side, &Server) -> Result<String, Vec<String>> + Sync,
+) -> Result<String, Vec<String>> {
+    let one = &|side: Side| side.start().and_then(|server| work(side, &server));
+    let lost = |_| Err(vec!["a side of the session was lost; what it said is above".to_string()]);
+    std::thread::scope(|scope| {
+        let sides = [Side::Real, Side::Playground].map(|side| scope.spawn(move || one(side)));
+        all(sides.map(|side| side.join().unwrap_or_else(lost)))
+    })
+}
+
+fn on_one(
+    side: Side,
+    work: impl Fn(Side, &Server) -> Result<String, Vec<String>>,
+) -> Result<String, Vec<String>> {
+    work(side, &side.start()?)
 }
 
 fn all<const N: usize>(outcomes: [Result<String, Vec<String>>; N]) -> Result<String, Vec<String>> {
@@ -51,10 +70,10 @@ fn all<const N: usize>(outcomes: [Result<String, Vec<String>>; N]) -> Result<Str
 pub(crate) fn task(words: &[String]) -> ExitCode {
     let outcome = match words {
         [] => run(&Tree::read_repository()),
-        [word] if word == "record" => record(),
-        [word] if word == "real" => compared(Side::Real),
-        [word] if word == "playground" => compared(Side::Playground),
-        [word] if word == "python" => all([python(Side::Real), python(Side::Playground)]),
+        [word] if word == "record" => on_one(Side::Real, record),
+        [word] if word == "real" => on_one(Side::Real, compared),
+        [word] if word == "playground" => on_one(Side::Playground, compared),
+        [word] if word == "python" => on_both(python),
         _ => {
             Err(vec!["cargo xtask kubectl-session takes one word: record, real, playground or python".into()])
         }
@@ -73,8 +92,8 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
     }
 }
 
-fn compared(side: Side) -> Result<String, Vec<String>> {
-    let answers = played(side)?;
+fn compared(side: Side, server: &Server) -> Result<String, Vec<String>> {
+    let answers = played(side, server)?;
     let path = root().join(FOLDER).join(TRANSCRIPT);
     let recorded = std::fs::read_to_string(&path)
         .map_err(|error| vec![format!("{} cannot be read: {error}", path.display())])?;
@@ -92,27 +111,25 @@ fn compared(side: Side) -> Result<String, Vec<String>> {
     Err(problems)
 }
 
-fn record() -> Result<String, Vec<String>> {
-    let answers = played(Side::Real)?;
+fn record(side: Side, server: &Server) -> Result<String, Vec<String>> {
+    let answers = played(side, server)?;
     let path = root().join(FOLDER).join(TRANSCRIPT);
     std::fs::write(&path, play::written(&answers))
         .map_err(|error| vec![format!("{} cannot be written: {error}", path.display())])?;
     Ok(format!("{FOLDER}/{TRANSCRIPT} has what the real API server said to {} commands", answers.len()))
 }
 
-fn played(side: Side) -> Result<Vec<Answer>, Vec<String>> {
+fn played(side: Side, server: &Server) -> Result<Vec<Answer>, Vec<String>> {
     let path = root().join(FOLDER).join(SESSION);
     let session = std::fs::read_to_string(&path)
         .map_err(|error| vec![format!("{} cannot be read: {error}", path.display())])?;
     let lines = play::lines(&session).map_err(|why| vec![why])?;
     let kubectl = kubectl::program()?;
-    let server = side.start()?;
     let stage = Stage::set(server.kubeconfig(), &kubectl, &folder_of(side)).map_err(|why| vec![why])?;
     stage.play(&lines).map_err(|why| vec![format!("{}: {why}", side.name())])
 }
 
-fn python(side: Side) -> Result<String, Vec<String>> {
-    let server = side.start()?;
+fn python(side: Side, server: &Server) -> Result<String, Vec<String>> {
     python::run(side, server.kubeconfig(), &root().join(FOLDER))
         .map(|done| format!("{}: {done}", side.name()))
         .map_err(|why| vec![format!("{}: {why}", side.name())])

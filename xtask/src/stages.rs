@@ -2,8 +2,8 @@
 
 use crate::stage::{Stage, Tier, Work};
 use crate::{
-    book, browser, conformance, coverage, e2e, first_minute, honest, outputs, playground, purity, session,
-    testenv, tidy, tour,
+    book, browser, conformance, coverage, e2e, first_minute, honest, kubectl_session, outputs, playground,
+    purity, session, testenv, tidy, tour,
 };
 
 const fn cargo(
@@ -190,11 +190,16 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage { needs: Some(testenv::TOOLS), ..own("the tour with a real API server", Tier::Test, tour::run) },
     Stage { needs: Some(browser::TOOLS), ..own("the dashboard in a browser", Tier::Test, browser::run) },
+    Stage {
+        needs: Some(testenv::TOOLS),
+        ..own("one kubectl session: a real API server and the playground's", Tier::Test, kubectl_session::run)
+    },
     own("the stories of the playground", Tier::Test, playground::run),
     Stage {
         needs: Some(testenv::TOOLS),
         ..own("end to end: stories against a real API server", Tier::Test, e2e::run)
     },
+    own("end to end: stories against the playground's API server", Tier::Test, e2e::run_on_the_playground),
     cargo(
         "engine benchmark: ratios and bytes",
         Tier::Test,

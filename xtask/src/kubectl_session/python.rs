@@ -17,7 +17,7 @@ pub(super) fn run(side: Side, kubeconfig: &Path, folder: &Path) -> Result<String
     let list = std::fs::read_to_string(&requirements)
         .map_err(|error| format!("{} cannot be read: {error}", requirements.display()))?;
     let home = cache::folder()?.join("python-kubernetes");
-    let _lock = cache::Lock::take("python-kubernetes")?;
+    let lock = cache::Lock::take("python-kubernetes")?;
     let environment = Environment {
         purpose: "the Python client of Kubernetes",
         home: &home,
@@ -26,6 +26,7 @@ pub(super) fn run(side: Side, kubeconfig: &Path, folder: &Path) -> Result<String
         probe: &["python3", "-c", "import kubernetes, pytest"],
     };
     environment.ensure()?;
+    drop(lock);
     let mut command = Command::new(packages::program_of(&home, "python3"));
     command.args(["-m", "pytest", "--quiet"]).current_dir(folder.join("python"));
     // The tree stays as it is: no caches beside the tests.
