@@ -83,7 +83,7 @@ fn unclaimed_gateway(scope: &Scope, worlds: &Worlds) -> Option<Candidate> {
         Listing::Foundation { gateway, .. } => gateway.as_ref(),
         _ => None,
     })?;
-    gateway.meta.tags.get(CLUSTER_TAG).is_none().then(|| Candidate {
+    (!gateway.meta.tags.contains_key(CLUSTER_TAG)).then(|| Candidate {
         what: "service gateway",
         id: scope.gateway_id(),
         of: "gateway".to_owned(),
