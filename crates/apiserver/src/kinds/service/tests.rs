@@ -1,3 +1,5 @@
+//! Stories of services, with the answers of the real server.
+
 use serde_json::{Value, json};
 
 use crate::kinds::SERVICE;
