@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Parser, ValueEnum};
+use plane::Material;
 use runner::{Ended, Means, Run};
 use scene::Programs;
 use seed::Seeded;
@@ -60,8 +61,11 @@ struct Arguments {
     /// How to tell what came of it
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
+    /// Play on the API server of `sluice playground` instead of a real one; what needs a real one is left out
+    #[arg(long)]
+    playground: bool,
     /// The program that is a control plane
-    #[arg(long, env = "SLUICE_TESTENV", required_unless_present = "list")]
+    #[arg(long, env = "SLUICE_TESTENV", required_unless_present_any = ["list", "playground"])]
     testenv: Option<PathBuf>,
     /// The program under test
     #[arg(long, required_unless_present = "list")]
@@ -134,6 +138,11 @@ fn list(output: Output) -> Result<bool> {
     for it in stories.iter().filter(|it| !it.why_not_all().is_empty()) {
         println!("{}: only {}, because {}", it.name, ways(it), it.why_not_all());
     }
+    for it in &stories {
+        if let Some(why) = it.why_not_on_the_playground() {
+            println!("{}: not on the playground's API server, because {why}", it.name);
+        }
+    }
     for gap in &gaps {
         eprintln!("{gap}");
     }
@@ -148,8 +157,14 @@ fn ways(story: &Story) -> String {
 fn play(arguments: Arguments) -> Result<bool> {
     let runs = choose(&arguments)?;
     let sluice = existing(arguments.sluice, "--sluice")?;
-    let testenv = existing(arguments.testenv, "--testenv")?;
-    let manifests = existing(Some(arguments.manifests), "--manifests")?;
+    let planes = if arguments.playground {
+        Material::Playground { program: sluice.clone() }
+    } else {
+        Material::Testenv {
+            program: existing(arguments.testenv, "--testenv")?,
+            manifests: existing(Some(arguments.manifests), "--manifests")?,
+        }
+    };
     let artefacts = match arguments.artefacts {
         Some(folder) => folder,
         None => tempfile::Builder::new().prefix("sluice-e2e-").tempdir()?.keep(),
@@ -166,8 +181,7 @@ fn play(arguments: Arguments) -> Result<bool> {
     let tell = if output == Output::Json { tell_json } else { tell_text };
     let mut means = Means {
         programs: Programs { can_plan: !arguments.without_plan && can(&sluice, "plan")?, sluice },
-        testenv,
-        manifests,
+        planes,
         artefacts: artefacts.clone(),
         seed: arguments.seed,
         jobs,
@@ -216,6 +230,9 @@ fn choose(arguments: &Arguments) -> Result<Vec<Run>> {
     }
     if stories.is_empty() {
         stories = all;
+    }
+    if arguments.playground {
+        stories.retain(|it| it.why_not_on_the_playground().is_none());
     }
     let mut runs: Vec<Run> = Vec::new();
     for story in stories {

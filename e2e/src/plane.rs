@@ -1,5 +1,7 @@
 //! A real control plane (`testenv`): etcd, API server and the controllers that make EndpointSlices,
-//! collect garbage and empty namespaces.
+//! collect garbage and empty namespaces. Or the playground's own, which must do for the same stories: it knows
+//! no roles, so there the controller has all rights, and stories about rights or about the parts of a control
+//! plane are not played on it.
 //!
 //! One story at a time has a plane for itself: every Sluice of a cluster has the same finalizer, so
 //! two of them on one plane would take it off each other's Services, as the contract says. Several
@@ -51,7 +53,8 @@ pub(crate) struct Plane {
     pub(crate) account: Account,
     /// A kubeconfig with nothing but that account's token.
     pub(crate) kubeconfig: PathBuf,
-    pipe: Mutex<(ChildStdin, tokio::io::Lines<BufReader<ChildStdout>>)>,
+    /// Where testenv takes orders; the playground takes none.
+    pipe: Option<Mutex<(ChildStdin, tokio::io::Lines<BufReader<ChildStdout>>)>>,
     _program: Program,
 }
 
@@ -72,14 +75,68 @@ pub(crate) struct Account {
     pub(crate) name: String,
 }
 
+/// What a plane is made of.
+#[derive(Clone, Debug)]
+pub(crate) enum Material {
+    /// The program `testenv`, and the shipped manifests.
+    Testenv { program: PathBuf, manifests: PathBuf },
+    /// `sluice playground --kubernetes-only`.
+    Playground { program: PathBuf },
+}
+
 impl Plane {
-    /// Starts one and applies the shipped manifests.
-    pub(crate) async fn start(
-        number: usize,
-        testenv: &Path,
-        manifests: &Path,
-        folder: &Path,
-    ) -> Result<Plane> {
+    /// Starts one.
+    pub(crate) async fn start(number: usize, material: &Material, folder: &Path) -> Result<Plane> {
+        match material {
+            Material::Testenv { program, manifests } => {
+                Plane::of_testenv(number, program, manifests, folder).await
+            }
+            Material::Playground { program } => Plane::of_playground(number, program, folder).await,
+        }
+    }
+
+    /// The playground's own API server, without a kubelet: the story plays that.
+    async fn of_playground(number: usize, sluice: &Path, folder: &Path) -> Result<Plane> {
+        let log = folder.join(format!("plane-{number}.log"));
+        let mut child = Command::new(sluice)
+            .args(["playground", "--kubernetes-only", "--nodes=0", "--output=json"])
+            .arg(format!("--keep={}", folder.join(format!("plane-{number}")).display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(appending(&log)?)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("{} cannot be started", sluice.display()))?;
+        let stdout = child.stdout.take().context("the playground has no standard output")?;
+        let program = Program::watch("the playground", child)?;
+        let Some(line) = BufReader::new(stdout).lines().next_line().await? else {
+            bail!("the playground ended before it was ready:\n{}", tail(&log, 20));
+        };
+        let said: Value = serde_json::from_str(&line).context("the playground says what is no JSON")?;
+        let own = PathBuf::from(said["kubeconfig"].as_str().context("it has no kubeconfig")?);
+        // Stories about bad starts change it, and know it as JSON.
+        let text: Value = serde_yaml_ng::from_str(&std::fs::read_to_string(&own)?)?;
+        let kubeconfig = folder.join(format!("plane-{number}.kubeconfig"));
+        std::fs::write(&kubeconfig, text.to_string())?;
+        let url = said["kubernetesUrl"].as_str().context("it has no address")?.to_string();
+        let ready = Ready { url, kubeconfig: own, ca: PathBuf::new() };
+        let admin = admin_client(&ready).await?;
+        let account = Account { namespace: "sluice-system".to_string(), name: "sluice".to_string() };
+        let namespace = serde_json::from_value(json!({"metadata": {"name": account.namespace}}))?;
+        Api::<Namespace>::all(admin.clone()).create(&PostParams::default(), &namespace).await?;
+        Ok(Plane {
+            stories: AtomicUsize::new(0),
+            ready,
+            admin: AdminClient(admin),
+            account,
+            kubeconfig,
+            pipe: None,
+            _program: program,
+        })
+    }
+
+    /// Starts testenv and applies the shipped manifests.
+    async fn of_testenv(number: usize, testenv: &Path, manifests: &Path, folder: &Path) -> Result<Plane> {
         let log = folder.join(format!("plane-{number}.log"));
         let mut child = Command::new(testenv)
             .arg("up")
@@ -108,7 +165,7 @@ impl Plane {
             admin: AdminClient(admin),
             account,
             kubeconfig,
-            pipe: Mutex::new((stdin, lines)),
+            pipe: Some(Mutex::new((stdin, lines))),
             _program: program,
         })
     }
@@ -120,7 +177,8 @@ impl Plane {
 
     /// Does something to a part of the plane: `restart apiserver`, `pause apiserver`, ….
     pub(crate) async fn tell(&self, command: &str) -> Result<()> {
-        let mut pipe = self.pipe.lock().await;
+        let Some(pipe) = &self.pipe else { bail!("the playground's control plane cannot {command}") };
+        let mut pipe = pipe.lock().await;
         let (stdin, lines) = &mut *pipe;
         stdin.write_all(format!("{command}\n").as_bytes()).await?;
         stdin.flush().await?;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow};
 use futures::FutureExt as _;
 
 use crate::narration::Narration;
-use crate::plane::Plane;
+use crate::plane::{Material, Plane};
 use crate::scene::{self, Programs, Scene};
 use crate::story::{Story, Variant};
 
@@ -36,8 +36,8 @@ impl Run {
 
 /// With what.
 pub(crate) struct Means {
-    pub(crate) testenv: PathBuf,
-    pub(crate) manifests: PathBuf,
+    /// What control planes are made of.
+    pub(crate) planes: Material,
     pub(crate) programs: Programs,
     /// Logs and states of stories that failed stay here.
     pub(crate) artefacts: PathBuf,
@@ -87,9 +87,7 @@ fn work_off(
             let Some(run) = next else { return Ok(ended) };
             let ready = match plane.take() {
                 Some(ready) => ready,
-                None => {
-                    Arc::new(Plane::start(number, &means.testenv, &means.manifests, &means.artefacts).await?)
-                }
+                None => Arc::new(Plane::start(number, &means.planes, &means.artefacts).await?),
             };
             let it = play(&run, Arc::clone(&ready), means).await;
             tell(&it);
@@ -111,8 +109,12 @@ async fn play(run: &Run, plane: Arc<Plane>, means: &Means) -> Ended {
     let failure = outcome.err().map(|(problem, report)| {
         let told = if narration.is_shown() { String::new() } else { format!("{}\n\n", narration.text()) };
         let _ = std::fs::write(folder.join("narration.txt"), narration.text());
+        let place = match means.planes {
+            Material::Testenv { .. } => "",
+            Material::Playground { .. } => "--playground ",
+        };
         format!(
-            "{told}{problem:#}\n\n{report}\nits logs and states: {}\nagain: cargo xtask e2e {} --variant {} --seed {}",
+            "{told}{problem:#}\n\n{report}\nits logs and states: {}\nagain: cargo xtask e2e {place}{} --variant {} --seed {}",
             folder.display(),
             run.story.name,
             run.variant,

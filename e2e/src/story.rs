@@ -21,6 +21,8 @@ pub(crate) struct Story {
     setting: fn(&mut Setting),
     /// The ways it is run, and why not the others.
     ways: (&'static [Variant], &'static str),
+    /// Why it can only be played on a real control plane.
+    real: Option<&'static str>,
     /// What happens.
     pub(crate) play: for<'a> fn(&'a Scene) -> Played<'a>,
 }
@@ -32,7 +34,7 @@ impl Story {
         does: &'static str,
         play: for<'a> fn(&'a Scene) -> Played<'a>,
     ) -> Story {
-        Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), play }
+        Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), real: None, play }
     }
 
     /// The setting it is played in.
@@ -56,6 +58,17 @@ impl Story {
     /// Why it is not run in the others.
     pub(crate) const fn why_not_all(&self) -> &'static str {
         self.ways.1
+    }
+
+    /// The same story, but not on the playground's control plane, because of this.
+    pub(crate) const fn on_a_real_plane(mut self, why: &'static str) -> Story {
+        self.real = Some(why);
+        self
+    }
+
+    /// Why it is not played on the playground's control plane.
+    pub(crate) const fn why_not_on_the_playground(&self) -> Option<&'static str> {
+        self.real
     }
 
     /// The same story in another setting.

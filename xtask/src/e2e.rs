@@ -46,6 +46,19 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     ))
 }
 
+/// The stage: the playground's API server does for the same stories. A third of them, in the plain way.
+pub(crate) fn run_on_the_playground(_: &Tree) -> Result<String, Vec<String>> {
+    let seed = seed().map_err(|why| vec![why])?;
+    let (third, number) = (format!("{}/3", seed % 3 + 1), seed.to_string());
+    let words = ["--playground", "--variant", "plain", "--seed", &number, "--third", &third, "--again"];
+    if play(&words.map(ToString::to_string))? != ExitCode::SUCCESS {
+        return Err(vec![format!("cargo xtask e2e {}: failed; what failed is above", words.join(" "))]);
+    }
+    Ok(format!(
+        "third {third} of all stories with seed {seed}; `cargo xtask e2e --playground` plays them all"
+    ))
+}
+
 /// The first digits of the commit's hash, as a number.
 fn seed() -> Result<u64, String> {
     let asked = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
@@ -61,7 +74,10 @@ fn play(words: &[String]) -> Result<ExitCode, Vec<String>> {
     command.args(words).current_dir(root());
     let only_asks = words.iter().any(|word| matches!(word.as_str(), "--list" | "--help" | "-h"));
     if !only_asks {
-        command.arg("--sluice").arg(build("sluice")?).arg("--testenv").arg(testenv::program()?);
+        command.arg("--sluice").arg(build("sluice")?);
+    }
+    if !only_asks && !words.iter().any(|word| word == "--playground") {
+        command.arg("--testenv").arg(testenv::program()?);
     }
     let status =
         command.status().map_err(|error| vec![format!("{} cannot be started: {error}", player.display())])?;

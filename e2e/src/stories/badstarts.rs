@@ -34,6 +34,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story::new("no-permissions", "an account without the shipped roles", |scene| {
         Box::pin(no_permissions(scene))
     })
+    .on_a_real_plane("it knows no roles")
     .with(|setting| setting.starts_running = false)
     .only(&[Variant::Plain], ENDS),
     Story::new("missing-subnet", "the subnet is not there: said where people look, until it is", |scene| {

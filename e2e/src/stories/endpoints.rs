@@ -37,12 +37,14 @@ pub(crate) const STORIES: &[Story] = &[
     Story::new("late-node", "endpoints are known before their node is", |scene| Box::pin(late_node(scene))),
     Story::new("ipv6-service", "a Service of IPv6 with pods on IPv6 nodes", |scene| {
         Box::pin(ipv6_service(scene))
-    }),
+    })
+    .on_a_real_plane("it has IPv4 only"),
     Story::new(
         "dual-stack-nodes",
         "nodes and pods of both families: each address at the node's address of its family",
         |scene| Box::pin(dual_stack_nodes(scene)),
-    ),
+    )
+    .on_a_real_plane("it has IPv4 only"),
 ];
 
 async fn two_services_share_pods(scene: &Scene) -> Result<()> {

@@ -33,7 +33,8 @@ pub(crate) const STORIES: &[Story] = &[Story::new(
     |scene| Box::pin(two_thousand_services(scene)),
 )
 .with(large)
-.only(&[Variant::Plain], "it stops and kills the controller by itself, and takes minutes")];
+.only(&[Variant::Plain], "it stops and kills the controller by itself, and takes minutes")
+.on_a_real_plane("it measures, and what it measures is the real thing")];
 
 fn large(setting: &mut Setting) {
     setting.replicas = 2;

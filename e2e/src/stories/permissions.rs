@@ -19,7 +19,8 @@ pub(crate) const STORIES: &[Story] = &[Story::new(
     "only-what-is-granted",
     "with the controller's token somebody tries what it is not for",
     |scene| Box::pin(only_what_is_granted(scene)),
-)];
+)
+.on_a_real_plane("it knows no roles")];
 
 /// How the admission policy begins its refusals.
 const POLICY: &str = "ValidatingAdmissionPolicy 'sluice-services'";

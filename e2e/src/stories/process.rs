@@ -37,12 +37,14 @@ pub(crate) const STORIES: &[Story] = &[
     }),
     Story::new("api-server-restarted", "the API server is restarted, and killed", |scene| {
         Box::pin(api_server_restarted(scene))
-    }),
+    })
+    .on_a_real_plane("it has no parts that could be restarted"),
     Story::new(
         "api-server-away",
         "the API server is away for longer than the lease: nothing is begun meanwhile",
         |scene| Box::pin(api_server_away(scene)),
-    ),
+    )
+    .on_a_real_plane("it has no parts that could be killed"),
     Story::new("emulator-restarted", "Azure is away while things change, twice", |scene| {
         Box::pin(emulator_restarted(scene))
     }),

@@ -14,7 +14,8 @@ pub(crate) const STORIES: &[Story] = &[
         "rejected-specs",
         "every spec that cannot be served gets its event and condition and costs nothing; one is mended",
         |scene| Box::pin(rejected_specs(scene)),
-    ),
+    )
+    .on_a_real_plane("it has IPv4 only, and refuses the Service of two families by itself"),
     Story::new(
         "rejected-edit-of-a-live-service",
         "a live Service is edited into what cannot be: its load balancer stays as it is",

@@ -1,3 +1,5 @@
+//! Claims about how a Deployment moves its pods, step by step.
+
 use serde_json::json;
 
 use super::sets::{REVISION, replicas};

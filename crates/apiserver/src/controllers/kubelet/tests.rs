@@ -1,3 +1,5 @@
+//! Claims about the stages of a pod and the addresses that it gets.
+
 use serde_json::json;
 
 use super::*;

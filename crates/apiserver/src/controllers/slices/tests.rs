@@ -1,3 +1,5 @@
+//! Claims about what stands in the slices of a Service, and which slice it stands in.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Claims about what `kubectl get` shows of an object.
+
 use super::*;
 use crate::kinds::KINDS;
 
