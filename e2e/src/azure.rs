@@ -71,9 +71,18 @@ impl Request {
 
     /// Whether it writes this resource.
     pub(crate) fn is_put_of(&self, kind: &str, name: &str) -> bool {
+        self.method == "PUT" && self.names(kind, name)
+    }
+
+    /// Whether it deletes this resource.
+    pub(crate) fn is_delete_of(&self, kind: &str, name: &str) -> bool {
+        self.method == "DELETE" && self.names(kind, name)
+    }
+
+    fn names(&self, kind: &str, name: &str) -> bool {
         let is =
             |own: &Option<String>, other: &str| own.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(other));
-        self.method == "PUT" && is(&self.kind, kind) && is(&self.name, name)
+        is(&self.kind, kind) && is(&self.name, name)
     }
 
     /// Whether a replica of this name asked.
@@ -271,6 +280,22 @@ impl Azure {
         let asked = format!("{url}{id}?api-version=2025-05-01");
         let answer = self.client.get(asked).bearer_auth(token).send().await?;
         Ok(answer.error_for_status()?.json().await?)
+    }
+
+    /// Fails if a rule of faults never struck: then the story showed nothing about it.
+    pub(crate) async fn each_fault_struck(&self) -> Result<()> {
+        let answer = self.read("faults").await?;
+        let rules = answer.as_array().or(answer["rules"].as_array());
+        let rules = rules.with_context(|| format!("the emulator shows no rules of faults: {answer}"))?;
+        if rules.is_empty() {
+            bail!("there are no rules of faults, so none can have struck");
+        }
+        let idle: Vec<&Value> =
+            rules.iter().filter(|it| it["struck"].as_u64().is_none_or(|it| it == 0)).collect();
+        if !idle.is_empty() {
+            bail!("these faults never struck: {idle:?}");
+        }
+        Ok(())
     }
 
     /// Takes all rules of faults away.

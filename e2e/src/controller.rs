@@ -50,6 +50,8 @@ pub(crate) struct Controller {
 struct Inner {
     program: Option<Arc<Program>>,
     started: Option<Timestamp>,
+    /// How long its log was then.
+    log_before: usize,
     starts: usize,
     kills: usize,
     leases_lost: usize,
@@ -88,10 +90,12 @@ impl Controller {
         }
         let mut command = Command::new(&self.sluice);
         command.args(&self.arguments).env("NO_COLOR", "1").env("POD_NAME", &self.name);
+        let log_before = std::fs::metadata(&self.log).map_or(0, |it| usize::try_from(it.len()).unwrap_or(0));
         let program = Arc::new(Program::start(&self.name, &mut command, &self.log)?);
         inner.program = Some(Arc::clone(&program));
         inner.comes_back = false;
         inner.started = Some(Timestamp::now());
+        inner.log_before = log_before;
         inner.starts += 1;
         drop(inner);
         let this = Arc::clone(self);
@@ -178,6 +182,17 @@ impl Controller {
     pub(crate) fn is_up(&self) -> bool {
         let inner = self.inner();
         inner.program.is_some() || inner.comes_back
+    }
+
+    /// What the process that runs now has logged; `None` if none runs.
+    pub(crate) fn said(&self) -> Option<String> {
+        let before = {
+            let inner = self.inner();
+            inner.program.as_ref()?;
+            inner.log_before
+        };
+        let all = std::fs::read(&self.log).ok()?;
+        Some(String::from_utf8_lossy(all.get(before..)?).into_owned())
     }
 
     /// The end that nobody asked for, if there was one.

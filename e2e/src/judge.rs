@@ -10,6 +10,7 @@
 //!
 //! It shares no code with the controller on purpose: they could agree on a mistake.
 
+pub(crate) mod begun;
 pub(crate) mod cluster;
 pub(crate) mod egress;
 pub(crate) mod found;

@@ -77,6 +77,7 @@ pub(crate) const PAGE: &[Promise] = &[
             "tamper-registration",
             "tamper-address",
             "tamper-gateway",
+            "tamper-status",
         ],
     ),
     promise("foreign NAT gateways and public IPs named like ours stay untouched", &["foreign-names"]),

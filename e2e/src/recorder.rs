@@ -4,6 +4,7 @@
 //! that had resolved an IP cares. So every version that the watch shows is kept, cut down to the
 //! fields that the judge's history needs.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
@@ -20,7 +21,7 @@ pub(crate) struct Shown {
     pub(crate) uid: String,
     /// `namespace/name`.
     pub(crate) name: String,
-    /// It is of type `LoadBalancer` and not being deleted.
+    /// It is of type `LoadBalancer`, is there, and is not being deleted.
     pub(crate) wants_an_ip: bool,
     /// The IPs in its status.
     pub(crate) ingress: Vec<String>,
@@ -41,16 +42,28 @@ impl Recorder {
         let watching = tokio::spawn(async move {
             let services = Api::<Service>::all(client);
             let mut versions = watcher(services, watcher::Config::default()).default_backoff().boxed();
+            let mut listed = BTreeSet::new();
             while let Some(version) = versions.next().await {
-                let service = match version {
-                    Ok(watcher::Event::Apply(service) | watcher::Event::InitApply(service)) => service,
-                    // Whatever goes wrong, the watch begins anew with a list.
-                    _ => continue,
-                };
-                let seen = show(&service);
                 let mut record = record.lock().expect("nobody panics with the record in hand");
-                if record.iter().rev().find(|it: &&Shown| it.uid == seen.uid) != Some(&seen) {
-                    record.push(seen);
+                match version {
+                    Ok(watcher::Event::Init) => listed.clear(),
+                    Ok(watcher::Event::InitApply(service)) => {
+                        let seen = show(&service);
+                        listed.insert(seen.uid.clone());
+                        take_down(&mut record, seen);
+                    }
+                    // Who is not in a list went while nobody watched.
+                    Ok(watcher::Event::InitDone) => {
+                        let gone = |it: &&Shown| !listed.contains(&it.uid);
+                        let gone: Vec<Shown> = record.iter().filter(gone).map(Shown::at_its_end).collect();
+                        gone.into_iter().for_each(|it| take_down(&mut record, it));
+                    }
+                    Ok(watcher::Event::Apply(service)) => take_down(&mut record, show(&service)),
+                    Ok(watcher::Event::Delete(service)) => {
+                        take_down(&mut record, show(&service).at_its_end());
+                    }
+                    // Whatever goes wrong, the watch begins anew with a list.
+                    Err(_) => {}
                 }
             }
         });
@@ -60,6 +73,20 @@ impl Recorder {
     /// Everything that was shown, in order.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         self.shown.lock().expect("nobody panics with the record in hand").clone()
+    }
+}
+
+impl Shown {
+    /// The same Service, gone.
+    fn at_its_end(&self) -> Shown {
+        Shown { wants_an_ip: false, ingress: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Adds a version, unless it shows what the last one of its Service did.
+fn take_down(record: &mut Vec<Shown>, seen: Shown) {
+    if record.iter().rev().find(|it| it.uid == seen.uid) != Some(&seen) {
+        record.push(seen);
     }
 }
 

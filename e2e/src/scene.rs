@@ -38,6 +38,7 @@ use crate::judge::{self, Contract, Exceptions, Picture, found, wanted};
 use crate::narration::Narration;
 use crate::plane::Plane;
 use crate::recorder::Recorder;
+use crate::runner::Broken;
 use crate::seed::Seeded;
 use crate::setting::Setting;
 use crate::story::Variant;
@@ -75,6 +76,8 @@ pub(crate) struct Scene {
     killer: tokio::sync::Mutex<Option<Killer>>,
     /// Identities that somebody has asked for at some time.
     identities: Mutex<BTreeSet<String>>,
+    /// UIDs of the Services whose status somebody else wiped.
+    wiped: Mutex<Vec<String>>,
     /// Foreign resources as they were when they were made.
     foreign: Mutex<Vec<(String, Value)>>,
     programs: Programs,
@@ -137,9 +140,10 @@ impl Scene {
         }
     }
 
-    /// Waits until everything is as it should be and nothing runs any more.
+    /// Waits until everything is as it should be, there is a controller that thinks so, and nothing runs any more.
     pub(crate) async fn settled(&self) -> Result<()> {
         self.calm_down().await?;
+        self.awake().await?;
         self.until("everything agrees", async || Ok(Look::unless(&self.differences().await?))).await?;
         self.tell("everything agrees");
         Ok(())
@@ -180,7 +184,8 @@ impl Scene {
             }
             for replica in &self.replicas {
                 if let Some(crash) = replica.crashed() {
-                    bail!("{crash}\nwhile the story waited until {what}:\n  - {last}");
+                    let all = format!("{crash}\nwhile the story waited until {what}:\n  - {last}");
+                    return Err(Broken(all).into());
                 }
             }
             if changed.elapsed() > PATIENCE || began.elapsed() > PATIENCE_IN_ALL {
@@ -204,8 +209,17 @@ impl Scene {
 
     /// Waits until a Service is gone; our finalizer kept it until nothing of it was left in Azure.
     pub(crate) async fn service_gone(&self, name: &str) -> Result<()> {
+        // It may be gone already, and then only the record knows it.
+        let uid = match self.uid_of(name).await {
+            Ok(uid) => uid,
+            Err(_) => {
+                let full = format!("{}/{name}", self.namespace);
+                let all = self.recorder.shown();
+                let last = all.iter().rev().find(|it| it.name == full);
+                last.with_context(|| format!("nobody ever saw service {name}"))?.uid.clone()
+            }
+        };
         self.calm_down().await?;
-        let uid = self.uid_of(name).await.ok();
         self.until(&format!("service {name} is gone"), async || {
             Ok(match self.service_object(name).await? {
                 None => Look::Yes(()),
@@ -215,9 +229,7 @@ impl Scene {
         .await?;
         let azure = self.azure.state().await?;
         let everything = [&azure["loadBalancers"], &azure["publicIPAddresses"], &azure["serviceGateways"]];
-        if let Some(uid) = uid
-            && everything.iter().any(|it| it.to_string().to_ascii_lowercase().contains(&uid))
-        {
+        if everything.iter().any(|it| it.to_string().to_ascii_lowercase().contains(&uid)) {
             bail!("service {name} is gone from Kubernetes, and something of {uid} is still in Azure");
         }
         Ok(())

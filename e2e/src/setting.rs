@@ -26,6 +26,8 @@ pub(crate) struct Setting {
     pub(crate) replicas: usize,
     /// Whether the controller runs when the story begins.
     pub(crate) starts_running: bool,
+    /// Whether the controller may end by itself: because it lost its lease, or found no API server.
+    pub(crate) may_end: bool,
     /// It leaves so much behind that its plane goes with it, instead of everything being cleared up.
     pub(crate) leaves_all: bool,
     /// Further arguments of the emulator.
@@ -42,6 +44,7 @@ impl Default for Setting {
             time_factor: TIME_FACTOR,
             replicas: 1,
             starts_running: true,
+            may_end: false,
             leaves_all: false,
             emulator: Vec::new(),
             keys: Vec::new(),

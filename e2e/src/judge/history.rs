@@ -5,41 +5,56 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::azure::{GATEWAY, NETWORK, Request, SUBNET};
 use crate::recorder::Shown;
 
-/// A published IP changes or goes only when its public IP was deleted, or when the Service wants none.
+/// What others did to what a Service has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Others {
+    /// How often they deleted its public IP.
+    pub(crate) deleted: usize,
+    /// How often they wiped its status.
+    pub(crate) wiped: usize,
+}
+
+/// A published IP changes or goes only when the Service wanted none for a while, or when somebody else deleted
+/// its public IP. That the controller deleted it is no excuse: while the Service wants an IP, it never may.
 ///
-/// `deletions` says how often the public IP of a name was deleted, by the controller or by others.
-pub(crate) fn moved_ips(shown: &[Shown], deletions: impl Fn(&str) -> usize) -> Vec<String> {
+/// `others` says what others did to a UID, `by_us` which requests of the controller deleted its public IP.
+pub(crate) fn moved_ips(
+    shown: &[Shown],
+    others: impl Fn(&str) -> Others,
+    by_us: impl Fn(&str) -> Vec<String>,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let mut of: BTreeMap<&str, Vec<&Shown>> = BTreeMap::new();
     for it in shown {
         of.entry(&it.uid).or_default().push(it);
     }
     for (uid, versions) in of {
-        let deleted = deletions(&format!("{uid}-pip"));
-        let mut published: Vec<&str> = Vec::new();
-        for version in &versions {
-            for ip in &version.ingress {
-                if published.last() != Some(&ip.as_str()) {
-                    published.push(ip);
-                }
-            }
+        let name = &versions[0].name;
+        let rests = versions.chunk_by(|a, b| a.wants_an_ip == b.wants_an_ip).filter(|it| !it[0].wants_an_ip);
+        let rests = rests.count();
+        let own = by_us(uid);
+        if rests == 0 && !own.is_empty() {
+            problems
+                .push(format!("{name} wanted an IP all the time, and its public IP was deleted: {own:?}"));
         }
-        let distinct: BTreeSet<&str> = published.iter().copied().collect();
-        if distinct.len() > 1 + deleted {
+        let others = others(uid);
+        let allowed = rests + others.deleted;
+        let published: BTreeSet<&str> =
+            versions.iter().flat_map(|it| it.ingress.iter().map(String::as_str)).collect();
+        if published.len() > 1 + allowed {
             problems.push(format!(
-                "{} was published at {published:?}, but its public IP was deleted only {deleted} times",
-                versions[0].name
+                "{name} was published at {published:?}, but there was a reason for only {allowed} changes"
             ));
         }
-        for pair in versions.windows(2) {
-            let retracted = !pair[0].ingress.is_empty() && pair[1].ingress.is_empty();
-            // It may have wanted none for a moment that the watch did not show, but then its public IP went.
-            if retracted && pair[0].wants_an_ip && pair[1].wants_an_ip && deleted == 0 {
-                problems.push(format!(
-                    "{} lost its published IP {:?} for a while",
-                    pair[0].name, pair[0].ingress
-                ));
-            }
+        // It may come late: a Service that wants an IP again sees the end of the one that it had before.
+        let retracted: Vec<&Vec<String>> = versions
+            .windows(2)
+            .filter(|pair| !pair[0].ingress.is_empty() && pair[1].ingress.is_empty())
+            .filter(|pair| pair[0].wants_an_ip && pair[1].wants_an_ip)
+            .map(|pair| &pair[0].ingress)
+            .collect();
+        if retracted.len() > allowed + others.wiped {
+            problems.push(format!("{name} lost its published IP for a while: {retracted:?}"));
         }
     }
     problems
@@ -84,15 +99,49 @@ mod tests {
         }
     }
 
+    /// What is wrong with this course, if the public IP was deleted so often by others and by us.
+    fn problems(versions: &[Shown], deleted: usize, by_us: usize) -> Vec<String> {
+        moved_ips(versions, |_| Others { deleted, wiped: 0 }, |_| vec!["DELETE".to_string(); by_us])
+    }
+
     #[test]
     fn an_ip_that_moves_while_its_public_ip_lives_is_a_problem() {
         let moved = [shown(true, &["198.18.0.1"]), shown(true, &["198.18.0.2"])];
-        assert_eq!(moved_ips(&moved, |_| 0).len(), 1);
-        assert!(moved_ips(&moved, |_| 1).is_empty());
+        assert_eq!(problems(&moved, 0, 0).len(), 1);
+        assert!(problems(&moved, 1, 0).is_empty());
         let flapped = [shown(true, &["198.18.0.1"]), shown(true, &[]), shown(true, &["198.18.0.1"])];
-        assert_eq!(moved_ips(&flapped, |_| 0).len(), 1);
+        assert_eq!(problems(&flapped, 0, 0).len(), 1);
+        let wiped = |_: &str| Others { deleted: 0, wiped: 1 };
+        assert!(moved_ips(&flapped, wiped, |_| Vec::new()).is_empty(), "that was somebody else");
+        assert_eq!(moved_ips(&moved, wiped, |_| Vec::new()).len(), 1, "a wiped status is no excuse for that");
         let toggled = [shown(true, &["198.18.0.1"]), shown(false, &[]), shown(true, &["198.18.0.1"])];
-        assert!(moved_ips(&toggled, |_| 0).is_empty());
+        assert!(problems(&toggled, 0, 0).is_empty());
+    }
+
+    #[test]
+    fn a_controller_that_deletes_a_wanted_public_ip_is_not_excused_by_its_own_deletion() {
+        let moved = [shown(true, &["198.18.0.1"]), shown(true, &[]), shown(true, &["198.18.0.2"])];
+        let found = problems(&moved, 0, 1);
+        assert_eq!(found.len(), 3, "deleted, moved and lost for a while: {found:?}");
+        let unmoved = [shown(true, &["198.18.0.1"])];
+        assert_eq!(problems(&unmoved, 0, 1).len(), 1, "even if nobody saw it");
+        assert_eq!(problems(&unmoved, 1, 1).len(), 1, "even if others did the same");
+    }
+
+    #[test]
+    fn each_time_without_a_wish_excuses_one_change() {
+        let once = [
+            shown(true, &["198.18.0.1"]),
+            shown(false, &["198.18.0.1"]),
+            shown(true, &["198.18.0.1"]),
+            shown(true, &[]),
+            shown(true, &["198.18.0.2"]),
+        ];
+        assert!(problems(&once, 0, 1).is_empty());
+        let twice = [&once[..], &[shown(true, &[]), shown(true, &["198.18.0.3"])]].concat();
+        assert_eq!(problems(&twice, 0, 2).len(), 2, "moved and lost once too often");
+        let deleted = [shown(true, &["198.18.0.1"]), shown(false, &["198.18.0.1"])];
+        assert!(problems(&deleted, 0, 1).is_empty());
     }
 
     #[test]

@@ -110,6 +110,24 @@ impl Scene {
         .await
     }
 
+    /// Waits until somebody runs, leads, and has worked off what it found at its start. What agrees before that
+    /// would agree without any controller, and nobody could have written anything wrong.
+    pub(super) async fn awake(&self) -> Result<()> {
+        self.until("a leader has worked off what it found", async || {
+            let holder = self.holder().await?;
+            let leader = self.replicas.iter().find(|it| Some(&it.name) == holder.as_ref());
+            let Some(leader) = leader else {
+                return Ok(Look::NotYet(format!("the lease names {holder:?}")));
+            };
+            // Whoever loses the lease ends, so a process that has said it leads, if the lease is still its own.
+            let leads = leader.holds_the_lease(&self.client, &self.plane.account.namespace).await?;
+            let said = leader.said().is_some_and(|it| it.contains(SYNCED));
+            let why = format!("{}: lease renewed by it: {leads}, {SYNCED}: {said}", leader.name);
+            Ok(if leads && said { Look::Yes(()) } else { Look::NotYet(why) })
+        })
+        .await
+    }
+
     /// The pod that the Lease names; `None`: it was released.
     pub(crate) async fn holder(&self) -> Result<Option<String>> {
         let leases = Api::<Lease>::namespaced(self.client.clone(), &self.plane.account.namespace);

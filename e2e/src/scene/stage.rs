@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use tokio::process::Command;
 
@@ -15,18 +16,22 @@ use crate::controller::Controller;
 use crate::narration::Narration;
 use crate::plane::Plane;
 use crate::recorder::Recorder;
+use crate::runner::Broken;
 use crate::seed::Seeded;
 use crate::setting::Setting;
 use crate::story::{Story, Variant};
 use crate::world::World;
+
+/// How many lost leases are forgiven where a story gives no reason for one.
+const LEASES_LOST_MAX: usize = 1;
 
 /// The programs that stories are played with.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     /// The shipped binary.
     pub(crate) sluice: PathBuf,
-    /// Whether it has `sluice plan`.
-    pub(crate) can_plan: bool,
+    /// Whether `sluice plan` is asked after each story.
+    pub(crate) asks_plan: bool,
 }
 
 /// Sets the stage.
@@ -45,7 +50,7 @@ pub(crate) async fn set(
     let azure =
         Azure::start(&programs.sluice, folder, setting.time_factor, seeded.below(1 << 32), &setting.emulator)
             .await?;
-    forget_leases(&plane).await?;
+    forget_the_last_story(&plane).await?;
     let client = plane.admin.0.clone();
     let namespace = format!("shop-{}", plane.next_story());
     let world = World::new(client.clone(), &namespace, setting.class.clone(), Arc::clone(&narration)).await?;
@@ -75,6 +80,7 @@ pub(crate) async fn set(
         seeded: seeded.into(),
         killer: Default::default(),
         identities: Default::default(),
+        wiped: Default::default(),
         foreign: Default::default(),
         programs: programs.clone(),
         folder: folder.to_path_buf(),
@@ -91,10 +97,14 @@ fn access(config: &Path, plane: &Plane) -> [String; 2] {
     [format!("--config={}", config.display()), format!("--kubeconfig={}", plane.kubeconfig.display())]
 }
 
-/// A lease of the story before would keep the controller waiting.
-async fn forget_leases(plane: &Plane) -> Result<()> {
-    let leases = Api::<Lease>::namespaced(plane.admin.0.clone(), &plane.account.namespace);
+/// A lease of the story before would keep the controller waiting, and its warnings would be taken for ours: what
+/// is about the whole cluster stands in the controller's namespace, which stays.
+async fn forget_the_last_story(plane: &Plane) -> Result<()> {
+    let (client, namespace) = (plane.admin.0.clone(), plane.account.namespace.as_str());
+    let leases = Api::<Lease>::namespaced(client.clone(), namespace);
     leases.delete_collection(&Default::default(), &Default::default()).await?;
+    let events = Api::<Event>::namespaced(client, namespace);
+    events.delete_collection(&Default::default(), &Default::default()).await?;
     Ok(())
 }
 
@@ -129,20 +139,35 @@ impl Scene {
         self.quiet().await?;
         let mark = self.mark_writes().await?;
         self.planned().await?;
+        self.unasked_ends()?;
         let problems = self.history().await?;
         if !problems.is_empty() {
-            bail!("looking back over the whole story:\n  - {}", problems.join("\n  - "));
+            let what = format!("looking back over the whole story:\n  - {}", problems.join("\n  - "));
+            return Err(Broken(what).into());
         }
         self.no_write_since(mark).await
     }
 
+    /// Fails if the controller ended by itself where the story gave it no reason to. One lost lease is forgiven,
+    /// and told: a machine that stands still for two seconds costs just that.
+    fn unasked_ends(&self) -> Result<()> {
+        if self.setting.may_end {
+            return Ok(());
+        }
+        let counts: Vec<_> = self.replicas.iter().map(|it| (&it.name, it.counts())).collect();
+        let (ends, leases) = counts
+            .iter()
+            .fold((0, 0), |(ends, leases), (_, it)| (ends + it.restarts, leases + it.leases_lost));
+        if ends > leases || leases > LEASES_LOST_MAX {
+            bail!("the controller ended by itself, {leases} times because of its lease: {counts:?}");
+        }
+        Ok(())
+    }
+
     /// `sluice plan` says "in sync".
     async fn planned(&self) -> Result<()> {
-        if !self.programs.can_plan {
-            if std::env::var("CI").is_ok_and(|it| it == "true") {
-                bail!("`sluice plan` is not there or not wanted, and CI=true wants it asked");
-            }
-            self.tell("PLAN NOT CHECKED: `sluice plan` is not there or not wanted");
+        if !self.programs.asks_plan {
+            self.tell("PLAN NOT CHECKED: --without-plan");
             return Ok(());
         }
         let mut command = Command::new(&self.programs.sluice);
@@ -152,12 +177,13 @@ impl Scene {
             .await
             .with_context(|| format!("`sluice plan` did not end within {limit:?}"))??;
         if !output.status.success() {
-            bail!(
+            let what = format!(
                 "`sluice plan` ended with {} and not in sync:\n{}{}",
                 output.status,
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
+            return Err(Broken(what).into());
         }
         self.tell("`sluice plan` says that all is in sync");
         Ok(())
@@ -186,9 +212,11 @@ impl Scene {
             Ok(Look::unless(&left))
         })
         .await?;
+        self.unasked_ends()?;
         let problems = self.history().await?;
         if !problems.is_empty() {
-            bail!("looking back after everybody left:\n  - {}", problems.join("\n  - "));
+            let what = format!("looking back after everybody left:\n  - {}", problems.join("\n  - "));
+            return Err(Broken(what).into());
         }
         for replica in &self.replicas {
             replica.stop().await?;

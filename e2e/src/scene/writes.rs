@@ -1,6 +1,6 @@
 //! Who wrote what to Azure, and what must not have been written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use kube::ResourceExt as _;
@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use super::{Look, Scene};
 use crate::azure::{Request, resource_id};
 use crate::judge::cluster::Cluster;
+use crate::judge::history::Others;
 use crate::judge::wanted::lower;
-use crate::judge::{Contract, egress, history};
+use crate::judge::{Contract, egress, found, history};
+
+/// The address of a fence.
+const FENCE: &str = "10.9.255.254";
 
 /// A place in the request log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +106,8 @@ impl Scene {
 
     /// Waits until the controller has surely seen every change of a Service so far: it serves one that
     /// was made after them, which the same watch brings later. The fence is taken away again; its UID
-    /// is given back, for [`Scene::writes_only_about`].
+    /// is given back, for [`Scene::writes_only_about`]. Slices come by another watch: see
+    /// [`Scene::fence_of_slices`].
     pub(crate) async fn fence(&self, name: &str) -> Result<String> {
         let uid = self.service(name).port(1, 1).quiet().make().await?;
         self.calm_down().await?;
@@ -110,6 +115,29 @@ impl Scene {
         self.delete_service(name).await?;
         self.service_gone(name).await?;
         Ok(uid)
+    }
+
+    /// Waits until the controller has surely seen every change of a Service and of a slice so far: an address that
+    /// was written after them comes into the gateway, and goes again with its slice.
+    pub(crate) async fn fence_of_slices(&self, name: &str, node: &str) -> Result<()> {
+        self.service(name).port(1, 1).quiet().make().await?;
+        self.slice(name).of(name).endpoint(FENCE, node).quiet().write().await?;
+        self.calm_down().await?;
+        self.fenced_in(true).await?;
+        self.delete_slice(name).await?;
+        self.fenced_in(false).await?;
+        self.delete_service(name).await?;
+        self.service_gone(name).await
+    }
+
+    /// Waits until the fence's address is in the gateway, or not any more.
+    async fn fenced_in(&self, is_in: bool) -> Result<()> {
+        self.until(&format!("that {FENCE} is in the gateway is {is_in}"), async || {
+            let gateways = self.azure.state().await?["serviceGateways"].to_string();
+            let is_so = gateways.contains(&format!("\"{FENCE}\"")) == is_in;
+            Ok(if is_so { Look::Yes(()) } else { Look::NotYet("it is otherwise".to_string()) })
+        })
+        .await
     }
 
     /// Puts a resource of somebody else into the group, which must never change from then on.
@@ -168,6 +196,11 @@ impl Scene {
         identities.insert(identity.to_ascii_lowercase());
     }
 
+    /// Tells the judge that the status of a Service is about to be wiped by somebody else, once.
+    pub(crate) fn wiped_by_others(&self, uid: &str) {
+        self.wiped.lock().expect("nobody panics with the wiped in hand").push(uid.to_string());
+    }
+
     /// What only the whole story shows.
     pub(crate) async fn history(&self) -> Result<Vec<String>> {
         let requests = self.azure.requests_with_bodies(0).await?;
@@ -176,22 +209,36 @@ impl Scene {
         let shown = self.recorder.shown();
         identities.extend(shown.iter().map(|it| it.uid.clone()));
         let mut problems = history::strange_writes(&requests, &identities);
-        let mut by_others = std::collections::BTreeMap::new();
-        for uid in shown.iter().map(|it| it.uid.clone()) {
-            let name = format!("{uid}-pip");
-            let number = self.azure.deleted_by_others(&name).await;
-            by_others.insert(name, number);
+        let wiped = self.wiped.lock().expect("nobody panics with the wiped in hand").clone();
+        let mut others = BTreeMap::new();
+        for uid in shown.iter().map(|it| &it.uid) {
+            let deleted = self.azure.deleted_by_others(&format!("{uid}-pip")).await;
+            let wiped = wiped.iter().filter(|it| *it == uid).count();
+            others.insert(uid.clone(), Others { deleted, wiped });
         }
-        let deletions = |name: &str| {
-            let by_us = requests
-                .iter()
-                .filter(|it| it.method == "DELETE" && it.kind.as_deref() == Some("publicIPAddresses"))
-                .filter(|it| it.name.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(name)))
-                .count();
-            by_us + by_others.get(name).copied().unwrap_or(0)
+        let others = |uid: &str| others.get(uid).copied().unwrap_or_default();
+        let by_us = |uid: &str| {
+            let public_ip = format!("{uid}-pip");
+            let all = requests.iter().filter(|it| it.is_delete_of("publicIPAddresses", &public_ip));
+            all.map(Request::line).collect()
         };
-        problems.extend(history::moved_ips(&shown, deletions));
+        problems.extend(history::moved_ips(&shown, others, by_us));
         Ok(problems)
+    }
+
+    /// Waits until the controller has asked for the deletion of a resource.
+    pub(crate) async fn deletion_begun(&self, mark: Mark, kind: &str, name: &str) -> Result<()> {
+        self.until(&format!("the deletion of {kind}/{name} has begun"), async || {
+            let all = self.requests_since(mark).await?;
+            let is_so = all.iter().any(|it| it.is_delete_of(kind, name) && it.status == Some(202));
+            Ok(if is_so { Look::Yes(()) } else { Look::NotYet("it has not".to_string()) })
+        })
+        .await
+    }
+
+    /// What runs in Azure right now.
+    pub(crate) async fn running(&self) -> Result<Vec<String>> {
+        Ok(found::running(&self.azure.state().await?))
     }
 
     /// Waits until every request that came has been answered.

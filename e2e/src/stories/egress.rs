@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::scene::{Look, Scene};
 use crate::setting::Setting;
-use crate::story::Story;
+use crate::story::{Story, Variant};
 use crate::world::Step;
 
 /// The stories of this theme.
@@ -177,11 +177,22 @@ async fn comes_back(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
-    // This time the teardown has begun, so it runs to its end, and then it is made anew.
+    // This time the teardown has begun and takes a while, so it runs to its end, and then it is made anew.
+    let mark = scene.mark_writes().await?;
+    scene.azure.tell("slow", serde_json::json!({"factor": 20})).await?;
     scene.meanwhile(scene.delete_pods("blue", 3, 1)).await?;
-    scene.settled().await?;
+    scene.deletion_begun(mark, "natGateways", "blue").await?;
     scene.meanwhile(scene.egress_pods("blue", 4, 2, &["b"])).await?;
-    scene.settled().await
+    if scene.variant == Variant::Plain {
+        let running = scene.running().await?;
+        ensure!(!running.is_empty(), "the egress was gone before its pods came back");
+    }
+    scene.azure.calm().await?;
+    scene.settled().await?;
+    let writes = scene.writes_since(mark).await?;
+    let made = writes.iter().filter(|it| it.is_put_of("natGateways", "blue"));
+    ensure!(made.count() > 0, "the NAT gateway was on its way out, and was not made anew");
+    Ok(())
 }
 
 async fn label_there_and_back(scene: &Scene) -> Result<()> {

@@ -127,7 +127,7 @@ async fn endpoints_move_between_slices(scene: &Scene) -> Result<()> {
             slice("web-first").endpoints(row(1..60)).write().await
         })
         .await?;
-    scene.fence("fence").await?;
+    scene.fence_of_slices("fence", "a").await?;
     scene.settled().await?;
     scene.no_write_about(mark, "10.9.0.70").await?;
     scene

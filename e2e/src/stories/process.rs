@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use crate::azure::{GROUP, Request, SUBSCRIPTION};
+use crate::judge::begun::without_a_line;
 use crate::process::Signal;
 use crate::scene::{Look, Mark, Scene};
 use crate::setting::RENEW_DEADLINE;
@@ -29,6 +30,7 @@ pub(crate) const STORIES: &[Story] = &[
     })
     .with(|setting| {
         setting.replicas = 2;
+        setting.may_end = true;
         // Every call is logged as it is begun.
         setting.key("log.level", "warn,sluice=info,sluice_controller::updaters=debug");
     }),
@@ -38,12 +40,14 @@ pub(crate) const STORIES: &[Story] = &[
     Story::new("api-server-restarted", "the API server is restarted, and killed", |scene| {
         Box::pin(api_server_restarted(scene))
     })
+    .with(|setting| setting.may_end = true)
     .on_a_real_plane("it has no parts that could be restarted"),
     Story::new(
         "api-server-away",
         "the API server is away for longer than the lease: nothing is begun meanwhile",
         |scene| Box::pin(api_server_away(scene)),
     )
+    .with(|setting| setting.may_end = true)
     .on_a_real_plane("it has no parts that could be killed"),
     Story::new("emulator-restarted", "Azure is away while things change, twice", |scene| {
         Box::pin(emulator_restarted(scene))
@@ -123,11 +127,14 @@ async fn leader_frozen(scene: &Scene) -> Result<()> {
     served(scene).await?;
     for round in 1..=2 {
         let old = scene.leader().await?;
+        // Nothing is on its way now, so from here on each of its requests has a line of its own.
+        let earlier = std::fs::read_to_string(&old.log)?.len();
+        scene.quiet().await?;
         let mark = batch(scene, &format!("batch{round}")).await?;
         in_the_middle(scene, mark, 8).await?;
         scene.tell(format!("{} leads, and freezes", old.name));
         old.signal(Signal::Stop).await?;
-        let begun = std::fs::read_to_string(&old.log)?;
+        let begun = std::fs::read_to_string(&old.log)?.split_off(earlier);
         let new = scene.leader_but(Some(&old.name)).await?;
         scene.tell(format!("{} leads now", new.name));
         changes(scene, round).await?;
@@ -138,18 +145,11 @@ async fn leader_frozen(scene: &Scene) -> Result<()> {
         let fence = scene.fence(&format!("fence-{round}")).await?;
         scene.settled().await?;
         let by_old = |it: &Request| it.area == "arm" && it.is_by(&old.name);
-        for it in scene.requests_since(mark).await?.iter().filter(|it| by_old(it)).take(1) {
-            ensure!(
-                was_begun(it, &begun),
-                "{} does not log its calls as we know them: {}",
-                old.name,
-                it.line()
-            );
-        }
-        let late = scene.requests_since(thaw).await?;
         // Only what it had begun before it froze may still leave its buffers, and nothing follows from it.
-        let strange: Vec<String> =
-            late.iter().filter(|it| by_old(it) && !was_begun(it, &begun)).map(Request::line).collect();
+        let all = scene.requests_since(mark).await?;
+        let its: Vec<&Request> = all.iter().filter(|it| by_old(it)).collect();
+        ensure!(its.len() >= 8, "{} made {} requests, so there was no middle", old.name, its.len());
+        let strange = without_a_line(&its, &begun);
         ensure!(strange.is_empty(), "{} spoke to Azure after its lease: {strange:?}", old.name);
         let others: Vec<String> = scene
             .writes_since(thaw)
@@ -164,14 +164,6 @@ async fn leader_frozen(scene: &Scene) -> Result<()> {
         scene.settled().await?;
     }
     Ok(())
-}
-
-/// Whether a log has the line that a request is about to be sent.
-fn was_begun(request: &Request, log: &str) -> bool {
-    let call = format!("method={}", request.call.as_deref().unwrap_or_default());
-    let last = request.path.rsplit('/').next();
-    let name = request.name.as_deref().or(last).unwrap_or_default().to_ascii_lowercase();
-    log.lines().any(|line| line.contains(&call) && line.to_ascii_lowercase().contains(&name))
 }
 
 async fn terminated_in_a_batch(scene: &Scene) -> Result<()> {
@@ -283,6 +275,8 @@ async fn throttling(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
+    scene.azure.each_fault_struck().await?;
+    let by_rules = throttled(scene).await?;
     scene.tell("Azure has small buckets: five calls at once, then one in a second of its own");
     let small = json!({"burst": 5, "perSecond": 1});
     scene.azure.tell("buckets", json!({"writes": small, "deletes": small})).await?;
@@ -293,6 +287,7 @@ async fn throttling(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
+    ensure!(throttled(scene).await? > by_rules, "the small buckets were never empty");
     let summary = scene.azure.summary().await?;
     let early = summary["early"]["count"].as_u64();
     let early = early.with_context(|| format!("the summary counts no early calls: {summary}"))?;
@@ -301,6 +296,12 @@ async fn throttling(scene: &Scene) -> Result<()> {
         ensure!(early == 0, "{early} calls came before Retry-After was over: {summary}");
     }
     Ok(())
+}
+
+/// How many calls were answered with 429.
+async fn throttled(scene: &Scene) -> Result<usize> {
+    let all = scene.requests_since(scene.start_of_writes()).await?;
+    Ok(all.iter().filter(|it| it.status == Some(429)).count())
 }
 
 async fn server_errors(scene: &Scene) -> Result<()> {
@@ -320,7 +321,7 @@ async fn server_errors(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
-    scene.azure.calm().await
+    scene.azure.each_fault_struck().await
 }
 
 async fn forbidden_for_a_while(scene: &Scene) -> Result<()> {

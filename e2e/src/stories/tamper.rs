@@ -45,6 +45,11 @@ pub(crate) const STORIES: &[Story] = &[
     Story::new("tamper-gateway", "somebody deletes the whole gateway", |scene| Box::pin(gateway(scene)))
         .with(looks_often),
     Story::new(
+        "tamper-status",
+        "somebody wipes the status of a live Service: the same IP is back, and nobody is warned",
+        |scene| Box::pin(status(scene)),
+    ),
+    Story::new(
         "foreign-names",
         "NAT gateways and public IPs of others that are named like ours stay untouched",
         |scene| Box::pin(foreign_names(scene)),
@@ -220,6 +225,20 @@ async fn gateway(scene: &Scene) -> Result<()> {
     scene.settled().await?;
     ensure!(scene.ip_of("web").await? == ip, "the public IP was there all the time, and the IP changed");
     Ok(())
+}
+
+async fn status(scene: &Scene) -> Result<()> {
+    let (web, _) = served(scene).await?;
+    let ip = scene.ip_of("web").await?;
+    let mark = scene.mark_writes().await?;
+    scene.wiped_by_others(&web);
+    scene.meanwhile(scene.wipe_status("web")).await?;
+    let fence = scene.fence("fence").await?;
+    scene.settled().await?;
+    ensure!(scene.ip_of("web").await? == ip, "the public IP was there all the time, and the IP changed");
+    let warnings = scene.warnings("Service", "web").await?;
+    ensure!(warnings.is_empty(), "nothing was lost, and its owner was warned: {warnings:?}");
+    scene.writes_only_about(mark, &[&fence]).await
 }
 
 async fn foreign_names(scene: &Scene) -> Result<()> {

@@ -107,6 +107,14 @@ impl World {
         self.edit_service(name, "loses its finalizers by force", patch).await
     }
 
+    /// Takes away all that its status says.
+    pub(crate) async fn wipe_status(&self, name: &str) -> Result<()> {
+        self.tell(format!("somebody wipes the status of service {name}"));
+        let patch = json!({"status": {"loadBalancer": null, "conditions": null}});
+        self.api::<Service>().patch_status(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        Ok(())
+    }
+
     /// A Service that has our finalizer and is being deleted, and never had anything else.
     pub(crate) async fn stuck_service(&self, name: &str) -> Result<()> {
         self.service(name).port(80, 8080).make().await?;
