@@ -54,7 +54,7 @@ Columns: how many addresses (of endpoints or pods) are WANTED, how many of them 
 service is not ready, and how many Azure is known to have (PROGRAMMED); how many ATTEMPTS have failed since
 the last success, when the LAST began and the NEXT comes. `sluice explain NAME` says more about one line.
 
-Exit codes: 0 shown · 1 the controller cannot be asked · 2 wrong arguments, or with --check trouble";
+Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check trouble";
 
 /// How to say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -7,12 +7,10 @@ use std::time::{Duration, SystemTime};
 use sluice_arm::Secret;
 use sluice_controller::admin::{About, Access, Admin, Almanac, Parts, ServeLimits, WindowLimits, serve};
 use sluice_controller::memory::Cluster;
-use sluice_controller::{Config, Controller, Ended, Handle, Inbox, Limits, Monotonic, Standing};
-use sluice_engine::{DefaultOutbound, ServiceView};
+use sluice_controller::{Controller, Ended, Handle, Inbox, Monotonic, Standing};
+use sluice_engine::ServiceView;
 use sluice_model::call::{Method, Request};
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
-use sluice_model::names::Scope;
-use sluice_model::seeded::Seeded;
 use sluice_model::{Event, ObjectName, Time};
 use sluice_view::overview::{Role, WatchLine};
 use tokio::net::TcpListener;
@@ -20,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::azure::{Behaviour, SmallAzure};
+use crate::config::config;
 
 /// Goes with the test.
 pub(crate) struct Leading {
@@ -30,27 +29,6 @@ pub(crate) struct Leading {
     running: JoinHandle<Ended>,
     serving: JoinHandle<()>,
     _standing: watch::Sender<Standing>,
-}
-
-fn config() -> Config {
-    let scope = Scope {
-        subscription: "sub".into(),
-        resource_group: "rg".into(),
-        network_resource_group: "rg".into(),
-        virtual_network: "vnet".into(),
-        subnet: "nodes".into(),
-        gateway: "servicegateway".into(),
-        cluster_id: "cluster-under-test".into(),
-    };
-    let mut engine = sluice_engine::Config::new(scope);
-    engine.default_outbound = DefaultOutbound::Leave;
-    Config {
-        engine,
-        updaters: sluice_updater::Config::default(),
-        limits: Limits::default(),
-        seed: 1,
-        seeded: Seeded::NONE,
-    }
 }
 
 impl Leading {

@@ -7,6 +7,8 @@ mod api_server;
 #[path = "../../../controller/tests/loop/azure.rs"]
 #[allow(dead_code, reason = "this Azure can do more than is needed here")]
 mod azure;
+#[path = "../../../controller/tests/loop/config.rs"]
+mod config;
 mod controller;
 
 use std::process::{Output, Stdio};

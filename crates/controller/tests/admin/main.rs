@@ -9,6 +9,8 @@
 #[path = "../loop/azure.rs"]
 #[allow(dead_code, reason = "this Azure can do more than is needed here")]
 mod azure;
+#[path = "../loop/config.rs"]
+mod config;
 mod dashboard;
 mod events;
 mod sockets;

@@ -11,12 +11,10 @@ use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 use sluice_controller::admin::{About, Access, Admin, Almanac, Parts, WindowLimits};
 use sluice_controller::memory::Cluster;
-use sluice_controller::{Clock, Config, Controller, Ended, Handle, Inbox, Limits, Monotonic, Standing};
-use sluice_engine::{DefaultOutbound, ServiceView};
+use sluice_controller::{Clock, Controller, Ended, Handle, Inbox, Monotonic, Standing};
+use sluice_engine::ServiceView;
 use sluice_model::call::{Method, Request};
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
-use sluice_model::names::Scope;
-use sluice_model::seeded::Seeded;
 use sluice_model::{Event, ObjectName, Time};
 use sluice_view::overview::{Role, WatchLine};
 use tokio::sync::watch;
@@ -24,6 +22,7 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 use crate::azure::{Behaviour, SmallAzure};
+use crate::config::config;
 
 pub(crate) struct World {
     pub(crate) clock: Monotonic,
@@ -34,27 +33,6 @@ pub(crate) struct World {
     pub(crate) health: Router,
     standing: watch::Sender<Standing>,
     running: JoinHandle<Ended>,
-}
-
-fn config() -> Config {
-    let scope = Scope {
-        subscription: "sub".into(),
-        resource_group: "rg".into(),
-        network_resource_group: "rg".into(),
-        virtual_network: "vnet".into(),
-        subnet: "nodes".into(),
-        gateway: "servicegateway".into(),
-        cluster_id: "cluster-under-test".into(),
-    };
-    let mut engine = sluice_engine::Config::new(scope);
-    engine.default_outbound = DefaultOutbound::Leave;
-    Config {
-        engine,
-        updaters: sluice_updater::Config::default(),
-        limits: Limits::default(),
-        seed: 1,
-        seeded: Seeded::NONE,
-    }
 }
 
 impl World {

@@ -8,6 +8,7 @@
 )]
 
 mod azure;
+mod config;
 mod kube;
 mod kubernetes;
 mod leadership;
@@ -20,15 +21,13 @@ use std::time::Duration;
 
 use sluice_controller::memory::Cluster;
 use sluice_controller::{Clock, Config, Controller, Ended, Handle, Inbox, Limits, Monotonic, Why};
-use sluice_engine::DefaultOutbound;
 use sluice_model::call::{Body, Method, Request};
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
-use sluice_model::names::Scope;
-use sluice_model::seeded::Seeded;
 use sluice_model::{Event, ObjectName, Time};
 use tokio::task::JoinHandle;
 
 use azure::{Behaviour, SmallAzure};
+use config::config;
 use kube::{HELD_BACK, Whim, Whimsical};
 use log::Log;
 
@@ -38,27 +37,6 @@ struct World {
     cluster: Arc<Cluster>,
     handle: Handle,
     running: JoinHandle<Ended>,
-}
-
-fn config() -> Config {
-    let scope = Scope {
-        subscription: "sub".into(),
-        resource_group: "rg".into(),
-        network_resource_group: "rg".into(),
-        virtual_network: "vnet".into(),
-        subnet: "nodes".into(),
-        gateway: "servicegateway".into(),
-        cluster_id: "cluster-under-test".into(),
-    };
-    let mut engine = sluice_engine::Config::new(scope);
-    engine.default_outbound = DefaultOutbound::Leave;
-    Config {
-        engine,
-        updaters: sluice_updater::Config::default(),
-        limits: Limits::default(),
-        seed: 1,
-        seeded: Seeded::NONE,
-    }
 }
 
 impl World {
