@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::machine::{Change, Controller, Key, Work};
-use super::object::{is_going, is_managed_by, key, managed_by};
+use super::object::{controller_of, is_going, is_managed_by, key, managed_by};
 use crate::kinds::{DEPLOYMENT, Kind, POD, REPLICA_SET};
 use crate::store::{Selection, Store, What};
 use crate::value::{at, number, text};
@@ -45,7 +45,9 @@ impl Controller for Deployments {
         let Ok(deployment) = store.get(&DEPLOYMENT, namespace, name) else { return Work::default() };
         let selection = Selection::of_label_selector(at(&deployment, &["spec", "selector"]));
         let mut sets = store.list(&REPLICA_SET, Some(namespace), &selection).items;
-        sets.retain(|set| is_managed_by(set, &deployment));
+        sets.retain(|set| {
+            is_managed_by(set, &deployment) || (controller_of(set).is_none() && !is_going(set))
+        });
         sets.sort_by_key(|set| (text(set, &["metadata", "creationTimestamp"]).to_owned(), key(set)));
         let pods = store.list(&POD, Some(namespace), &selection).items;
         reconcile(&View { deployment, sets, pods }).into()
@@ -54,7 +56,7 @@ impl Controller for Deployments {
 
 pub(super) struct View {
     deployment: Arc<Value>,
-    /// Its own, the oldest first.
+    /// Its own, and those that nobody manages and it selects; the oldest first.
     sets: Vec<Arc<Value>>,
     /// Those that its selector selects.
     pods: Vec<Arc<Value>>,
@@ -89,6 +91,10 @@ impl View {
 fn reconcile(view: &View) -> Vec<Change> {
     if is_going(&view.deployment) {
         return status::changes(view, None);
+    }
+    let orphans = sets::adopted(view);
+    if !orphans.is_empty() {
+        return orphans;
     }
     if let Some(changes) = sets::pause_told(view) {
         return changes;

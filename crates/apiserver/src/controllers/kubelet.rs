@@ -108,11 +108,10 @@ impl Kubelet {
         if at(pod, &["spec", "hostNetwork"]) == true {
             return Some(node_addresses(node));
         }
-        let pods = store.list(&POD, None, &Selection::default()).items;
         let node_name = text(node, &["metadata", "name"]).to_owned();
-        let here = pods.iter().filter(|it| text(it, &["spec", "nodeName"]) == node_name);
+        let here = store.list(&POD, None, &Selection::on_node(&node_name)).items;
         let taken: BTreeSet<&str> =
-            here.flat_map(|it| list(it, &["status", "podIPs"])).map(|it| text(it, &["ip"])).collect();
+            here.iter().flat_map(|it| list(it, &["status", "podIPs"])).map(|it| text(it, &["ip"])).collect();
         let cidrs: Vec<&str> = list(node, &["spec", "podCIDRs"]).iter().filter_map(Value::as_str).collect();
         let last = self.given.entry(node_name).or_default();
         let found = (0..ROOM).map(|step| (*last + step) % ROOM + FIRST).find_map(|number| {
@@ -156,12 +155,11 @@ impl Controller for Kubelet {
 
     fn concerns(&mut self, store: &Store, kind: &'static Kind, what: What, object: &Value) -> Vec<Key> {
         if *kind == NODE {
-            let pods = store.list(&POD, None, &Selection::default()).items;
-            let is_here = |pod: &&Arc<Value>| text(pod, &["spec", "nodeName"]) == name_of(object);
+            let pods = store.list(&POD, None, &Selection::on_node(name_of(object))).items;
             // Only that it comes or goes says something to its pods.
             return match what {
                 What::Modified => Vec::new(),
-                What::Added | What::Deleted => pods.iter().filter(is_here).map(|pod| key(pod)).collect(),
+                What::Added | What::Deleted => pods.iter().map(|pod| key(pod)).collect(),
             };
         }
         if what == What::Deleted {

@@ -33,6 +33,9 @@ pub(super) trait Controller: Send + 'static {
     fn look(&mut self, store: &Store, key: &Key) -> Work;
 }
 
+/// How long one waits for a name that another has.
+const NAME_TAKEN: Duration = Duration::from_secs(1);
+
 /// What comes of a look.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Work {
@@ -202,7 +205,11 @@ impl Machine {
         for change in work.changes {
             if let Err(refusal) = self.carry_out(change, C::NAME) {
                 match refusal.reason {
-                    "Conflict" | "AlreadyExists" => self.queue.push(key),
+                    "Conflict" => self.queue.push(key),
+                    // Somebody else has the name, and may go.
+                    "AlreadyExists" => {
+                        self.later.insert((Instant::now() + NAME_TAKEN, key));
+                    }
                     // It is gone, or its namespace goes; what follows from that is told by a watch.
                     "NotFound" | "Forbidden" => {}
                     _ => tracing::warn!(controller = C::NAME, key = ?key, %refusal, "a write was refused"),

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::machine::Key;
-use crate::value::{at, fields, list, name_of, namespace_of, now, text};
+use super::machine::{Change, Key};
+use crate::kinds::Kind;
+use crate::value::{at, fields, list, metadata, name_of, namespace_of, now, text};
 
 /// Namespace and name.
 pub(super) fn key(object: &Value) -> Key {
@@ -42,6 +43,15 @@ pub(super) fn managing_reference(owner: &Value) -> Value {
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid(owner),
         "controller": true, "blockOwnerDeletion": true,
     })
+}
+
+/// An object that has an owner now.
+pub(super) fn taken(kind: &'static Kind, object: &Value, owner: &Value) -> Change {
+    let mut object = object.clone();
+    let mut owners = list(&object, &["metadata", "ownerReferences"]).to_vec();
+    owners.push(managing_reference(owner));
+    metadata(&mut object)["ownerReferences"] = Value::Array(owners);
+    Change::Put { kind, sub: None, object }
 }
 
 /// How an event names an object.

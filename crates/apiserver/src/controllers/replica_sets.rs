@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::machine::{Change, Controller, Key, Told, Work};
-use super::object::{controller_of, holds, is_going, is_managed_by, key, managed_by, managing_reference};
+use super::object::{
+    controller_of, holds, is_going, is_managed_by, key, managed_by, managing_reference, taken,
+};
 use crate::kinds::{Kind, POD, REPLICA_SET, Sub};
 use crate::store::{Deletion, Selection, Store, What};
-use crate::value::{at, fields, list, metadata, name_of, namespace_of, number, text};
+use crate::value::{at, fields, metadata, name_of, namespace_of, number, text};
 
 pub(super) struct ReplicaSets;
 
@@ -57,7 +59,7 @@ fn reconcile(view: &View) -> Vec<Change> {
     if !is_going(set) {
         let free =
             view.pods.iter().filter(|pod| controller_of(pod).is_none() && !is_going(pod) && !is_over(pod));
-        orphans.extend(free.map(|pod| adopted(set, pod)));
+        orphans.extend(free.map(|pod| taken(&POD, pod, set)));
     }
     if !orphans.is_empty() {
         return orphans;
@@ -91,14 +93,6 @@ fn reconcile(view: &View) -> Vec<Change> {
         }
     }
     changes
-}
-
-fn adopted(set: &Value, pod: &Value) -> Change {
-    let mut pod = pod.clone();
-    let mut owners = list(&pod, &["metadata", "ownerReferences"]).to_vec();
-    owners.push(managing_reference(set));
-    metadata(&mut pod)["ownerReferences"] = Value::Array(owners);
-    Change::Put { kind: &POD, sub: None, object: pod }
 }
 
 /// What is worth least goes first: not placed, not running, not ready, cheap, young.

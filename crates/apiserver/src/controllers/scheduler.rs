@@ -36,7 +36,11 @@ impl Controller for Scheduler {
             return Work::default();
         }
         let nodes = store.list(&NODE, None, &Selection::default()).items;
-        let pods = store.list(&POD, None, &Selection::default()).items;
+        let pods = nodes.iter().map(|node| {
+            let name = name_of(node);
+            (name.to_owned(), store.count(&POD, &Selection::on_node(name)))
+        });
+        let pods = pods.collect();
         reconcile(&View { pod, nodes, pods }).into()
     }
 }
@@ -50,17 +54,13 @@ fn is_waiting(pod: &Value) -> bool {
 struct View {
     pod: Arc<Value>,
     nodes: Vec<Arc<Value>>,
-    /// All pods, to see how full the nodes are.
-    pods: Vec<Arc<Value>>,
+    /// How many pods each node has.
+    pods: BTreeMap<String, usize>,
 }
 
 fn reconcile(view: &View) -> Vec<Change> {
-    let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
-    for pod in &view.pods {
-        *pods.entry(text(pod, &["spec", "nodeName"])).or_default() += 1;
-    }
     let fits = view.nodes.iter().filter(|node| takes(node, &view.pod));
-    let best = fits.min_by_key(|node| (pods.get(name_of(node)).copied().unwrap_or(0), name_of(node)));
+    let best = fits.min_by_key(|node| (view.pods.get(name_of(node)).copied().unwrap_or(0), name_of(node)));
     let mut pod = (*view.pod).clone();
     let Some(node) = best else {
         let message = format!("0/{} nodes are available.", view.nodes.len());
@@ -114,8 +114,12 @@ mod tests {
     }
 
     fn chosen(pod: Value, nodes: &[Value], pods: &[Value]) -> Option<String> {
-        let share = |all: &[Value]| all.iter().cloned().map(Arc::new).collect();
-        let view = View { pod: Arc::new(pod), nodes: share(nodes), pods: share(pods) };
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for pod in pods {
+            *counts.entry(text(pod, &["spec", "nodeName"]).to_owned()).or_default() += 1;
+        }
+        let nodes = nodes.iter().cloned().map(Arc::new).collect();
+        let view = View { pod: Arc::new(pod), nodes, pods: counts };
         match &reconcile(&view)[..] {
             [Change::Put { sub: Some(Sub::Binding), object, .. }, Change::Tell(told)] => {
                 assert_eq!(told.reason, "Scheduled");

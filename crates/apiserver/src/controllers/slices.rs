@@ -64,12 +64,15 @@ impl Controller for Slices {
     fn look(&mut self, store: &Store, (namespace, name): &Key) -> Work {
         // The slices of a Service that is gone go as its dependents.
         let Ok(service) = store.get(&SERVICE, namespace, name) else { return Work::default() };
-        let pods = store.list(&POD, Some(namespace), &Selection::default()).items;
+        let selector = json!({"matchLabels": at(&service, &["spec", "selector"])});
+        let pods = store.list(&POD, Some(namespace), &Selection::of_label_selector(&selector)).items;
         let pods: Vec<Arc<Value>> = pods.into_iter().filter(|pod| selects(&service, pod)).collect();
         for pod in &pods {
             self.served.entry(key(pod)).or_default().insert(key(&service));
         }
-        let slices = store.list(&ENDPOINT_SLICE, Some(namespace), &Selection::default()).items;
+        let of_service = json!({"matchLabels": {SERVICE_NAME: name}});
+        let of_service = Selection::of_label_selector(&of_service);
+        let slices = store.list(&ENDPOINT_SLICE, Some(namespace), &of_service).items;
         let is_of = |slice: &Value| {
             text(slice, &["metadata", "labels", SERVICE_NAME]) == name
                 && text(slice, &["metadata", "labels", MANAGED_BY]) == MANAGER

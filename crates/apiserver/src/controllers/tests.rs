@@ -263,6 +263,23 @@ async fn what_a_deployment_owns_goes_after_it_before_it_or_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deployment_takes_over_the_pods_that_an_earlier_one_left() {
+    let cluster = Cluster::new();
+    cluster.make(&DEPLOYMENT, deployment(2, "web:1"));
+    cluster.make(&SERVICE, service());
+    cluster.until("two are ready", |it| it.ready() == 2).await;
+    let names = |it: &Cluster| it.all(&POD).iter().map(|pod| name_of(pod).to_owned()).collect::<Vec<_>>();
+    let before = names(&cluster);
+    cluster.delete(&DEPLOYMENT, "web", Propagation::Orphan);
+    cluster.until("it is gone", |it| it.get(&DEPLOYMENT, "web").is_err()).await;
+    cluster.make(&DEPLOYMENT, deployment(2, "web:1"));
+    let available =
+        |it: &Cluster| number(&it.get(&DEPLOYMENT, "web").unwrap(), &["status", "availableReplicas"]);
+    cluster.until("the new one has both", |it| available(it) == Some(2)).await;
+    assert_eq!((names(&cluster), cluster.all(&REPLICA_SET).len()), (before, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_whose_owner_never_was_is_collected_and_others_are_not() {
     let cluster = Cluster::new();
     let owned = |name: &str, uid: &str| {

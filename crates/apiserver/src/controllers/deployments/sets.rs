@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::View;
 use super::status::replaced_condition;
 use crate::controllers::machine::{Change, Told};
-use crate::controllers::object::{condition, is_going, managing_reference};
+use crate::controllers::object::{condition, controller_of, is_going, managing_reference, taken};
 use crate::kinds::{DEPLOYMENT, REPLICA_SET, Sub};
 use crate::store::Deletion;
 use crate::value::{at, metadata, name_of, namespace_of, number, object, remove, text};
@@ -37,6 +37,12 @@ pub(super) fn is_of_template(set: &Value, template: &Value) -> bool {
     let mut template = template.clone();
     remove(object(metadata(&mut template), "labels"), HASH);
     own == template
+}
+
+/// Sets that an earlier Deployment left are taken over, with their pods.
+pub(super) fn adopted(view: &View) -> Vec<Change> {
+    let orphans = view.sets.iter().filter(|set| controller_of(set).is_none());
+    orphans.map(|set| taken(&REPLICA_SET, set, &view.deployment)).collect()
 }
 
 /// A short name for a template: 32 bits of FNV-1a in the letters of names.
