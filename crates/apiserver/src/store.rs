@@ -135,8 +135,9 @@ impl Store {
     pub fn list(&self, kind: &'static Kind, namespace: Option<&str>, selection: &Selection) -> Listed {
         let (items, version) = {
             let state = self.lock();
-            let items = match (namespace, selection.only_name()) {
-                (Some(namespace), Some(name)) => state.find(kind, namespace, name).into_iter().collect(),
+            let items = match (namespace, selection.only_name(), selection.term()) {
+                (Some(namespace), Some(name), _) => state.find(kind, namespace, name).into_iter().collect(),
+                (_, _, Some((term, _))) => state.with_term(kind, namespace, term),
                 _ => state.shelf(kind).range(namespace),
             };
             (items, state.version)
@@ -147,6 +148,14 @@ impl Store {
             items.into_iter().filter(|object| selection.matches(object)).collect()
         };
         Listed { items, version }
+    }
+
+    /// How many objects a selection wants, of all namespaces.
+    pub fn count(&self, kind: &'static Kind, selection: &Selection) -> usize {
+        match selection.term() {
+            Some((term, true)) => self.lock().places(kind, term).map_or(0, |places| places.len()),
+            _ => self.list(kind, None, selection).items.len(),
+        }
     }
 
     /// What happens after a version. `Err` if that is too long ago.

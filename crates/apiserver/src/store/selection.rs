@@ -1,10 +1,36 @@
 //! Which objects a list or a watch wants: label selectors and field selectors.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::value::{at, text};
+
+/// The one field with a place in the index.
+const NODE_NAME: &str = "spec.nodeName";
+
+/// The terms of an object in the index: each label with its value, and the node of a pod.
+pub(super) fn terms(object: &Value) -> BTreeSet<String> {
+    let labels = at(object, &["metadata", "labels"]).as_object().into_iter().flatten();
+    let mut terms: BTreeSet<String> =
+        labels.map(|(key, value)| label_term(key, value.as_str().unwrap_or(""))).collect();
+    let node = text(object, &["spec", "nodeName"]);
+    if !node.is_empty() {
+        terms.insert(node_term(node));
+    }
+    terms
+}
+
+fn label_term(key: &str, value: &str) -> String {
+    format!("{key}={value}")
+}
+
+fn node_term(node: &str) -> String {
+    // No label begins so.
+    format!("@{node}")
+}
 
 /// One demand on a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +78,31 @@ impl Selection {
             });
         }
         Selection { labels, fields: Vec::new() }
+    }
+
+    /// The pods of a node.
+    pub fn on_node(node: &str) -> Selection {
+        Selection { labels: Vec::new(), fields: vec![(NODE_NAME.to_owned(), true, node.to_owned())] }
+    }
+
+    /// A term that every object has which can match, and whether it says all.
+    pub(super) fn term(&self) -> Option<(String, bool)> {
+        let is_all = self.labels.len() + self.fields.len() == 1;
+        let label = self.labels.iter().find_map(|demand| match demand {
+            Demand::In(key, values) => match values.as_slice() {
+                [value] => Some(label_term(key, value)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let node = || {
+            let named = self
+                .fields
+                .iter()
+                .find(|(path, equal, node)| path == NODE_NAME && *equal && !node.is_empty());
+            named.map(|(_, _, node)| node_term(node))
+        };
+        label.or_else(node).map(|term| (term, is_all))
     }
 
     /// Whether it wants everything.

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::Listed;
+use super::selection::terms;
 use super::shelf::{Change, Shelf};
 use crate::kinds::service::Addresses;
 use crate::kinds::{KINDS, Kind, NAMESPACE, SERVICE};
@@ -27,6 +28,8 @@ pub(crate) struct State {
     shelves: Vec<Shelf>,
     uids: HashMap<String, Key>,
     owned: HashMap<String, BTreeSet<Key>>,
+    /// By kind and term: the objects that have it. Lists with a label ask here and not everybody.
+    index: HashMap<(usize, String), BTreeSet<(String, String)>>,
     pub(crate) addresses: Addresses,
     pub(crate) pages: Pages,
 }
@@ -43,6 +46,7 @@ impl State {
             shelves: KINDS.iter().map(|_| Shelf::new(remembered, FIRST_VERSION)).collect(),
             uids: HashMap::new(),
             owned: HashMap::new(),
+            index: HashMap::new(),
             addresses: Addresses::default(),
             pages: Pages::default(),
         }
@@ -106,6 +110,7 @@ impl State {
             let references = object.map_or(&[][..], |it| list(it, &["metadata", "ownerReferences"]));
             references.iter().map(|it| text(it, &["uid"]).to_owned()).collect()
         };
+        self.keep_index(index(kind), before, after);
         let (had, has) = (owners(before), owners(after));
         if let Some(before) = before {
             let key = place(before);
@@ -133,6 +138,39 @@ impl State {
         if *kind == SERVICE {
             self.addresses.book(before, after);
         }
+    }
+
+    fn keep_index(&mut self, kind: usize, before: Option<&Value>, after: Option<&Value>) {
+        let of = |object: Option<&Value>| object.map(terms).unwrap_or_default();
+        let (had, has) = (of(before), of(after));
+        let Some(object) = after.or(before) else { return };
+        let place = (namespace_of(object).to_owned(), name_of(object).to_owned());
+        for gone in had.difference(&has) {
+            let key = (kind, gone.clone());
+            if let Some(places) = self.index.get_mut(&key) {
+                places.remove(&place);
+                if places.is_empty() {
+                    self.index.remove(&key);
+                }
+            }
+        }
+        for new in has.difference(&had) {
+            self.index.entry((kind, new.clone())).or_default().insert(place.clone());
+        }
+    }
+
+    /// Where the objects with a term are, in the order of their names.
+    pub(crate) fn places(&self, kind: &Kind, term: String) -> Option<&BTreeSet<(String, String)>> {
+        self.index.get(&(index(kind), term))
+    }
+
+    /// The objects with a term, of a namespace or of all, in the order of their names.
+    pub(crate) fn with_term(&self, kind: &Kind, namespace: Option<&str>, term: String) -> Vec<Arc<Value>> {
+        let Some(places) = self.places(kind, term) else { return Vec::new() };
+        let begin = (namespace.unwrap_or("").to_owned(), String::new());
+        let here =
+            places.range(begin..).take_while(|(it, _)| namespace.is_none_or(|namespace| it == namespace));
+        here.filter_map(|place| self.shelf(kind).objects.get(place).cloned()).collect()
     }
 
     pub(crate) fn owned_by(&self, uid: &str) -> Vec<(&'static Kind, String, String)> {

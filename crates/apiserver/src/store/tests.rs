@@ -211,6 +211,44 @@ fn a_watch_from_before_the_memory_is_gone() {
 }
 
 #[test]
+fn a_list_by_label_or_node_is_the_same_as_one_that_asks_everybody() {
+    let store = store();
+    for (index, label) in ["x", "y", "x", "z", "x"].iter().enumerate() {
+        let mut it = pod(&format!("p{index}"));
+        it["metadata"]["labels"] = json!({"app": label, "n": index.to_string()});
+        it["spec"]["nodeName"] = json!(format!("node-{}", index % 2));
+        created(&store, &POD, it);
+    }
+    let write = Write::by("test");
+    let relabelled = store.modify(&POD, "default", "p2", &write, |old| {
+        let mut new = old.clone();
+        new["metadata"]["labels"]["app"] = json!("y");
+        Ok(new)
+    });
+    relabelled.unwrap();
+    store.delete(&POD, "default", "p4", &Deletion::at_once()).unwrap();
+    let all = store.list(&POD, None, &Selection::default()).items;
+    for (labels, fields) in [
+        ("app=x", ""),
+        ("app=y", ""),
+        ("app=y,n=2", ""),
+        ("app=nobody", ""),
+        ("app in (x,y)", ""),
+        ("", "spec.nodeName=node-0"),
+        ("app=y", "spec.nodeName=node-1"),
+    ] {
+        let selection = Selection::parse(&POD, labels, fields).unwrap();
+        let expected: Vec<_> = all.iter().filter(|pod| selection.matches(pod)).cloned().collect();
+        for namespace in [None, Some("default")] {
+            assert_eq!(store.list(&POD, namespace, &selection).items, expected, "{labels} {fields}");
+        }
+        assert_eq!(store.count(&POD, &selection), expected.len(), "{labels} {fields}");
+    }
+    assert!(store.list(&POD, Some("elsewhere"), &Selection::labels("app=y").unwrap()).items.is_empty());
+    assert_eq!(store.count(&POD, &Selection::on_node("node-0")), 2);
+}
+
+#[test]
 fn owners_and_uids_are_found_without_a_search() {
     let store = store();
     let owner = created(&store, &CONFIG_MAP, note("owner", "x"));
