@@ -153,7 +153,7 @@ fn draw(
         .margin_top(8)
         .margin_right(18)
         .x_label_area_size(26)
-        .y_label_area_size(52)
+        .y_label_area_size(62)
         .build_cartesian_2d(-back..0.0, 0.0..top)?;
     chart
         .configure_mesh()
@@ -163,7 +163,7 @@ fn draw(
         .axis_style(GRID)
         .x_labels(4)
         .y_labels(3)
-        .set_all_tick_mark_size(0)
+        .set_all_tick_mark_size(5)
         .label_style(label)
         .x_label_formatter(&|minutes: &f64| match *minutes {
             // It would stand under the other axis.
