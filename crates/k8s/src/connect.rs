@@ -8,6 +8,7 @@
 //! that nobody decided to begin, maybe after the lease has run out. Calls have limits of their own
 //! (`call`); the limit on a silent connection is longer than any healthy watch is silent.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -233,6 +234,10 @@ fn bad_config(error: KubeconfigError, path: Option<&Path>) -> ConnectError {
 }
 
 fn client(mut config: Config, limit: Duration) -> Result<Connection, ConnectError> {
+    // Nobody but this machine reaches its loopback, whatever HTTPS_PROXY says for everything else.
+    if is_loopback(config.cluster_url.host().unwrap_or_default()) {
+        config.proxy_url = None;
+    }
     config.connect_timeout = Some(limit);
     config.read_timeout = Some(SILENCE_LIMIT);
     config.reset_reader_on_write = true;
@@ -243,6 +248,11 @@ fn client(mut config: Config, limit: Duration) -> Result<Connection, ConnectErro
     let client = Client::try_from(config)
         .map_err(|error| ConnectError::BadConfig { path: None, why: chain(&error) })?;
     Ok(Connection { client, host, namespace, in_a_pod: false })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Asks who is there.

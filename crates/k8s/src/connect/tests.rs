@@ -148,3 +148,18 @@ async fn nothing_is_repeated_behind_our_back_and_we_say_who_we_are() {
     assert!(request.contains("authorization: bearer very-secret"), "{request}");
     assert!(got.try_recv().is_err(), "one question, one request");
 }
+
+#[tokio::test]
+async fn a_proxy_is_not_asked_for_this_machine_itself() {
+    for (server, is_reached_directly) in [
+        ("https://127.0.0.1:6443", true),
+        ("https://localhost:6443", true),
+        ("https://[::1]:6443", true),
+        ("https://kubernetes.example:6443", false),
+    ] {
+        let mut config = Config::new(Uri::from_static(server));
+        config.proxy_url = Some(Uri::from_static("http://proxy.example:3128"));
+        // Without a proxy of its own the client refuses one when it is made.
+        assert_eq!(client(config, CONNECT_LIMIT).is_ok(), is_reached_directly, "{server}");
+    }
+}
