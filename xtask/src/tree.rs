@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Text files by their path from the root, with `/` between the parts.
+/// Files by their path from the root, with `/` between the parts; those that are no text are empty.
 #[derive(Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
@@ -35,8 +35,9 @@ impl Tree {
                 if name != ".git" && name != "target" {
                     self.read(&entry.path(), &format!("{path}/"));
                 }
-            } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
-                self.files.insert(path, text);
+            } else {
+                // A picture is there, and has no text.
+                self.files.insert(path, std::fs::read_to_string(entry.path()).unwrap_or_default());
             }
         }
     }

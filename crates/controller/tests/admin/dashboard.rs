@@ -22,7 +22,8 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
     let (status, page) = world.ask("/").await;
     assert_eq!(status, StatusCode::OK);
     let finding = page.find("1 service is refused because our identity may not do it").unwrap();
-    let row = page.find("scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">shop/web</a>").unwrap();
+    let row =
+        page.find("scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">shop/web</a>").unwrap();
     assert!(finding < row, "{page}");
     assert!(page.contains("action &lt;b&gt;"), "{page}");
     assert!(world.ask("/?q=nothing-like-this").await.1.contains("0 of 1"));
