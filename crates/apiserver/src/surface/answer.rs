@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::refusal::Refusal;
 
@@ -61,8 +61,9 @@ pub(crate) fn typed(code: u16, content_type: &'static str, body: impl Into<Bytes
 }
 
 /// An object.
-pub(crate) fn json(code: u16, value: &Value) -> Response<Content> {
-    typed(code, "application/json", value.to_string())
+pub(crate) fn json(code: u16, value: &impl Serialize) -> Response<Content> {
+    // What we answer with has text for keys, which is all that JSON asks for.
+    typed(code, "application/json", serde_json::to_vec(value).unwrap_or_default())
 }
 
 /// Plain words.

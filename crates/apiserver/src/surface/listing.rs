@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Response;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{self, Content};
@@ -28,7 +29,7 @@ pub(crate) fn one(asked: &Asked<'_>, target: &Target, code: u16, object: &Arc<Va
     let shown = match asked.form {
         Form::Table => tables::table(target.kind, &[object], &tables::Wish::of(&asked.query, true)),
         Form::Metadata => shape::metadata_only(&object),
-        Form::Plain | Form::Discovery => return answer::json(code, &object),
+        Form::Plain | Form::Discovery => return answer::json(code, &*object),
     };
     answer::json(code, &shown)
 }
@@ -64,25 +65,39 @@ pub(crate) fn list(asked: &Asked<'_>, target: &Target) -> Result<Response<Conten
     }
     let page = &listed.items[offset.min(end)..end];
     let objects: Vec<Arc<Value>> = page.iter().map(|object| shape::shown(target.kind, object)).collect();
+    if matches!(asked.form, Form::Plain | Form::Discovery) {
+        let list = List {
+            kind: format!("{}List", target.kind.kind),
+            api_version: target.kind.api_version(),
+            metadata: meta,
+            items: objects.iter().map(|object| shape::Typeless(object)).collect(),
+        };
+        return Ok(answer::json(200, &list));
+    }
     Ok(answer::json(200, &listed_as(asked, target, &objects, meta)))
+}
+
+/// A list, without copies of its objects; they do not say their kind again.
+#[derive(Serialize)]
+struct List<'a> {
+    kind: String,
+    #[serde(rename = "apiVersion")]
+    api_version: String,
+    metadata: Value,
+    items: Vec<shape::Typeless<'a>>,
 }
 
 fn listed_as(asked: &Asked<'_>, target: &Target, objects: &[Arc<Value>], meta: Value) -> Value {
     match asked.form {
-        Form::Table => {
+        Form::Metadata => {
+            let items: Vec<Value> = objects.iter().map(|object| shape::metadata_only(object)).collect();
+            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta,
+                "items": items})
+        }
+        _ => {
             let mut table = tables::table(target.kind, objects, &tables::Wish::of(&asked.query, true));
             table["metadata"] = meta;
             table
-        }
-        Form::Metadata => {
-            let items: Vec<Value> = objects.iter().map(|object| shape::metadata_only(object)).collect();
-            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items})
-        }
-        Form::Plain | Form::Discovery => {
-            // The items of a list do not say their kind again.
-            let items: Vec<Value> = objects.iter().map(|object| shape::without_type(object)).collect();
-            let kind = format!("{}List", target.kind.kind);
-            json!({"kind": kind, "apiVersion": target.kind.api_version(), "metadata": meta, "items": items})
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{EVENT, Kind, NEW_EVENT};
@@ -66,7 +67,17 @@ fn core_event(new: Value) -> Value {
     event
 }
 
-/// An object without its `kind` and `apiVersion`.
+/// An object without its `kind` and `apiVersion`, as items of lists are; no copy is made.
+pub(crate) struct Typeless<'a>(pub(crate) &'a Value);
+
+impl Serialize for Typeless<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.0.as_object().into_iter().flatten();
+        serializer.collect_map(fields.filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion")))
+    }
+}
+
+/// The same, as an object of its own.
 pub(crate) fn without_type(object: &Value) -> Value {
     let fields = object.as_object().into_iter().flatten();
     let rest: Map<String, Value> = fields

@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::StreamExt;
 use futures::stream::unfold;
 use http::Response;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
@@ -133,7 +134,15 @@ fn line(value: &Value) -> Bytes {
     bytes.freeze()
 }
 
-fn write(bytes: &mut BytesMut, value: &Value) {
+/// One line, without a copy of its object.
+#[derive(Serialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    what: &'a str,
+    object: &'a Value,
+}
+
+fn write(bytes: &mut BytesMut, value: &impl Serialize) {
     // Serialising a Value into memory cannot fail.
     let _ = serde_json::to_writer(bytes.writer(), value);
     bytes.put_u8(b'\n');
@@ -176,8 +185,7 @@ impl Telling {
     fn opening(&mut self, initial: &[Arc<Value>], ends_list: Option<u64>) -> Bytes {
         let mut bytes = BytesMut::new();
         for object in initial {
-            let event = self.event("ADDED", object);
-            write(&mut bytes, &event);
+            self.event("ADDED", object, &mut bytes);
         }
         if let Some(version) = ends_list {
             write(&mut bytes, &self.bookmark(version, true));
@@ -201,8 +209,7 @@ impl Telling {
                         What::Modified => "MODIFIED",
                         What::Deleted => "DELETED",
                     };
-                    let event = self.event(word, &happened.object);
-                    write(&mut bytes, &event);
+                    self.event(word, &happened.object, &mut bytes);
                 }
             }
             Err(refusal) => {
@@ -213,17 +220,18 @@ impl Telling {
         bytes.freeze()
     }
 
-    fn event(&mut self, word: &str, object: &Arc<Value>) -> Value {
+    fn event(&mut self, word: &str, object: &Arc<Value>, bytes: &mut BytesMut) {
         let object = shape::shown(self.kind, object);
-        match self.form {
+        let told = match self.form {
             Form::Table => {
                 let wish = tables::Wish { columns: !self.has_columns, ..self.wish };
                 self.has_columns = true;
-                json!({"type": word, "object": tables::table(self.kind, &[object], &wish)})
+                tables::table(self.kind, &[object], &wish)
             }
-            Form::Metadata => json!({"type": word, "object": shape::metadata_only(&object)}),
-            Form::Plain | Form::Discovery => json!({"type": word, "object": *object}),
-        }
+            Form::Metadata => shape::metadata_only(&object),
+            Form::Plain | Form::Discovery => return write(bytes, &Event { what: word, object: &object }),
+        };
+        write(bytes, &Event { what: word, object: &told });
     }
 
     fn bookmark(&self, version: u64, ends_list: bool) -> Value {
