@@ -141,3 +141,59 @@ Stories with a narrator: sluice playground --list. Stop with Ctrl-C.",
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn banner() -> Banner {
+        Banner {
+            kubeconfig: "/play/kubeconfig".into(),
+            kubernetes: "https://127.0.0.1:6443".into(),
+            azure: Some(AzureLine {
+                url: "https://127.0.0.1:8443".into(),
+                ca: "/play/ca.pem".into(),
+                config: "/play/azure.yaml".into(),
+                log: "/play/sluice.log".into(),
+            }),
+            places: Some(Places {
+                health: ([127, 0, 0, 1], 8081).into(),
+                api: ([127, 0, 0, 1], 8082).into(),
+            }),
+            folder: "/play".into(),
+            is_kept: false,
+            time_factor: 10.0,
+            started_in: Duration::from_millis(50),
+        }
+    }
+
+    #[test]
+    fn everything_has_its_place_on_the_banner() {
+        expect_test::expect![[r"
+            A playground is ready: Kubernetes, Azure and Sluice on this machine, in 50 ms
+
+              Dashboard      http://127.0.0.1:8082/
+              Your shell     export KUBECONFIG=/play/kubeconfig SLUICE_ADDRESS=http://127.0.0.1:8082
+              Kubernetes     https://127.0.0.1:6443
+              Azure          https://127.0.0.1:8443  (what there is: https://127.0.0.1:8443/_emulator/state)
+              Its CA         /play/ca.pem
+              Metrics        http://127.0.0.1:8081/metrics
+              Configuration  /play/azure.yaml
+              Log            /play/sluice.log
+              Clock          10 times as fast as real time, for Azure and Sluice
+              Folder         /play  (goes at the end)
+        "]]
+        .assert_eq(&banner().text(Paint::NONE));
+        assert_eq!(banner().hints(Paint::NONE).matches("\n     kubectl ").count(), 4);
+    }
+
+    #[test]
+    fn kubernetes_alone_speaks_of_nothing_else() {
+        let alone = Banner { azure: None, places: None, is_kept: true, ..banner() };
+        let text = alone.text(Paint::NONE) + &alone.hints(Paint::NONE);
+        assert!(!text.contains("Azure") && !text.contains("Dashboard") && !text.contains("curl"), "{text}");
+        assert!(text.contains("/play  (is kept)"), "{text}");
+        let json = alone.json();
+        assert_eq!((&json["kubeconfig"], &json["dashboardUrl"]), (&json!("/play/kubeconfig"), &Value::Null));
+    }
+}

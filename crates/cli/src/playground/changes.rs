@@ -41,11 +41,11 @@ impl Changes {
     }
 
     /// Listens to the controller at this address as well, now and after every restart of it.
-    pub(super) fn hear_controller(&mut self, url: &str) {
-        let (bell, url) = (self.bell.clone(), format!("{url}/api/v1/events"));
+    pub(super) fn hear_controller(&mut self, url: &str, http: &reqwest::Client) {
+        let (bell, url, http) = (self.bell.clone(), format!("{url}/api/v1/events"), http.clone());
         self.ears.spawn(async move {
             loop {
-                if let Ok(mut stream) = reqwest::Client::new().get(&url).send().await {
+                if let Ok(mut stream) = http.get(&url).send().await {
                     while let Ok(Some(_)) = stream.chunk().await {
                         bell.send_modify(|rung| *rung += 1);
                     }

@@ -122,6 +122,10 @@ sluice:
 pub(super) async fn client(kubeconfig: &Path) -> Result<Client> {
     let read = kube::config::Kubeconfig::read_from(kubeconfig)
         .with_context(|| format!("{} cannot be read as a kubeconfig", kubeconfig.display()))?;
-    let config = kube::Config::from_custom_kubeconfig(read, &Default::default()).await?;
+    let mut config = kube::Config::from_custom_kubeconfig(read, &Default::default()).await?;
+    // What HTTPS_PROXY leads to does not reach this machine's loopback.
+    if config.cluster_url.host().is_some_and(|host| host.starts_with("127.") || host == "localhost") {
+        config.proxy_url = None;
+    }
     Ok(Client::try_from(config)?)
 }

@@ -29,6 +29,8 @@ pub(super) struct Stage {
     pub(super) controller: Controller,
     pub(super) places: Option<Places>,
     pub(super) changes: Changes,
+    /// For the controller's own doors, past any proxy.
+    http: reqwest::Client,
     /// How long anything may take, in Azure's time.
     pub(super) patience: Duration,
 }
@@ -59,14 +61,16 @@ impl Stage {
     ) -> Stage {
         let changes = Changes::of(&client);
         let patience = PATIENCE.max(PATIENCE_REAL.mul_f64(PATIENCE.div_duration_f64(pace.real(PATIENCE))));
-        Stage { narrator, pace, azure, client, controller, places: None, changes, patience }
+        let http =
+            reqwest::Client::builder().no_proxy().build().expect("a client without wishes can be made");
+        Stage { narrator, pace, azure, client, controller, places: None, changes, http, patience }
     }
 
     /// Starts the controller.
     pub(super) async fn start_controller(&mut self) -> Result<Places> {
         let places = self.controller.start().await.map_err(|failure| failure.error)?;
         if self.places.is_none() {
-            self.changes.hear_controller(&format!("http://{}", places.api));
+            self.changes.hear_controller(&format!("http://{}", places.api), &self.http);
         }
         self.places = Some(places);
         Ok(places)
@@ -147,7 +151,7 @@ impl Stage {
     pub(super) async fn view<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T> {
         let Some(places) = self.places else { bail!("the controller was never started") };
         let url = format!("http://{}/api/v1/{path}", places.api);
-        Ok(reqwest::get(url).await?.error_for_status()?.json().await?)
+        Ok(self.http.get(url).send().await?.error_for_status()?.json().await?)
     }
 }
 
