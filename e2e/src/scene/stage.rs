@@ -1,6 +1,7 @@
 //! Sets the stage before a story, and sees that it is left as it was.
 
 use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,12 +171,7 @@ impl Scene {
             self.tell("PLAN NOT CHECKED: --without-plan");
             return Ok(());
         }
-        let mut command = Command::new(&self.programs.sluice);
-        command.arg("plan").args(access(&self.folder.join("config.json"), &self.plane)).env("NO_COLOR", "1");
-        let limit = Duration::from_secs(120);
-        let output = tokio::time::timeout(limit, command.kill_on_drop(true).output())
-            .await
-            .with_context(|| format!("`sluice plan` did not end within {limit:?}"))??;
+        let output = self.plan().await?;
         if !output.status.success() {
             let what = format!(
                 "`sluice plan` ended with {} and not in sync:\n{}{}",
@@ -186,6 +182,32 @@ impl Scene {
             return Err(Broken(what).into());
         }
         self.tell("`sluice plan` says that all is in sync");
+        Ok(())
+    }
+
+    /// What `sluice plan` says and how it ends.
+    async fn plan(&self) -> Result<Output> {
+        let mut command = Command::new(&self.programs.sluice);
+        command.arg("plan").args(access(&self.folder.join("config.json"), &self.plane)).env("NO_COLOR", "1");
+        let limit = Duration::from_secs(120);
+        let output = tokio::time::timeout(limit, command.kill_on_drop(true).output()).await;
+        Ok(output.with_context(|| format!("`sluice plan` did not end within {limit:?}"))??)
+    }
+
+    /// `sluice plan` says that so many services are held for this reason, and that nothing would be written.
+    pub(crate) async fn plan_is_held(&self, reason: &str, count: usize) -> Result<()> {
+        if !self.programs.asks_plan {
+            self.tell("PLAN NOT CHECKED: --without-plan");
+            return Ok(());
+        }
+        let said = self.plan().await?;
+        let text = String::from_utf8_lossy(&said.stdout);
+        let held = text.lines().filter(|line| line.contains(&format!("({reason})"))).count();
+        let is_held = said.status.code() == Some(2) && text.contains("Held: nothing would be written");
+        if !is_held || held != count {
+            bail!("`sluice plan` ended with {} and should have held {count}:\n{text}", said.status);
+        }
+        self.tell("`sluice plan` says what is held, and that it is not in sync");
         Ok(())
     }
 

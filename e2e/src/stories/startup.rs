@@ -130,6 +130,7 @@ async fn changed_class(scene: &Scene) -> Result<()> {
         let says = reasons(scene, &format!("web-{number}")).await?;
         ensure!(says.iter().any(|it| it == "MassDeletionHeld"), "web-{number} says {says:?}");
     }
+    scene.plan_is_held("MassDeletionHeld", 7).await?;
     scene.restart_with("its own class", |_| {}).await?;
     scene.settled().await?;
     ips.truncate(7);
