@@ -4,15 +4,19 @@
 //! that had resolved an IP cares. So every version that the watch shows is kept, cut down to the
 //! fields that the judge's history needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Service;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client};
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
 
 use crate::judge::cluster::named;
+
+/// How long it takes until a watch that broke begins anew.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// One version of a Service.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,9 +45,14 @@ impl Recorder {
         let record = Arc::clone(&shown);
         let watching = tokio::spawn(async move {
             let services = Api::<Service>::all(client);
-            let mut versions = watcher(services, watcher::Config::default()).default_backoff().boxed();
+            let mut versions = watcher(services, watcher::Config::default()).boxed();
             let mut listed = BTreeSet::new();
             while let Some(version) = versions.next().await {
+                if version.is_err() {
+                    // Whatever went wrong, the watch begins anew with a list, and soon: who waits longer and
+                    // longer has seen nothing when the judge asks.
+                    tokio::time::sleep(PAUSE).await;
+                }
                 let mut record = record.lock().expect("nobody panics with the record in hand");
                 match version {
                     Ok(watcher::Event::Init) => listed.clear(),
@@ -62,12 +71,28 @@ impl Recorder {
                     Ok(watcher::Event::Delete(service)) => {
                         take_down(&mut record, show(&service).at_its_end());
                     }
-                    // Whatever goes wrong, the watch begins anew with a list.
                     Err(_) => {}
                 }
             }
         });
         Recorder { shown, watching }
+    }
+
+    /// What the record does not show yet, of the Services as they are.
+    pub(crate) fn behind(&self, services: &[Service]) -> Vec<String> {
+        let record = self.shown();
+        let is: BTreeMap<String, Shown> =
+            services.iter().map(|it| (it.uid().unwrap_or_default(), show(it))).collect();
+        let mut last: BTreeMap<&str, &Shown> = BTreeMap::new();
+        for it in &record {
+            last.insert(&it.uid, it);
+        }
+        let unseen = is.iter().filter(|(uid, it)| last.get(uid.as_str()) != Some(it));
+        let gone = last.values().filter(|it| it.wants_an_ip && !is.contains_key(&it.uid));
+        unseen
+            .map(|(_, it)| format!("the recorder is behind with {}", it.name))
+            .chain(gone.map(|it| format!("the recorder has not seen {} go", it.name)))
+            .collect()
     }
 
     /// Everything that was shown, in order.

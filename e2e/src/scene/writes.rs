@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::Service;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::{Look, Scene};
@@ -203,6 +204,11 @@ impl Scene {
 
     /// What only the whole story shows.
     pub(crate) async fn history(&self) -> Result<Vec<String>> {
+        self.until("the recorder has seen what there is", async || {
+            let all = Api::<Service>::all(self.client.clone()).list(&Default::default()).await?;
+            Ok(Look::unless(&self.recorder.behind(&all.items)))
+        })
+        .await?;
         let requests = self.azure.requests_with_bodies(0).await?;
         let mut identities: BTreeSet<String> =
             self.identities.lock().expect("nobody panics with the identities in hand").clone();
