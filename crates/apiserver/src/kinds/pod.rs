@@ -1,12 +1,14 @@
 //! Pods and the templates of pods: what the server fills in, and what may not be.
 
+mod check;
+
 use serde_json::{Value, json};
 
+use self::check::check_spec;
 use super::metadata::{annotations, labels};
-use super::words::label_1123;
 use crate::refusal::Cause;
 use crate::store::Selection;
-use crate::value::{at, default_to, fields, is_empty, list, name_of, number, object, remove, text};
+use crate::value::{at, default_to, fields, is_empty, list, name_of, object, remove, text};
 
 /// What may change in a pod that is there.
 const MAY_CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -55,6 +57,9 @@ pub(super) fn default_spec(spec: &mut Value) {
     default_to(spec, "schedulerName", "default-scheduler");
     default_to(spec, "securityContext", json!({}));
     default_to(spec, "terminationGracePeriodSeconds", 30);
+    if at(spec, &["terminationGracePeriodSeconds"]).as_i64().is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = json!(1);
+    }
     if !text(spec, &["serviceAccountName"]).is_empty() {
         // The old name of the same field.
         spec["serviceAccount"] = spec["serviceAccountName"].clone();
@@ -174,24 +179,25 @@ fn essence(pod: &Value) -> Value {
 /// What is wrong with the selector and the template of a Deployment or a ReplicaSet.
 pub(super) fn check_template(owner: &Value, causes: &mut Vec<Cause>) {
     let selector = at(owner, &["spec", "selector"]);
-    let before = causes.len();
     if selector.is_null() {
         causes.push(Cause::required("spec.selector", ""));
-        return;
     }
+    let told = causes.len();
     check_selector(selector, causes);
-    if causes.len() > before {
+    if causes.len() > told {
         // What a wrong selector selects says nothing of the template.
         causes.push(Cause::invalid("spec.selector", selector, "invalid label selector"));
         return;
     }
-    if is_empty(at(selector, &["matchLabels"])) && list(selector, &["matchExpressions"]).is_empty() {
+    let selects_nothing =
+        is_empty(at(selector, &["matchLabels"])) && list(selector, &["matchExpressions"]).is_empty();
+    if selects_nothing && !selector.is_null() {
         causes.push(Cause::invalid("spec.selector", selector, "empty selector is invalid for deployment"));
         return;
     }
     let template = at(owner, &["spec", "template"]);
     let own = at(template, &["metadata", "labels"]);
-    if !Selection::of_label_selector(selector).matches_labels(own) {
+    if selects_nothing || !Selection::of_label_selector(selector).matches_labels(own) {
         let why = "`selector` does not match template `labels`";
         causes.push(Cause::invalid("spec.template.metadata.labels", own, why));
     }
@@ -223,52 +229,6 @@ fn check_selector(selector: &Value, causes: &mut Vec<Cause>) {
             other => {
                 let why = "not a valid selector operator";
                 causes.push(Cause::invalid(format!("{field}.operator"), &json!(other), why));
-            }
-        }
-    }
-}
-
-fn check_spec(field: &str, spec: &Value, causes: &mut Vec<Cause>) {
-    if list(spec, &["containers"]).is_empty() {
-        causes.push(Cause::required(format!("{field}.containers"), ""));
-    }
-    for name in LISTS_OF_CONTAINERS {
-        let mut seen: Vec<&str> = Vec::new();
-        for (index, container) in list(spec, &[name]).iter().enumerate() {
-            let field = format!("{field}.{name}[{index}]");
-            let own = text(container, &["name"]);
-            if own.is_empty() {
-                causes.push(Cause::required(format!("{field}.name"), ""));
-            } else if seen.contains(&own) {
-                causes.push(Cause::duplicate(format!("{field}.name"), &json!(own)));
-            } else {
-                let wrong = label_1123(own);
-                causes.extend(
-                    wrong.iter().map(|why| Cause::invalid(format!("{field}.name"), &json!(own), why)),
-                );
-            }
-            seen.push(own);
-            if text(container, &["image"]).is_empty() {
-                causes.push(Cause::required(format!("{field}.image"), ""));
-            }
-            check_ports(&field, container, causes);
-        }
-    }
-    let policy = text(spec, &["restartPolicy"]);
-    if !matches!(policy, "Always" | "OnFailure" | "Never") {
-        let all = ["Always", "Never", "OnFailure"];
-        causes.push(Cause::unsupported(format!("{field}.restartPolicy"), &json!(policy), &all));
-    }
-}
-
-fn check_ports(field: &str, container: &Value, causes: &mut Vec<Cause>) {
-    for (index, port) in list(container, &["ports"]).iter().enumerate() {
-        let field = format!("{field}.ports[{index}].containerPort");
-        match number(port, &["containerPort"]) {
-            None | Some(0) => causes.push(Cause::required(field, "")),
-            Some(1..=65_535) => {}
-            Some(other) => {
-                causes.push(Cause::invalid(field, &json!(other), "must be between 1 and 65535, inclusive"));
             }
         }
     }

@@ -21,6 +21,11 @@ fn needs_cluster_ip(service: &Value) -> bool {
     matches!(kind_of(service), "ClusterIP" | "NodePort" | "LoadBalancer")
 }
 
+/// Whether its type has a use for ports of nodes, if it has some.
+fn has_node_ports(service: &Value) -> bool {
+    matches!(kind_of(service), "NodePort" | "LoadBalancer")
+}
+
 fn needs_node_ports(service: &Value) -> bool {
     match kind_of(service) {
         "NodePort" => true,
@@ -117,7 +122,7 @@ pub(crate) fn carry_over(old: &Value, new: &mut Value) {
             }
         }
     }
-    if needs_node_ports(old) && needs_node_ports(new) {
+    if has_node_ports(old) && has_node_ports(new) {
         let before = list(old, &["spec", "ports"]);
         for port in ports_mut(new) {
             if number(port, &["nodePort"]).is_none() {
@@ -155,7 +160,7 @@ fn drop_with_the_type(old: &Value, new: &mut Value, same: impl Fn(&Value, &str) 
         list(old, &["spec", "ports"]).iter().map(|port| number(port, &["nodePort"])).collect();
     let has: Vec<Option<i64>> =
         list(new, &["spec", "ports"]).iter().map(|port| number(port, &["nodePort"])).collect();
-    if needs_node_ports(old) && !needs_node_ports(new) && kind_of(new) != "LoadBalancer" && had == has {
+    if has_node_ports(old) && !has_node_ports(new) && had == has {
         for port in ports_mut(new) {
             remove(port, "nodePort");
         }

@@ -44,6 +44,16 @@ pub(super) fn check_deployment(deployment: &Value, old: Option<&Value>) -> Vec<C
     if !["Recreate", "RollingUpdate"].contains(&strategy.as_str().unwrap_or("")) {
         causes.push(Cause::unsupported("spec.strategy.type", strategy, &["Recreate", "RollingUpdate"]));
     }
+    let rolling = at(spec, &["strategy", "rollingUpdate"]);
+    let is_none = |field: &str| {
+        let value = at(rolling, &[field]);
+        *value == json!(0) || value == "0%"
+    };
+    if is_none("maxSurge") && is_none("maxUnavailable") {
+        let field = "spec.strategy.rollingUpdate.maxUnavailable";
+        let why = "may not be 0 when `maxSurge` is 0";
+        causes.push(Cause::invalid(field, at(rolling, &["maxUnavailable"]), why));
+    }
     if strategy == "Recreate" && !at(spec, &["strategy", "rollingUpdate"]).is_null() {
         let why = "may not be specified when strategy `type` is 'Recreate'";
         causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));

@@ -10,7 +10,7 @@ use super::answer::{self, Content};
 use super::route::Target;
 use super::serve::{Asked, warned};
 use super::{listing, shape};
-use crate::kinds::{self, Kind, NEW_EVENT, POD, Sub};
+use crate::kinds::{self, Kind, NAMESPACE, NEW_EVENT, POD, Sub};
 use crate::patch::{self, Patch};
 use crate::protobuf;
 use crate::refusal::{Cause, Refusal};
@@ -102,10 +102,16 @@ fn renames(patch: &Patch) -> Option<String> {
     at(value, &["metadata", "name"]).as_str().map(ToOwned::to_owned)
 }
 
+/// Namespaces that stay.
+const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
 /// Deletes an object.
 pub(crate) fn delete(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
     let namespace = target.namespace.as_deref().unwrap_or("");
     let deletion = asked.deletion()?;
+    if *target.kind == NAMESPACE && IMMORTAL.contains(&name) {
+        return Err(Refusal::forbidden(&NAMESPACE, name, "this namespace may not be deleted"));
+    }
     let deleted = asked.surface.store.delete(shape::stored(target.kind), namespace, name, &deletion);
     let deleted = deleted.map_err(|refusal| shape::renamed(refusal, target.kind, name))?;
     if !deleted.is_gone || target.kind.returns_deleted {

@@ -30,6 +30,12 @@ pub(crate) fn check(service: &Value, old: Option<&Value>) -> Vec<Cause> {
     ports(spec, &mut causes);
     labels("spec.selector", at(spec, &["selector"]), &mut causes);
     one_of(spec, "sessionAffinity", &["ClientIP", "None"], &mut causes);
+    let timeout = ["sessionAffinityConfig", "clientIP", "timeoutSeconds"];
+    if let Some(seconds) = number(spec, &timeout).filter(|seconds| !(1..=86_400).contains(seconds)) {
+        let field = format!("spec.{}", timeout.join("."));
+        let why = "must be greater than 0 and less than 86400";
+        causes.push(Cause::invalid(field, &json!(seconds), why));
+    }
     for (index, ip) in list(spec, &["externalIPs"]).iter().enumerate() {
         let field = format!("spec.externalIPs[{index}]");
         match ip.as_str().unwrap_or("").parse::<IpAddr>() {
@@ -48,6 +54,7 @@ pub(crate) fn check(service: &Value, old: Option<&Value>) -> Vec<Cause> {
     load_balancer(service, &mut causes);
     policies(service, &mut causes);
     if let Some(old) = old {
+        addresses(service, old, &mut causes);
         unchangeable(service, old, &mut causes);
     }
     causes
@@ -117,9 +124,14 @@ fn ports(spec: &Value, causes: &mut Vec<Cause>) {
         let twin =
             ports[..index].iter().any(|it| it["port"] == port["port"] && it["protocol"] == port["protocol"]);
         if twin {
-            let shown = json!({"Name": "", "Protocol": port["protocol"], "AppProtocol": null,
-                "Port": port["port"], "TargetPort": 0, "NodePort": 0});
-            causes.push(Cause::duplicate(format!("spec.ports[{index}]"), &shown));
+            // Go shows the fields in their own order.
+            let message = format!(
+                "Duplicate value: {{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\
+                 \"TargetPort\":0,\"NodePort\":0}}",
+                port["protocol"], port["port"]
+            );
+            let field = format!("spec.ports[{index}]");
+            causes.push(Cause { reason: "FieldValueDuplicate", field, message });
         }
         let node_port = number(port, &["nodePort"]);
         let shared = ports[..index].iter().any(|it| {
@@ -192,6 +204,29 @@ fn policies(service: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid("spec.healthCheckNodePort", port, why));
     }
     one_of(spec, "internalTrafficPolicy", &["Cluster", "Local"], causes);
+    let near = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    one_of(spec, "trafficDistribution", &near, causes);
+}
+
+/// The addresses that a controller publishes.
+fn addresses(service: &Value, old: &Value, causes: &mut Vec<Cause>) {
+    let path = ["status", "loadBalancer", "ingress"];
+    let (has, had) = (list(service, &path), list(old, &path));
+    if has == had {
+        return;
+    }
+    if !has.is_empty() && kind_of(service) != "LoadBalancer" {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden(path.join("."), why));
+    }
+    for (index, ingress) in has.iter().enumerate() {
+        let ip = text(ingress, &["ip"]);
+        if !ip.is_empty() && ip.parse::<IpAddr>().is_err() {
+            let field = format!("status.loadBalancer.ingress[{index}].ip");
+            let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            causes.push(Cause::invalid(field, &json!(ip), why));
+        }
+    }
 }
 
 fn unchangeable(service: &Value, old: &Value, causes: &mut Vec<Cause>) {
