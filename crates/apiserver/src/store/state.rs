@@ -34,6 +34,13 @@ pub(crate) struct State {
     pub(crate) pages: Pages,
 }
 
+/// An object with its keys in order, even where another crate of the same build has JSON remember the order
+/// of insertion: what is printed, hashed or joined must not depend on who wrote first.
+fn in_order(mut object: Value) -> Arc<Value> {
+    object.sort_all_objects();
+    Arc::new(object)
+}
+
 /// The place of a kind in the table.
 pub(crate) fn index(kind: &Kind) -> usize {
     KINDS.iter().position(|it| *it == kind).expect("every kind stands in the table of kinds")
@@ -69,7 +76,7 @@ impl State {
     pub(crate) fn commit(&mut self, kind: &Kind, mut object: Value) -> Arc<Value> {
         self.version += 1;
         metadata(&mut object)["resourceVersion"] = json!(self.version.to_string());
-        let object = Arc::new(object);
+        let object = in_order(object);
         let place = (namespace_of(&object).to_owned(), name_of(&object).to_owned());
         let shelf = &mut self.shelves[index(kind)];
         let before = shelf.objects.insert(place, object.clone());
@@ -88,7 +95,7 @@ impl State {
     pub(crate) fn remove(&mut self, kind: &Kind, mut object: Value) -> Arc<Value> {
         self.version += 1;
         metadata(&mut object)["resourceVersion"] = json!(self.version.to_string());
-        let object = Arc::new(object);
+        let object = in_order(object);
         let place = (namespace_of(&object).to_owned(), name_of(&object).to_owned());
         let shelf = &mut self.shelves[index(kind)];
         let before = shelf.objects.remove(&place);

@@ -168,12 +168,13 @@ pub(crate) fn part(asked: &Asked<'_>, target: &Target, word: &str) -> Result<Res
 /// How many, as an object of its own.
 fn scale_of(object: &Value) -> Value {
     let meta = at(object, &["metadata"]);
-    let selector: Vec<String> = at(object, &["spec", "selector", "matchLabels"])
+    let mut selector: Vec<String> = at(object, &["spec", "selector", "matchLabels"])
         .as_object()
         .into_iter()
         .flatten()
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
         .collect();
+    selector.sort();
     // Go leaves a zero out here.
     let spec = match number(object, &["spec", "replicas"]).unwrap_or(0) {
         0 => json!({}),
