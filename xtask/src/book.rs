@@ -1,15 +1,26 @@
-//! The commands of the book that need neither a cluster nor an Azure, as a reader types them: run, and what they
-//! print compared with what the page shows, to the letter.
+//! The commands of the book, as a reader types them: in a shell beside a playground that has what the pages
+//! speak of, each until it ends well and prints what the page shows, to the letter.
 //!
-//! The tour has a stage of its own, with both worlds around it. What else stands in `docs/` as `sh` is run here;
-//! `tidy` sees to it that nothing else does.
+//! The tour has a stage of its own, with a real API server around it. What else stands in `docs/` as `sh` is run
+//! here; `tidy` sees to it that what is not run says why.
 
-use std::process::{Command, Stdio};
-
-use crate::conformance::target_folder;
-use crate::stage::cargo_quietly;
+use crate::beside::Playground;
 use crate::tour;
-use crate::tree::{Tree, root};
+use crate::tree::Tree;
+
+/// What the pages speak of: a Service `shop/web`, and a pod `crawlers/crawler-1` of the egress `blue`.
+const OBJECTS: &str = "\
+kubectl create namespace shop
+kubectl create namespace crawlers
+kubectl -n shop create deployment web --image=nginx --replicas=3
+kubectl -n shop expose deployment web --type=LoadBalancer --port=80
+kubectl -n crawlers run crawler-1 --image=nginx --labels=kubernetes.azure.com/service-egress-gateway=blue
+";
+/// When all of it is there.
+const READY: &str = "\
+sluice status --check
+kubectl -n shop wait service/web --for=jsonpath='{.status.loadBalancer.ingress}' --timeout=1s
+";
 
 /// The stage.
 pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
@@ -22,17 +33,21 @@ pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
     if pages.is_empty() {
         return Err(vec!["no page of the book has a command to run".to_string()]);
     }
-    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
+    let playground = Playground::start()?;
+    playground.typed(OBJECTS).map_err(|why| vec![why])?;
+    playground.until(READY, "that all is well", |_| true).map_err(|why| vec![why])?;
     let mut problems = Vec::new();
     let mut done = Vec::new();
     for (path, steps) in &pages {
         for step in steps {
-            match printed(&step.commands).and_then(|printed| as_shown(step, &printed)) {
+            let right = step.shows.as_deref().unwrap_or("that it says something");
+            match playground.until(&step.commands, right, |printed| is_as_shown(step, printed)) {
                 Ok(()) => done.push(format!("{path}: {}", step.commands)),
-                Err(why) => problems.push(format!("{path}:\n$ {}\n{why}", step.commands)),
+                Err(why) => problems.push(format!("{path}:\n{why}")),
             }
         }
     }
+    problems.extend(playground.stop().err());
     if problems.is_empty() { Ok(done.join("\n")) } else { Err(problems) }
 }
 
@@ -41,30 +56,11 @@ fn commands(page: &str) -> Vec<tour::Step> {
     tour::steps(page).into_iter().filter(|step| !step.commands.starts_with("# ")).collect()
 }
 
-fn printed(commands: &str) -> Result<String, String> {
-    let before = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{before}", target_folder().join("release").display());
-    let output = Command::new("sh")
-        .args(["-e", "-c", commands])
-        .current_dir(root())
-        .env("PATH", path)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("sh cannot be started: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("ended with {}:\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
 /// A command without a block behind it must print something; one with a block, that.
-fn as_shown(step: &tour::Step, printed: &str) -> Result<(), String> {
+fn is_as_shown(step: &tour::Step, printed: &str) -> bool {
     match &step.shows {
-        Some(shows) if shows.trim() == printed.trim() => Ok(()),
-        Some(shows) => Err(format!("prints\n{printed}\nand the page shows\n{shows}")),
-        None if printed.trim().is_empty() => Err("prints nothing".to_string()),
-        None => Ok(()),
+        Some(shows) => shows.trim() == printed.trim(),
+        None => !printed.trim().is_empty(),
     }
 }
 
@@ -77,20 +73,16 @@ mod tests {
 
     #[test]
     fn blocks_of_commands_are_run_and_what_is_only_shown_is_not() {
-        let steps = commands(PAGE);
-        let said: Vec<&str> = steps.iter().map(|step| step.commands.as_str()).collect();
+        let said: Vec<String> = commands(PAGE).into_iter().map(|step| step.commands).collect();
         assert_eq!(said, ["printf 'x y'", "echo a"]);
-        for step in &steps {
-            assert_eq!(printed(&step.commands).and_then(|printed| as_shown(step, &printed)), Ok(()));
-        }
     }
 
     #[test]
-    fn another_word_nothing_at_all_and_a_bad_end_are_told() {
-        let step = &commands(PAGE)[0];
-        assert!(as_shown(step, "x z").unwrap_err().contains("the page shows"));
-        let step = &commands(PAGE)[1];
-        assert!(as_shown(step, " \n").unwrap_err().contains("nothing"));
-        assert!(printed("exit 3").unwrap_err().contains("ended with"));
+    fn another_word_and_nothing_at_all_are_not_as_shown() {
+        let steps = commands(PAGE);
+        assert!(is_as_shown(&steps[0], "x y\n"));
+        assert!(!is_as_shown(&steps[0], "x z"));
+        assert!(is_as_shown(&steps[1], "a"));
+        assert!(!is_as_shown(&steps[1], " \n"));
     }
 }

@@ -162,6 +162,11 @@ mod tests {
     #[test]
     fn a_page_without_a_session_is_told_so() {
         assert!(Session::of("").err().unwrap().contains("python"));
-        assert!(Session::of("cargo run --release -- emulator\n```python\nprint(1)\n```\n").err().unwrap().contains("azure"));
+        assert!(
+            Session::of("cargo run --release -- emulator\n```python\nprint(1)\n```\n")
+                .err()
+                .unwrap()
+                .contains("azure")
+        );
     }
 }

@@ -200,7 +200,6 @@ pub(crate) const STAGES: &[Stage] = &[
         ..own("end to end: stories against a real API server", Tier::Test, e2e::run)
     },
     own("end to end: stories against the playground's API server", Tier::Test, e2e::run_on_the_playground),
-    own("end to end: stories against the playground's API server", Tier::Test, e2e::run_on_the_playground),
     cargo(
         "engine benchmark: ratios and bytes",
         Tier::Test,

@@ -1,8 +1,8 @@
-//! Every block that a reader could paste is run by a stage, and what cannot be is not dressed as if it were.
+//! Every block that a reader could paste is run by a stage, or says why it is not.
 //!
 //! In README.md and in the book a block of commands is `sh`. README's are in the list of `readme.rs`, the tour's
-//! are run by its stage, and those of the other pages by [`crate::book`], which has no cluster: so only commands
-//! that need none may stand there. What needs an Azure or a cluster is `text`, like everything that is printed.
+//! are run by its stage, and those of the other pages by [`crate::book`], beside a playground. What needs a real
+//! Azure or a kubelet is `text`, like everything that is printed, and has a comment in front of it with the reason.
 
 use crate::markdown;
 use crate::tour;
@@ -11,9 +11,17 @@ use crate::tree::Tree;
 /// The languages that blocks may have. There is one for commands, so that none hides under another name.
 const LANGUAGES: [&str; 8] = ["sh", "text", "yaml", "json", "toml", "python", "rust", "mermaid"];
 
-/// How the commands begin that need neither a cluster nor an Azure nor a file.
-const ALONE: [&str; 4] =
-    ["sluice explain SGW", "sluice playground --list", "sluice version", "sluice completions "];
+/// How the commands begin that can be typed beside a playground.
+const BESIDE: [&str; 2] = ["sluice ", "kubectl "];
+
+/// How commands begin.
+const COMMANDS: [&str; 6] = ["sluice ", "kubectl ", "cargo ", "az ", "curl ", "helm "];
+
+/// What stands in front of commands that no stage runs, followed by the reason.
+const NOT_RUN: &str = "<!-- not run: ";
+
+/// The page whose blocks are all printed by the program.
+const MADE_FROM_HELP: &str = "docs/cli.md";
 
 /// README.md and the pages of the book.
 pub(super) fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
@@ -33,6 +41,19 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
                     LANGUAGES[1..].join(", ")
                 ));
             }
+            let is_commands = fence.lines.first().is_some_and(|line| {
+                let line = line.trim_start_matches("$ ");
+                COMMANDS.iter().any(|start| line.starts_with(start))
+            });
+            if fence.language == "text"
+                && is_commands
+                && path != MADE_FROM_HELP
+                && !says_why(text, fence.line)
+            {
+                problems.push(format!(
+                    "{at}: commands that nothing runs; make the block `sh`, or say why with `{NOT_RUN}… -->` above it"
+                ));
+            }
             if fence.language != "sh" || path == "README.md" || path == tour::PAGE {
                 continue;
             }
@@ -41,16 +62,21 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
                     "{at}: a block of commands in a list is not found by the stage that runs it"
                 ));
             }
-            let odd = fence.lines.iter().find(|line| !ALONE.iter().any(|start| line.starts_with(start)));
+            let odd = fence.lines.iter().find(|line| !BESIDE.iter().any(|start| line.starts_with(start)));
             if let Some(odd) = odd {
                 problems.push(format!(
-                    "{at}: nothing runs `{odd}`; if it needs a cluster, mark the block as `text`, else add its \
-                     beginning to xtask/src/tidy/commands.rs"
+                    "{at}: nothing runs `{odd}`; only sluice and kubectl can be typed beside the playground"
                 ));
             }
         }
     }
     problems
+}
+
+/// Whether the last line before the block is the comment with the reason.
+fn says_why(text: &str, line: usize) -> bool {
+    let mut before = text.lines().take(line - 1).collect::<Vec<_>>().into_iter().rev();
+    before.find(|line| !line.trim().is_empty()).is_some_and(|line| line.trim().starts_with(NOT_RUN))
 }
 
 #[cfg(test)]
@@ -63,12 +89,15 @@ mod tests {
 
     #[test]
     fn a_block_that_nothing_runs_is_named() {
-        let install = "# A\n```sh\nkubectl apply -f x.yaml\n```\n";
+        let install = "# A\n```sh\naz login\n```\n";
         assert!(
-            found("docs/guides/a.md", install)[0].contains("docs/guides/a.md:2: nothing runs `kubectl apply")
+            found("docs/guides/a.md", install)[0].contains("docs/guides/a.md:2: nothing runs `az login`")
         );
         assert_eq!(found("docs/tour.md", install), [""; 0], "the tour has a stage");
         assert_eq!(found("docs/a.md", "```sh\nsluice explain SGW0001\n```\n"), [""; 0]);
+        let shown = "```text\n$ sluice run\n```\n";
+        assert!(found("docs/a.md", shown)[0].contains("commands that nothing runs"));
+        assert_eq!(found("docs/a.md", &format!("<!-- not run: needs a kubelet -->\n\n{shown}")), [""; 0]);
         assert!(found("docs/a.md", "- x\n  ```sh\n  sluice version\n  ```\n")[0].contains("in a list"));
     }
 
