@@ -60,7 +60,9 @@ fn names(kind: &Kind, new: &Value, causes: &mut Vec<Cause>) {
 /// Everything that is wrong with labels, wherever they stand.
 pub(crate) fn labels(field: &str, labels: &Value, causes: &mut Vec<Cause>) {
     for (key, value) in labels.as_object().into_iter().flatten() {
-        causes.extend(qualified_name(key).iter().map(|why| Cause::invalid(field, &json!(key), why)));
+        let problems = qualified_name(key);
+        let problems = problems.iter().map(|why| why.replacen("a qualified name", "a valid label key", 1));
+        causes.extend(problems.map(|why| Cause::invalid(field, &json!(key), &why)));
         let value_text = value.as_str().unwrap_or("");
         causes.extend(label_value(value_text).iter().map(|why| Cause::invalid(field, value, why)));
     }

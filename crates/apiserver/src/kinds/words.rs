@@ -82,7 +82,8 @@ pub(crate) fn qualified_name(key: &str) -> Vec<String> {
 
 /// What is wrong with the value of a label.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
-    let mut problems = too_long(value, 63);
+    let mut problems: Vec<String> =
+        too_long(value, 63).iter().map(|why| why.replace("characters", "bytes")).collect();
     if !value.is_empty() && !is_mixed(value) {
         problems.push(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \

@@ -126,19 +126,19 @@ pub(super) fn update(
     let owners = said_owners(old, &new);
     keep_what_the_writer_may_not_change(kind, old, &mut new, write.sub);
     (kind.default)(&mut new);
-    if *kind == SERVICE {
-        service::carry_over(old, &mut new);
-    }
     if *kind == POD && write.sub == Some(Sub::Binding) {
         topology(state, &mut new);
     }
     drop_empty_metadata(&mut new);
 
-    // Before addresses are given out: nobody owns those.
+    // Before addresses are carried over or given out: nobody owns those.
     let managed = match managed {
         Some(managed) => Some(managed),
         None => owners.and_then(|owners| managed::after_update(kind, &owners, old, &new, write)),
     };
+    if *kind == SERVICE {
+        service::carry_over(old, &mut new);
+    }
     if *kind == SERVICE && write.sub.is_none() {
         service::allocate(&mut state.addresses, &mut new, Some(old))
             .map_err(|causes| Refusal::invalid(kind, name, &causes))?;

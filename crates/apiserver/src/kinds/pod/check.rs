@@ -95,6 +95,13 @@ fn check_container<'a>(
     ports(field, container, causes);
     variables(field, container, causes);
     mounts(field, spec, container, causes);
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        let probe = at(container, &[name]);
+        let has_handler = ["exec", "httpGet", "tcpSocket", "grpc"].iter().any(|it| probe.get(it).is_some());
+        if probe.is_object() && !has_handler {
+            causes.push(Cause::required(format!("{field}.{name}"), "must specify a handler type"));
+        }
+    }
     one_of(field, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], causes);
 }
 
