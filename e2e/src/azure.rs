@@ -166,7 +166,9 @@ impl Azure {
     /// Kills the emulator: no connection is answered until [`Azure::come_back`].
     pub(crate) async fn go_away(&self) -> Result<()> {
         // Its log does not survive, so what was asked so far is kept here.
-        let all = self.requests_with_bodies(0).await?;
+        let mut all = self.requests_with_bodies(0).await?;
+        // Who has no answer by now will never have one, so nobody may wait for it.
+        all.iter_mut().for_each(|it| it.answered_ms = it.answered_ms.or(Some(0.0)));
         *self.earlier.lock().await = all;
         match self.program.lock().await.take() {
             Some(program) => program.kill().await,

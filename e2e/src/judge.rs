@@ -36,8 +36,6 @@ pub(crate) struct Contract {
     pub(crate) cluster_id: String,
     /// Whether `default-natgw` is to be there.
     pub(crate) default_outbound: bool,
-    /// Whether gateway and attachment are to be there.
-    pub(crate) gateway: bool,
     /// The namespaces whose pods may name an egress.
     pub(crate) egress_namespaces: Option<Vec<String>>,
     /// What only the story knows.
@@ -53,16 +51,12 @@ pub(crate) struct Exceptions {
     pub(crate) lingering: BTreeSet<String>,
     /// Egresses that have pods and are not served (the limit; a foreign NAT gateway of that name).
     pub(crate) unserved: BTreeSet<String>,
-    /// Services, by UID, that are not served, with the reason that their conditions must show.
-    pub(crate) parked: BTreeMap<String, String>,
     /// Resources that are not ours, by their lower-case id: they are in no picture.
     pub(crate) foreign: BTreeSet<String>,
     /// Registrations that are not ours, likewise by name.
     pub(crate) foreign_registrations: BTreeSet<String>,
     /// Tags of others that our resources may have, by name: they are in no picture.
     pub(crate) more_tags: Vec<String>,
-    /// Things whose state is not judged at all, by their name in the picture; for the middle of a story.
-    pub(crate) overlooked: BTreeSet<String>,
 }
 
 /// What differs between what should be and what is, one line each.

@@ -66,6 +66,10 @@ pub(crate) const PAGE: &[Promise] = &[
     promise("egress: finished Job pods", &["egress-finished-jobs"]),
     promise("egress: hostNetwork", &["egress-host-network"]),
     promise("egress: invalid and reserved labels", &["egress-bad-labels"]),
+    promise(
+        "egress: namespaces that may not, and more than are allowed",
+        &["egress-namespaces", "egress-max"],
+    ),
     promise("egress: namespace deletion while busy", &["egress-namespace-deleted"]),
     promise(
         "someone deletes the LB, the public IP, the registration, an address, the whole gateway behind our back",

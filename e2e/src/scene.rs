@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ use serde_json::Value;
 use crate::azure::Azure;
 use crate::controller::Controller;
 use crate::judge::cluster::Cluster;
-use crate::judge::{self, Contract, Exceptions, Picture, found, wanted};
+use crate::judge::{self, Contract, Exceptions, found, wanted};
 use crate::narration::Narration;
 use crate::plane::Plane;
 use crate::recorder::Recorder;
@@ -76,6 +77,8 @@ pub(crate) struct Scene {
     killer: tokio::sync::Mutex<Option<Killer>>,
     /// Identities that somebody has asked for at some time.
     identities: Mutex<BTreeSet<String>>,
+    /// How often the controller was stopped for a while.
+    downs: AtomicUsize,
     /// UIDs of the Services whose status somebody else wiped.
     wiped: Mutex<Vec<String>>,
     /// Foreign resources as they were when they were made.
@@ -126,6 +129,7 @@ impl Scene {
                 if was_up.is_empty() {
                     return work.await;
                 }
+                self.downs.fetch_add(1, Ordering::Relaxed);
                 self.tell("the controller is stopped");
                 for replica in &was_up {
                     replica.stop().await?;
@@ -159,9 +163,7 @@ impl Scene {
         problems.extend(found::running(&azure));
         let found = found::paint(&cluster, &contract, &azure);
         let wanted = wanted::paint(&cluster, &contract, &found);
-        let is_judged = |name: &String| !contract.exceptions.overlooked.contains(name);
-        let part = |picture: Picture| picture.into_iter().filter(|(name, _)| is_judged(name)).collect();
-        problems.extend(judge::differences(&part(wanted), &part(found)));
+        problems.extend(judge::differences(&wanted, &found));
         problems.extend(self.changed_foreigners(&azure));
         Ok(problems)
     }

@@ -28,8 +28,6 @@ pub(crate) struct Setting {
     pub(crate) starts_running: bool,
     /// Whether the controller may end by itself: because it lost its lease, or found no API server.
     pub(crate) may_end: bool,
-    /// It leaves so much behind that its plane goes with it, instead of everything being cleared up.
-    pub(crate) leaves_all: bool,
     /// Further arguments of the emulator.
     pub(crate) emulator: Vec<String>,
     /// Keys of the `sluice:` section, by their path: `("egress.linger", "30s")`.
@@ -45,7 +43,6 @@ impl Default for Setting {
             replicas: 1,
             starts_running: true,
             may_end: false,
-            leaves_all: false,
             emulator: Vec::new(),
             keys: Vec::new(),
         }
@@ -71,7 +68,6 @@ impl Setting {
             class: self.class.clone(),
             cluster_id: self.cluster_id.clone(),
             default_outbound: self.value("defaultOutbound").is_none_or(|mode| mode != "leave"),
-            gateway: true,
             egress_namespaces: namespaces
                 .map(|all| all.iter().filter_map(Value::as_str).map(str::to_string).collect()),
             exceptions: Default::default(),

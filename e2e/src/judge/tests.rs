@@ -111,7 +111,6 @@ fn contract() -> Contract {
         class: Some("sluice.dev/e2e".into()),
         cluster_id: "e2e".into(),
         default_outbound: false,
-        gateway: true,
         ..Contract::default()
     }
 }

@@ -16,24 +16,17 @@ use crate::azure::{gateway_id, network_id, resource_id, subnet_id};
 pub(crate) fn paint(cluster: &Cluster, contract: &Contract, found: &Picture) -> Picture {
     let mut picture = Picture::new();
     let mut mapped: BTreeMap<(IpAddr, IpAddr), BTreeSet<String>> = BTreeMap::new();
-    if contract.gateway {
-        picture.insert(
-            format!("gateway {}", crate::azure::GATEWAY),
-            json!({
-                "virtualNetwork": lower(&network_id()),
-                "tags": {"sluice-cluster": contract.cluster_id},
-            }),
-        );
-        picture.insert(
-            format!("subnet {}", crate::azure::SUBNET),
-            json!({"id": lower(&subnet_id()), "serviceGateway": lower(&gateway_id())}),
-        );
-    } else {
-        picture.insert(
-            format!("subnet {}", crate::azure::SUBNET),
-            json!({"id": lower(&subnet_id()), "serviceGateway": null}),
-        );
-    }
+    picture.insert(
+        format!("gateway {}", crate::azure::GATEWAY),
+        json!({
+            "virtualNetwork": lower(&network_id()),
+            "tags": {"sluice-cluster": contract.cluster_id},
+        }),
+    );
+    picture.insert(
+        format!("subnet {}", crate::azure::SUBNET),
+        json!({"id": lower(&subnet_id()), "serviceGateway": lower(&gateway_id())}),
+    );
     for service in &cluster.services {
         paint_service(service, cluster, contract, found, &mut picture, &mut mapped);
     }
@@ -61,10 +54,7 @@ fn paint_service(
     mapped: &mut BTreeMap<(IpAddr, IpAddr), BTreeSet<String>>,
 ) {
     let uid = service.metadata.uid.clone().unwrap_or_default();
-    let mut verdict = verdict(service, contract.class.as_deref(), cluster);
-    if let (Verdict::Served { .. }, Some(_)) = (&verdict, contract.exceptions.parked.get(&uid)) {
-        verdict = Verdict::Refused("parked");
-    }
+    let verdict = verdict(service, contract.class.as_deref(), cluster);
     let key = format!("Service {}", named(service));
     let kept = contract.exceptions.frozen.get(&uid);
     let (family, rules, conditions) = match (&verdict, kept) {
@@ -73,7 +63,6 @@ fn paint_service(
             return;
         }
         (Verdict::Refused(reason), None) => {
-            let reason = contract.exceptions.parked.get(&uid).map_or(*reason, String::as_str);
             let conditions = [
                 format!("LoadBalancerProvisioning=True {reason}"),
                 format!("LoadBalancerServing=False {reason}"),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -81,6 +82,7 @@ pub(crate) async fn set(
         seeded: seeded.into(),
         killer: Default::default(),
         identities: Default::default(),
+        downs: Default::default(),
         wiped: Default::default(),
         foreign: Default::default(),
         programs: programs.clone(),
@@ -140,6 +142,7 @@ impl Scene {
         self.quiet().await?;
         let mark = self.mark_writes().await?;
         self.planned().await?;
+        self.played_as_meant()?;
         self.unasked_ends()?;
         let problems = self.history().await?;
         if !problems.is_empty() {
@@ -147,6 +150,17 @@ impl Scene {
             return Err(Broken(what).into());
         }
         self.no_write_since(mark).await
+    }
+
+    /// Fails if a story was played as if it were plain: nobody was killed, or the controller was never down.
+    fn played_as_meant(&self) -> Result<()> {
+        let kills: usize = self.replicas.iter().map(|it| it.counts().kills).sum();
+        let downs = self.downs.load(Ordering::Relaxed);
+        match self.variant {
+            Variant::Killed if kills == 0 => bail!("nobody was killed, so this was the plain way"),
+            Variant::Down if downs == 0 => bail!("the controller was never down, so this was the plain way"),
+            _ => Ok(()),
+        }
     }
 
     /// Fails if the controller ended by itself where the story gave it no reason to. One lost lease is forgiven,

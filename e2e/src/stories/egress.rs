@@ -68,6 +68,21 @@ pub(crate) const STORIES: &[Story] = &[
         |scene| Box::pin(bad_labels(scene)),
     ),
     Story::new(
+        "egress-namespaces",
+        "only pods of one namespace may have an egress; others are warned and cost nothing",
+        |scene| Box::pin(namespaces(scene)),
+    )
+    .with(|setting| {
+        setting.key("egress.namespaces", serde_json::json!(["allowed"]));
+    }),
+    Story::new("egress-max", "of two egresses one is too many, until the other goes", |scene| {
+        Box::pin(one_too_many(scene))
+    })
+    .with(|setting| {
+        // The default outbound is one of them.
+        setting.key("egress.max", 2);
+    }),
+    Story::new(
         "egress-namespace-deleted",
         "a namespace is deleted while its egress is being made",
         |scene| Box::pin(namespace_deleted(scene)),
@@ -371,6 +386,47 @@ async fn bad_labels(scene: &Scene) -> Result<()> {
     scene.no_write_since(mark).await?;
     // Mended, it is served.
     scene.meanwhile(scene.set_egress("reserved", Some("blue"))).await?;
+    scene.settled().await
+}
+
+async fn namespaces(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    let allowed = scene.other_namespace("allowed").await?;
+    let mark = scene.mark_writes().await?;
+    scene
+        .meanwhile(async {
+            allowed.egress_pods("blue", 1, 2, &["a"]).await?;
+            scene.egress_pods("green", 1, 1, &["a"]).await
+        })
+        .await?;
+    scene.warned("Pod", "green-1", &["green", "may not use egress gateways"]).await?;
+    scene.settled().await?;
+    scene.no_write_about(mark, "green").await?;
+    // The name is everybody's: one of them may not share it either.
+    scene.meanwhile(scene.set_egress("green-1", Some("blue"))).await?;
+    scene.warned("Pod", "green-1", &["blue", "may not use egress gateways"]).await?;
+    scene.settled().await?;
+    // The name is in the configuration, so it must be free again for whoever plays this next.
+    allowed.end_all_pods().await?;
+    allowed.delete_namespace().await?;
+    scene.namespace_gone("allowed").await?;
+    scene.settled().await
+}
+
+async fn one_too_many(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.egress_pods("blue", 1, 1, &["a"]).await?;
+    scene.settled().await?;
+    let mark = scene.mark_writes().await?;
+    scene.except(|it| {
+        it.unserved.insert("green".to_string());
+    });
+    scene.meanwhile(scene.egress_pods("green", 1, 1, &["a"])).await?;
+    scene.warned_somewhere(&["egress gateways already", "raise the limit"]).await?;
+    scene.settled().await?;
+    scene.no_write_about(mark, "green").await?;
+    scene.except(|it| it.unserved.clear());
+    scene.meanwhile(scene.delete_pods("blue", 1, 1)).await?;
     scene.settled().await
 }
 

@@ -12,7 +12,7 @@ use super::{World, count};
 use crate::judge::egress::LABEL;
 
 /// A pod that is about to be made.
-#[must_use = "a pod is made by run(), wait() or exist()"]
+#[must_use = "a pod is made by run() or until()"]
 pub(crate) struct PodToMake<'a> {
     world: &'a World,
     name: String,
