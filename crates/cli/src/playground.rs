@@ -157,16 +157,18 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<boo
     let playground = Playground::start(&arguments, &folder, narrator);
     let mut playground = tokio::select! {
         started = playground => started?,
-        () = asked_to_end(&mut signals) => return Ok(true),
+        () = asked_to_end(&mut signals) => return Ok(!arguments.exit),
     };
     let converged = tokio::select! {
         ended = playground.play(&arguments, scenario) => ended,
-        // A story that was broken off has not converged.
-        () = asked_to_end(&mut signals) => Ok(!arguments.exit),
+        () = asked_to_end(&mut signals) => {
+            if matches!(arguments.output, Output::Text) {
+                say!("\nStopping; a second Ctrl-C does not wait.");
+            }
+            // A story that was broken off has not converged.
+            Ok(!arguments.exit)
+        }
     };
-    if matches!(arguments.output, Output::Text) && !arguments.exit {
-        say!("\nStopping; a second Ctrl-C does not wait.");
-    }
     tokio::select! {
         () = playground.stop() => {}
         () = asked_to_end(&mut signals) => {}
@@ -174,8 +176,9 @@ pub(crate) async fn run(arguments: Arguments, log: Option<String>) -> Result<boo
     converged
 }
 
+/// Ctrl-C, SIGTERM, and SIGHUP too: there is nothing to read again, and whoever closed the terminal is gone.
 async fn asked_to_end(signals: &mut Signals) {
-    while signals.next().await != Signal::End {}
+    while signals.next().await == Signal::ToggleDebug {}
 }
 
 /// All parts at work.
@@ -262,7 +265,6 @@ impl Playground {
             if arguments.exit {
                 return Ok(end == End::Converged);
             }
-            self.banner.places = self.stage.places;
             if matches!(arguments.output, Output::Text) {
                 say!("\nThe playground stays; its places are above. Stop with Ctrl-C.");
             }

@@ -48,7 +48,11 @@ impl Playground {
 
     /// What a person does with Ctrl-C.
     fn interrupt(&self) {
-        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        self.signal("-INT");
+    }
+
+    fn signal(&self, which: &str) {
+        let sent = Command::new("kill").args([which, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
@@ -109,6 +113,30 @@ async fn it_serves_until_ctrl_c_and_leaves_nothing_behind() {
     let (status, rest) = tokio::task::spawn_blocking(|| playground.end()).await.unwrap();
     assert_eq!((status.code(), rest.as_str()), (Some(0), ""));
     assert!(!Path::new(&folder).exists(), "{folder} is left behind");
+}
+
+#[test]
+fn it_ends_with_its_terminal_and_a_story_that_is_broken_off_has_not_converged() {
+    for (arguments, code) in
+        [(&["--time-factor", "50"][..], 0), (&["--scenario", "burst", "--exit", "--time-factor", "1"][..], 1)]
+    {
+        let playground = Playground::start(arguments);
+        let folder = playground.word("folder").to_owned();
+        playground.signal("-HUP");
+        let (status, rest) = playground.end();
+        assert_eq!(status.code(), Some(code), "{rest}");
+        assert!(!Path::new(&folder).exists(), "{folder} is left behind");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_with_the_code_for_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = command(&["--listen-dashboard", &address]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains(&address), "{said}");
 }
 
 #[tokio::test]

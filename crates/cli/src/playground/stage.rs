@@ -12,6 +12,7 @@ use super::cluster::Cluster;
 use super::controller::{Controller, Places};
 use super::narrator::Narrator;
 use super::pace::{Pace, span};
+use crate::Failure;
 
 /// How long anything may take in Azure's time before a story gives up.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
@@ -67,8 +68,8 @@ impl Stage {
     }
 
     /// Starts the controller.
-    pub(super) async fn start_controller(&mut self) -> Result<Places> {
-        let places = self.controller.start().await.map_err(|failure| failure.error)?;
+    pub(super) async fn start_controller(&mut self) -> Result<Places, Failure> {
+        let places = self.controller.start().await?;
         if self.places.is_none() {
             self.changes.hear_controller(&format!("http://{}", places.api), &self.http);
         }
@@ -92,10 +93,26 @@ impl Stage {
             if self.pace.now() > until {
                 bail!("waited {} for this: {what}; but {missing}", span(self.patience));
             }
-            tokio::select! {
-                () = self.changes.next() => {}
-                failure = self.controller.ended() => bail!("{:#}", failure.error),
+            next_change(&mut self.changes, &mut self.controller).await?;
+        }
+    }
+
+    /// The same for what only one side can say; `ask` is asked at every change, and says what is missing.
+    pub(super) async fn until_told<T>(
+        &mut self,
+        what: &str,
+        mut ask: impl AsyncFnMut(&Stage) -> Result<Result<T, String>>,
+    ) -> Result<T> {
+        let until = self.pace.now() + self.patience;
+        loop {
+            let missing = match ask(self).await? {
+                Ok(told) => return Ok(told),
+                Err(missing) => missing,
+            };
+            if self.pace.now() > until {
+                bail!("waited {} for this: {what}; but {missing}", span(self.patience));
             }
+            next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
@@ -120,10 +137,7 @@ impl Stage {
             if self.pace.now() > until {
                 bail!("waited {} until {of} {what}; only {done} do", span(self.patience));
             }
-            tokio::select! {
-                () = self.changes.next() => {}
-                failure = self.controller.ended() => bail!("{:#}", failure.error),
-            }
+            next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
@@ -140,10 +154,7 @@ impl Stage {
             if self.pace.now() > until {
                 return Err(anyhow!(Unconverged { wrong, waited: self.patience }));
             }
-            tokio::select! {
-                () = self.changes.next() => {}
-                failure = self.controller.ended() => bail!("{:#}", failure.error),
-            }
+            next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
@@ -152,6 +163,14 @@ impl Stage {
         let Some(places) = self.places else { bail!("the controller was never started") };
         let url = format!("http://{}/api/v1/{path}", places.api);
         Ok(self.http.get(url).send().await?.error_for_status()?.json().await?)
+    }
+}
+
+/// Comes back when there may be something to see; a controller that has ended ends the story.
+pub(super) async fn next_change(changes: &mut Changes, controller: &mut Controller) -> Result<()> {
+    tokio::select! {
+        () = changes.next() => Ok(()),
+        failure = controller.ended() => Err(failure.error),
     }
 }
 

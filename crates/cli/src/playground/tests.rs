@@ -29,7 +29,8 @@ async fn begun(line: &str) -> (Playground, Folder, Notebook) {
     let telling = notebook.clone();
     let started = Playground::start(&typed(line), &folder, move |pace| telling.narrator(pace)).await;
     let mut playground = started.unwrap_or_else(|failure| panic!("{:#}", failure.error));
-    playground.stage.start_controller().await.unwrap();
+    let started = playground.stage.start_controller().await;
+    started.unwrap_or_else(|failure| panic!("{:#}", failure.error));
     (playground, folder, notebook)
 }
 

@@ -37,10 +37,12 @@ pub(super) async fn play(stage: &mut Stage) -> Result<()> {
     stage.narrator.command("kill -9 $(pidof sluice)");
     stage.controller.crash().await;
     let seen = stage.look().await?;
+    let made = seen.azure.all("loadBalancers").len();
+    ensure!(made < FIRST + MORE, "all {made} load balancers were made before the crash");
     stage.narrator.warn(&format!(
         "Sluice is dead. Azure has {} public IPs and {} load balancers, and {} of {} Services have an address",
         seen.azure.all("publicIPAddresses").len(),
-        seen.azure.all("loadBalancers").len(),
+        made,
         seen.cluster.ips().len(),
         FIRST + MORE
     ));
@@ -51,7 +53,7 @@ pub(super) async fn play(stage: &mut Stage) -> Result<()> {
          the work that is left. What is half done is found and finished, not made twice.",
     );
     let began = stage.pace.now();
-    stage.start_controller().await?;
+    stage.start_controller().await.map_err(|failure| failure.error)?;
     stage.until_all("Services have an address", FIRST + MORE, |seen| seen.cluster.ips().len()).await?;
     let seen = stage.converged().await?;
     let took = span(stage.pace.now().saturating_sub(began));

@@ -6,7 +6,7 @@ use sluice_view::overview::Overview;
 
 use crate::playground::azure::{REGION, resource_id};
 use crate::playground::pace::span;
-use crate::playground::stage::{Look, Stage};
+use crate::playground::stage::{Look, Stage, next_change};
 use crate::playground::user::namespace_uid;
 
 const SERVICES: usize = 12;
@@ -70,10 +70,11 @@ async fn first_start(stage: &mut Stage) -> Result<()> {
     );
     stage.narrator.command("sluice run --config azure.yaml");
     let began = stage.pace.now();
-    let places = stage.start_controller().await?;
+    let places = stage.start_controller().await.map_err(|failure| failure.error)?;
     stage.narrator.answer(&format!("it is there; its dashboard is at http://{}/", places.api));
     let mut told = String::new();
     let mut bar = None;
+    let until = stage.pace.now() + stage.patience;
     loop {
         let sync = stage.view::<Overview>("overview").await?.initial_sync;
         if sync.phase != told {
@@ -92,10 +93,14 @@ async fn first_start(stage: &mut Stage) -> Result<()> {
             let (bar, of) = bar.get_or_insert_with(|| (stage.narrator.bar("are worked off", left), left));
             bar.at(of.saturating_sub(left));
         }
-        tokio::select! {
-            () = stage.changes.next() => {}
-            failure = stage.controller.ended() => return Err(failure.error),
-        }
+        let waited = span(stage.patience);
+        ensure!(
+            stage.pace.now() <= until,
+            "after {waited} the start is at {}, {} left",
+            sync.phase,
+            sync.left
+        );
+        next_change(&mut stage.changes, &mut stage.controller).await?;
     }
     drop(bar);
     stage.until_all("Services have an address", SERVICES, |seen| seen.cluster.ips().len()).await?;
@@ -143,16 +148,13 @@ async fn second_start(stage: &mut Stage) -> Result<()> {
     stage.controller.stop().await.map_err(|failure| failure.error)?;
     let before = stage.azure.summary().await?;
     let ips = stage.look().await?.cluster.ips();
-    stage.start_controller().await?;
-    loop {
-        if stage.view::<Overview>("overview").await?.initial_sync.done {
-            break;
-        }
-        tokio::select! {
-            () = stage.changes.next() => {}
-            failure = stage.controller.ended() => return Err(failure.error),
-        }
-    }
+    stage.start_controller().await.map_err(|failure| failure.error)?;
+    stage
+        .until_told("the second start has looked at everything", async |stage| {
+            let sync = stage.view::<Overview>("overview").await?.initial_sync;
+            Ok(if sync.done { Ok(()) } else { Err(format!("it is at {}", sync.phase)) })
+        })
+        .await?;
     let after = stage.azure.summary().await.context("the emulator's log")?;
     let writes = after.writes - before.writes;
     ensure!(writes == 0, "the second start wrote {writes} times");
