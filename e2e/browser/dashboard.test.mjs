@@ -57,7 +57,6 @@ test("a change in the cluster is on the page without loading it again", async ()
   await becomes(before);
   assert.equal(await page.evaluate(() => globalThis.sameDocument), true);
   await page.context().close();
-  await calm.stop();
 });
 
 test("the page of a service has its plan, its timeline, its events and its calls, and stays live", async () => {
@@ -83,6 +82,40 @@ test("the page of a service has its plan, its timeline, its events and its calls
   await fresh.locator(".figures").getByText("5", { exact: true }).first().waitFor();
   server.tell("delete mail/later");
   await fresh.getByText("Nothing is known of service/mail/later").waitFor();
+});
+
+test("a refresh leaves focus and selection alone, and reads aloud only what is new", async () => {
+  const calm = await serve("--calm", "--services", "5", "--egresses", "1");
+  const page = await browser.open(new URL("/services/shop/web", calm.url).href);
+  await isLive(page);
+  const age = page.locator("dl.figures div", { hasText: "in this state" }).locator("dd");
+  const first = await age.innerText();
+  await page.evaluate(() => {
+    const region = document.querySelector('.scroll[aria-labelledby="calls-title"]');
+    region.focus();
+    getSelection().selectAllChildren(document.getElementById("title"));
+    globalThis.told = 0;
+    new MutationObserver(() => { globalThis.told += 1; }).observe(document.querySelector(".hero"), { subtree: true, childList: true, characterData: true });
+    globalThis.before = { region, summary: document.getElementById("summary") };
+  });
+  const kept = () => page.evaluate(() => ({
+    focus: document.activeElement === globalThis.before.region && document.activeElement.isConnected,
+    selection: getSelection().toString().trim(),
+    liveRegion: document.getElementById("summary") === globalThis.before.summary,
+  }));
+  // Ages go on, so the page was written anew; nothing that is read aloud has changed.
+  await page.waitForFunction((first) => [...document.querySelectorAll("dl.figures div")]
+    .some((line) => line.textContent.startsWith("in this state") && line.querySelector("dd").textContent !== first), first);
+  assert.deepEqual(await kept(), { focus: true, selection: "shop/web", liveRegion: true });
+  assert.equal(await page.evaluate(() => globalThis.told), 0);
+  // Something happens, and a section grows.
+  const calls = page.locator('[aria-labelledby="calls-title"] tbody tr');
+  const many = await calls.count();
+  calm.tell("apply shop/web 9");
+  await page.locator(".figures").getByText("9", { exact: true }).first().waitFor();
+  await page.waitForFunction((many) => document.querySelectorAll('.scroll[aria-labelledby="calls-title"] tbody tr').length > many, many);
+  assert.deepEqual(await kept(), { focus: true, selection: "shop/web", liveRegion: true });
+  await page.context().close();
 });
 
 test("search and filters are in the URL, and a finding leads to its rows", async () => {

@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after } from "node:test";
 
 const setting = (name) => process.env[name] ?? assert.fail(`${name} is not set; run this with \`cargo xtask browser\``);
 const require = createRequire(join(setting("SLUICE_BROWSER_PACKAGES"), "package.json"));
@@ -14,9 +15,17 @@ const axe = require("axe-core").source;
 export const artefacts = setting("SLUICE_ARTEFACTS");
 mkdirSync(artefacts, { recursive: true });
 
+/** What still runs; a test that fails leaves its server behind, and node waits for every child. */
+const running = new Set();
+after(() => {
+  for (const child of running) child.kill();
+});
+
 /** The example; gives its address and a way to tell it what happens in the cluster. */
 export async function serve(...wishes) {
   const child = spawn(setting("SLUICE_DASHBOARD"), wishes, { stdio: ["pipe", "pipe", "inherit"] });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const lines = createInterface({ input: child.stdout });
   const { url } = await new Promise((resolve, reject) => {
     lines.once("line", (line) => resolve(JSON.parse(line)));

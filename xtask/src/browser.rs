@@ -58,6 +58,8 @@ fn drive(example: &Path, artefacts: &Path) -> Result<(), String> {
     // One after the other: they measure, and the machine may be small.
     let mut node = Command::new("node");
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        // A test that fails, or waits for what never comes, ends all the same.
+        .args(["--test-force-exit", "--test-timeout=600000"])
         .args(["dashboard.test.mjs", "large.test.mjs"])
         .current_dir(&source)
         .env("SLUICE_BROWSER_PACKAGES", home)

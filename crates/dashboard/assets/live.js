@@ -10,16 +10,62 @@ const IDLE = 5000;
 
 // Parts of the page that the server writes.
 
-/** Puts a part of another document in the place of ours, only if it differs, and keeps the focus. */
+/** What tells a node from its neighbours: its name, or what it says apart from ages. */
+function mark(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return `${node.nodeName} ${node.data}`;
+  const name = node.id || node.getAttribute("aria-labelledby");
+  return `${node.nodeName} ${name || node.outerHTML.replace(/(<time[^>]*>)[^<]*/g, "$1")}`;
+}
+
+/** For each of their children the one of ours that it is, or was; each of ours once. */
+function pairs(ours, theirs) {
+  const left = new Set(ours);
+  const byMark = Map.groupBy(ours, mark);
+  const found = theirs.map((node) => {
+    const same = byMark.get(mark(node))?.shift();
+    left.delete(same);
+    return same;
+  });
+  return found.map((same, at) => {
+    if (same || theirs[at].id) return same;
+    const alike = [...left].find((node) => node.nodeName === theirs[at].nodeName && !node.id);
+    left.delete(alike);
+    return alike;
+  });
+}
+
+/**
+ * Makes our node say what theirs says, and touches only what differs: so the focus, a selection and
+ * the scrolled part stay where a person has put them, and a screen reader reads what is new.
+ */
+function patch(ours, theirs) {
+  if (ours.nodeType !== Node.ELEMENT_NODE) {
+    if (ours.data !== theirs.data) ours.data = theirs.data;
+    return;
+  }
+  for (const name of ours.getAttributeNames()) if (!theirs.hasAttribute(name)) ours.removeAttribute(name);
+  for (const name of theirs.getAttributeNames()) {
+    if (ours.getAttribute(name) !== theirs.getAttribute(name)) ours.setAttribute(name, theirs.getAttribute(name));
+  }
+  const wanted = [...theirs.childNodes];
+  const kept = pairs([...ours.childNodes], wanted);
+  const stays = new Set(kept);
+  for (const node of [...ours.childNodes]) if (!stays.has(node)) node.remove();
+  let next = ours.firstChild;
+  wanted.forEach((node, at) => {
+    const child = kept[at] ?? document.importNode(node, true);
+    if (kept[at]) patch(child, node);
+    // Whatever is in its place is not moved, since that would take the focus away.
+    if (child === next) next = next.nextSibling;
+    else ours.insertBefore(child, next);
+  });
+}
+
+/** Brings a part of our page up to the other document. */
 function swap(other, id) {
   const ours = document.getElementById(id);
   const theirs = other.getElementById(id);
-  if (!ours || !theirs || ours.outerHTML === theirs.outerHTML) return;
-  const focused = ours.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  ours.replaceChildren(...theirs.childNodes);
-  for (const name of ours.getAttributeNames()) if (!theirs.hasAttribute(name)) ours.removeAttribute(name);
-  for (const name of theirs.getAttributeNames()) ours.setAttribute(name, theirs.getAttribute(name));
-  if (focused) [...ours.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+  if (ours && theirs) patch(ours, theirs);
 }
 
 async function look() {

@@ -68,13 +68,19 @@ fn head(explanation: &Explanation, title: &str) -> Markup {
                 @if progress.parked { span.pill.is-trouble { "parked" } }
                 @if let Some(ip) = progress.public_ip { span.ip { (ip) } }
             }
-            p.summary #summary aria-live="polite" { (explanation.summary) }
+            p.summary #summary aria-live="polite" { (without_age(&explanation.summary, progress.since.age_seconds)) }
             @if !explanation.what_to_do.is_empty() {
                 h2 { "What to do" }
                 ul.todo { @for step in &explanation.what_to_do { li { (ticked(step)) } } }
             }
         }
     }
+}
+
+/// A summary without how long it has been so: it is read aloud when it changes, and an age always does.
+/// The facts have the age.
+fn without_age(summary: &str, age_seconds: u64) -> String {
+    summary.replacen(&format!(", for {}", span(age_seconds)), "", 1)
 }
 
 fn waits(explanation: &Explanation) -> Markup {
@@ -351,6 +357,19 @@ mod tests {
             assert!(html.contains(words), "{words} is not in {html}");
         }
         assert!(!html.contains(" style="));
+    }
+
+    #[test]
+    fn what_is_read_aloud_has_no_age_in_it() {
+        assert_eq!(
+            without_age("shop/web has no NAT gateway yet, for 1 min 5 s.", 65),
+            "shop/web has no NAT gateway yet."
+        );
+        assert_eq!(
+            without_age("It is being made, for 5 s. Wait, for 5 s.", 5),
+            "It is being made. Wait, for 5 s."
+        );
+        assert_eq!(without_age("shop/web is not wanted.", 65), "shop/web is not wanted.");
     }
 
     #[test]
