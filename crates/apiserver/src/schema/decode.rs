@@ -37,8 +37,9 @@ pub(crate) fn decode(
 ) -> Result<Vec<String>, Refusal> {
     let mut reading = Reading::default();
     let of = named(kind.schema);
-    if let Some(fields) = object.as_object_mut() {
-        reading.fields(of, fields, "", "");
+    match object {
+        Value::Object(fields) => reading.fields(of, fields, "", ""),
+        _ => reading.wrong = Some("the object provided is not a JSON object".to_owned()),
     }
     let cannot = |why: String| {
         Refusal::bad_request(format!(

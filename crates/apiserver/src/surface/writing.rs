@@ -79,11 +79,14 @@ pub(crate) fn patch(
     let (store, write) = (&asked.surface.store, asked.write(sub)?);
     if *target.kind == NEW_EVENT {
         let stored = shape::stored(target.kind);
+        let mut warnings = Vec::new();
         let object = store.modify(stored, namespace, name, &write, |old| {
             let shown = shape::shown(target.kind, &Arc::new(old.clone()));
-            Ok(shape::taken(target.kind, patch::run(target.kind, &shown, &patch, &write)?.object))
+            let mut new = patch::run(target.kind, &shown, &patch, &write)?.object;
+            warnings = patch::decoded(target.kind, &mut new, write.strictness)?;
+            Ok(shape::taken(target.kind, new))
         })?;
-        return Ok(listing::one(asked, target, 200, &object));
+        return Ok(warned(listing::one(asked, target, 200, &object), &warnings));
     }
     if let Some(said) = renames(&patch).filter(|said| said != name) {
         return Err(misnamed(&said, name));

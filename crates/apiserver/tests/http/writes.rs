@@ -173,3 +173,33 @@ async fn nonsense_is_refused_and_does_no_harm() {
     assert_eq!(request.body(big).send().await.unwrap().status(), 413);
     client.get(MAPS).await.ok();
 }
+
+#[tokio::test]
+async fn an_event_of_the_newer_group_is_read_by_its_schema_however_it_comes() {
+    let client = Client::new().await;
+    let events = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let event = json!({"metadata": {"name": "e"}, "reason": "Tested", "note": "words", "type": "Normal",
+        "action": "Test", "reportingController": "test/er", "reportingInstance": "t",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"}});
+    client.post(events, event).await.ok();
+    let (path, merge) = (format!("{events}/e"), "application/merge-patch+json");
+    client.patch(&path, merge, json!({"note": 5})).await.refused(422);
+    client.patch(&path, merge, json!(5)).await.refused(422);
+    let answer = client.patch(&path, merge, json!({"note": "others", "bogus": {"a": 1}})).await;
+    assert_eq!(answer.warnings, ["299 - \"unknown field \\\"bogus\\\"\""]);
+    assert!(answer.ok().get("bogus").is_none());
+    let core = client.get("/api/v1/namespaces/default/events/e").await.ok();
+    assert_eq!((&core["message"], core.get("bogus")), (&json!("others"), None));
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_object_is_refused_for_every_kind() {
+    let client = Client::new().await;
+    for path in ["/apis/events.k8s.io/v1/namespaces/default/events", MAPS, DEPLOYMENTS] {
+        for body in [json!(5), json!([]), json!("x"), Value::Null] {
+            let words = client.post(path, body).await.refused(400);
+            assert!(words.ends_with("the object provided is not a JSON object"), "{path}: {words}");
+        }
+    }
+}
