@@ -26,6 +26,8 @@ use crate::store::{Happened, Selection, Watcher, What};
 const BOOKMARK_EVERY: Duration = Duration::from_secs(30);
 /// A watch lasts this long unless it says otherwise; the real server takes 30 to 60 minutes.
 const LASTS: Duration = Duration::from_secs(45 * 60);
+/// And never longer, whatever it says: a clock has an end.
+const LASTS_AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
 /// The annotation of the bookmark that ends the list part of a stream.
 const LIST_END: &str = "k8s.io/initial-events-end";
 
@@ -92,6 +94,7 @@ pub(crate) fn watch(asked: &Asked<'_>, target: &Target) -> Result<Response<Conte
         }
     };
     let lasts = query.number("timeoutSeconds")?.filter(|it| *it > 0).map_or(LASTS, Duration::from_secs);
+    let lasts = lasts.min(LASTS_AT_MOST);
     let mut telling = Telling {
         kind: target.kind,
         form: asked.form,

@@ -62,6 +62,14 @@ async fn a_watch_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn a_watch_that_wants_to_last_longer_than_time_does_is_served() {
+    let client = Client::new().await;
+    let mut events = client.watch(&format!("{MAPS}?watch=true&timeoutSeconds={}", u64::MAX)).await;
+    client.config_map("a", "x").await;
+    while events.told().await != ("ADDED".into(), "a".into()) {}
+}
+
+#[tokio::test]
 async fn the_columns_of_a_table_come_with_the_first_event_only() {
     let client = Client::new().await;
     client.config_map("a", "table").await;
