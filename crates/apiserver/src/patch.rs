@@ -82,11 +82,68 @@ fn operate(old: &Value, operations: &Value) -> Result<Value, Refusal> {
     }
     let operations: json_patch::Patch = serde_json::from_value(operations.clone())
         .map_err(|problem| Refusal::bad_request(format!("error decoding patch: {problem}")))?;
-    let mut object = old.clone();
+    if operations.len() > OPERATIONS_MAX {
+        let (most, has) = (OPERATIONS_MAX, operations.len());
+        let message = format!("The allowed maximum operations in a JSON patch is {most}, got {has}");
+        return Err(Refusal::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: {message}"),
+        ));
+    }
     // The real server does not say which operation it was either.
-    json_patch::patch(&mut object, &operations).map_err(|_| {
+    let rejected = || {
         let message = "the server rejected our request due to an error in our request";
         Refusal::new(422, "Invalid", message).with_details()
-    })?;
+    };
+    let mut object = old.clone();
+    let mut carried = 0;
+    for operation in operations.iter() {
+        use json_patch::PatchOperation::{Add, Copy, Move, Remove, Replace, Test};
+        let depth = match operation {
+            Add(it) => Size::of(&it.value).depth,
+            Replace(it) => Size::of(&it.value).depth,
+            Copy(json_patch::CopyOperation { from, .. }) | Move(json_patch::MoveOperation { from, .. }) => {
+                let size = Size::of(object.pointer(from.as_str()).ok_or_else(rejected)?);
+                carried += size.bytes;
+                size.depth
+            }
+            Remove(_) | Test(_) => 0,
+        };
+        let place = operation.path().as_str().matches('/').count();
+        if carried > CARRIED_BYTES_MAX || place + depth > DEPTH_MAX {
+            return Err(rejected());
+        }
+        json_patch::patch(&mut object, std::slice::from_ref(operation)).map_err(|_| rejected())?;
+    }
     Ok(object)
+}
+
+/// As many operations as the real server takes.
+const OPERATIONS_MAX: usize = 10_000;
+/// Copies may add so much, as on the real server; a copy of a copy doubles, and thirty of them fill the memory.
+const CARRIED_BYTES_MAX: usize = 3 * 1024 * 1024;
+/// As deep as JSON may be that is read. What is deeper can be neither read again nor dropped in safety.
+const DEPTH_MAX: usize = 128;
+
+/// How large a value is, about, and how many values stand inside of one another.
+struct Size {
+    bytes: usize,
+    depth: usize,
+}
+
+impl Size {
+    fn of(value: &Value) -> Size {
+        let join = |sum: Size, (name, value): (usize, &Value)| {
+            let size = Size::of(value);
+            Size { bytes: sum.bytes + name + size.bytes, depth: sum.depth.max(size.depth + 1) }
+        };
+        let none = Size { bytes: 2, depth: 0 };
+        match value {
+            Value::Array(items) => items.iter().map(|it| (1, it)).fold(none, join),
+            Value::Object(fields) => fields.iter().map(|(name, it)| (name.len() + 4, it)).fold(none, join),
+            Value::String(text) => Size { bytes: text.len() + 2, depth: 0 },
+            Value::Null | Value::Bool(_) | Value::Number(_) => Size { bytes: 4, depth: 0 },
+        }
+    }
 }

@@ -181,3 +181,33 @@ fn operations_that_do_not_fit_are_refused_and_change_nothing() {
     assert_eq!(refusal.unwrap_err().code, 422);
     assert_eq!(store.get(&CONFIG_MAP, "default", "a").unwrap()["data"], json!({"x": "1", "y": "2"}));
 }
+
+fn operated(operations: &[Value]) -> Result<Value, Refusal> {
+    operate(&json!({"data": {"a": "1"}}), &Value::Array(operations.to_vec()))
+}
+
+#[test]
+fn a_patch_whose_copies_nest_or_double_without_end_is_refused() {
+    let nested = vec![json!({"op": "copy", "from": "", "path": "/data"}); 200];
+    assert_eq!(operated(&nested).unwrap_err().code, 422);
+    operated(&nested[..100]).unwrap();
+    let moved = |number: u32| {
+        [
+            json!({"op": "add", "path": format!("/k{number}"), "value": {}}),
+            json!({"op": "move", "from": "/data", "path": format!("/k{number}/x")}),
+            json!({"op": "move", "from": format!("/k{number}"), "path": "/data"}),
+        ]
+    };
+    assert_eq!(operated(&(0..200).flat_map(moved).collect::<Vec<_>>()).unwrap_err().code, 422);
+    let double = |number: u32| {
+        let to = format!("/data/{number}");
+        [
+            json!({"op": "copy", "from": "/data", "path": "/other"}),
+            json!({"op": "move", "from": "/other", "path": to}),
+        ]
+    };
+    assert_eq!(operated(&(0..24).flat_map(double).collect::<Vec<_>>()).unwrap_err().code, 422);
+    let many = vec![json!({"op": "test", "path": "/data/a", "value": "1"}); 10_001];
+    assert_eq!(operated(&many).unwrap_err().code, 413);
+    operated(&many[..10_000]).unwrap();
+}
