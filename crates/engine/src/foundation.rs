@@ -29,6 +29,8 @@ pub(crate) struct Foundation {
     attempts: Attempts,
     /// A listing showed less than we knew; the next one decides.
     suspected: bool,
+    /// Somebody took away what was ready, and it is not ready again.
+    drifted: bool,
     told: Option<String>,
 }
 
@@ -92,6 +94,7 @@ impl Engine {
             return;
         }
         if was_ready && standing != Standing::Ready {
+            self.foundation.drifted = true;
             self.counters.drift_found = self.counters.drift_found.saturating_add(1);
         }
         let was_usable = !self.foundation.is_unusable();
@@ -143,6 +146,8 @@ impl Engine {
 
     fn foundation_became_ready(&mut self, was_ready: bool) {
         self.foundation.told = None;
+        let repaired = u64::from(core::mem::take(&mut self.foundation.drifted));
+        self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(repaired);
         if !was_ready {
             self.touch_all();
             self.end_initial_sync();

@@ -126,6 +126,29 @@ fn an_address_that_somebody_took_away_is_repaired_drift_once_it_is_back() {
 }
 
 #[test]
+fn a_gateway_that_somebody_deleted_is_repaired_drift_once_it_is_made_again() {
+    let mut story = told("service web applied\n#1 done\ntick 60\nazure loses gateway\ntick 2000");
+    assert_eq!((story.engine.counters().drift_found, story.engine.counters().drift_repaired), (1, 0));
+    story.play("#2 done\ntick 100\nlast done\ntick 4000");
+    let counters = story.engine.counters();
+    assert_eq!(counters.drift_found, counters.drift_repaired, "{}", story.shown());
+    // The next time counts anew.
+    let before = counters.drift_found;
+    story.play("azure loses gateway\ntick 2000");
+    assert!(story.engine.counters().drift_found > before, "{}", story.shown());
+    assert_eq!(story.engine.counters().drift_repaired, before);
+}
+
+#[test]
+fn drift_of_a_service_that_is_deleted_before_it_is_mended_does_not_stay_found_for_ever() {
+    let mut story = told("service web applied\n#1 done\ntick 60\nazure changes load-balancer web\ntick 3000");
+    assert_eq!((story.engine.counters().drift_found, story.engine.counters().drift_repaired), (1, 0));
+    story.play("service web deleted\n#3 gone\n#2 failed ServerBusy 503\ntick 60\nlast done\ntick 60\nlast done\ntick 60");
+    assert_eq!(story.engine.services().len(), 0, "{}", story.shown());
+    assert_eq!((story.engine.counters().drift_found, story.engine.counters().drift_repaired), (1, 1));
+}
+
+#[test]
 fn the_time_from_a_change_of_a_service_to_its_end_is_counted_and_nothing_that_was_right() {
     let mut story = told("service web known\nazure has web\nlead");
     assert_eq!(story.engine.counters().services_programmed, Histogram::default(), "adopted as it was");
