@@ -54,16 +54,16 @@ impl Settings {
 /// Runs all of them. They end when the returned set is dropped or shut down.
 pub fn run(store: &Store, settings: Settings) -> JoinSet<()> {
     let mut running = JoinSet::new();
-    running.spawn(machine::run(store.clone(), accounts::Accounts));
-    running.spawn(machine::run(store.clone(), namespaces::Namespaces));
-    running.spawn(machine::run(store.clone(), garbage::Garbage));
-    running.spawn(machine::run(store.clone(), deployments::Deployments));
-    running.spawn(machine::run(store.clone(), replica_sets::ReplicaSets));
-    running.spawn(machine::run(store.clone(), slices::Slices::default()));
+    running.spawn(machine::run(store.clone(), || accounts::Accounts));
+    running.spawn(machine::run(store.clone(), || namespaces::Namespaces));
+    running.spawn(machine::run(store.clone(), || garbage::Garbage));
+    running.spawn(machine::run(store.clone(), || deployments::Deployments));
+    running.spawn(machine::run(store.clone(), || replica_sets::ReplicaSets));
+    running.spawn(machine::run(store.clone(), slices::Slices::default));
     if settings.kubelet {
         nodes::join(store, settings);
-        running.spawn(machine::run(store.clone(), scheduler::Scheduler));
-        running.spawn(machine::run(store.clone(), kubelet::Kubelet::new(settings)));
+        running.spawn(machine::run(store.clone(), || scheduler::Scheduler));
+        running.spawn(machine::run(store.clone(), move || kubelet::Kubelet::new(settings)));
     }
     running
 }

@@ -134,11 +134,10 @@ const ROOM: u32 = 253;
 fn address(cidr: &str, number: u32) -> Option<String> {
     let (base, _) = cidr.split_once('/')?;
     if let Ok(base) = base.parse::<Ipv4Addr>() {
-        return Some(Ipv4Addr::from(u32::from(base) + number).to_string());
+        return u32::from(base).checked_add(number).map(|it| Ipv4Addr::from(it).to_string());
     }
-    base.parse::<Ipv6Addr>()
-        .ok()
-        .map(|base| Ipv6Addr::from(u128::from(base) + u128::from(number)).to_string())
+    let base = base.parse::<Ipv6Addr>().ok()?;
+    u128::from(base).checked_add(u128::from(number)).map(|it| Ipv6Addr::from(it).to_string())
 }
 
 fn node_addresses(node: &Value) -> Vec<String> {

@@ -1,9 +1,12 @@
 //! The loop that every controller runs in: changes come in, keys are looked at, changes go out.
 //!
 //! A key is looked at once however much happened to it meanwhile, and again later if its controller says so.
-//! Whoever was overtaken by another writer looks again.
+//! Whoever was overtaken by another writer looks again. A look that panics costs its own key and no other;
+//! a controller that panics elsewhere is made anew and begins with a fresh list.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,14 +82,23 @@ impl Told {
     }
 }
 
+/// How long a controller that panicked rests.
+const REST: Duration = Duration::from_secs(1);
+
 /// Runs a controller for ever.
-pub(super) async fn run<C: Controller>(store: Store, mut controller: C) {
+pub(super) async fn run<C: Controller>(store: Store, make: impl Fn() -> C + Send) {
+    loop {
+        // Whatever it was about to change is thrown away with it; the store takes a write whole or not at all.
+        let Err(_) = AssertUnwindSafe(work(store.clone(), make())).catch_unwind().await;
+        tracing::error!(controller = C::NAME, "a controller panicked; it begins anew");
+        tokio::time::sleep(REST).await;
+    }
+}
+
+async fn work<C: Controller>(store: Store, mut controller: C) -> Infallible {
     let mut machine =
         Machine { store, events: Events::default(), queue: Queue::default(), later: BTreeSet::new() };
-    let mut watches = Vec::new();
-    for kind in controller.follows() {
-        watches.push(machine.begin(&mut controller, kind));
-    }
+    let mut watches = machine.begin_all(&mut controller);
     loop {
         while let Some(key) = machine.queue.pop() {
             machine.look(&mut controller, key);
@@ -103,10 +115,15 @@ pub(super) async fn run<C: Controller>(store: Store, mut controller: C) {
                 continue;
             }
         };
-        machine.heed(&mut controller, &mut watches[index], happened.map(|it| vec![it]));
+        let mut heeded = machine.heed(&mut controller, watches[index].kind, happened.map(|it| vec![it]));
         for watch in &mut watches {
             let happened = watch.events.ready();
-            machine.heed(&mut controller, watch, happened);
+            heeded = heeded.and(machine.heed(&mut controller, watch.kind, happened));
+        }
+        // So far behind that changes were forgotten. What is gone is in no list, and is missed by its owner
+        // or by what it owned: all of every kind is looked at again.
+        if heeded.is_err() {
+            watches = machine.begin_all(&mut controller);
         }
     }
 }
@@ -152,6 +169,10 @@ struct Machine {
 }
 
 impl Machine {
+    fn begin_all<C: Controller>(&mut self, controller: &mut C) -> Vec<Watch> {
+        controller.follows().into_iter().map(|kind| self.begin(controller, kind)).collect()
+    }
+
     fn begin<C: Controller>(&mut self, controller: &mut C, kind: &'static Kind) -> Watch {
         let (listed, events) = self.store.follow(kind, None, Selection::default());
         for object in &listed.items {
@@ -163,18 +184,13 @@ impl Machine {
     fn heed<C: Controller>(
         &mut self,
         controller: &mut C,
-        watch: &mut Watch,
+        kind: &'static Kind,
         happened: Result<Vec<Happened>, Refusal>,
-    ) {
-        match happened {
-            Ok(happened) => {
-                for it in happened {
-                    self.heed_one(controller, watch.kind, it.what, &it.object);
-                }
-            }
-            // So far behind that changes were forgotten: all is looked at again.
-            Err(_) => *watch = self.begin(controller, watch.kind),
+    ) -> Result<(), Refusal> {
+        for it in happened? {
+            self.heed_one(controller, kind, it.what, &it.object);
         }
+        Ok(())
     }
 
     fn heed_one<C: Controller>(
@@ -198,7 +214,11 @@ impl Machine {
     }
 
     fn look<C: Controller>(&mut self, controller: &mut C, key: Key) {
-        let work = controller.look(&self.store, &key);
+        let looked = catch_unwind(AssertUnwindSafe(|| controller.look(&self.store, &key)));
+        let Ok(work) = looked else {
+            tracing::error!(controller = C::NAME, key = ?key, "a look panicked; it is left until it changes");
+            return;
+        };
         if let Some(again) = work.again {
             self.later.insert((Instant::now() + again, key.clone()));
         }
@@ -298,3 +318,6 @@ impl Events {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

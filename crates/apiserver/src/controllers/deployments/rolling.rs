@@ -10,13 +10,16 @@ use crate::controllers::machine::Change;
 use crate::controllers::object::{controller_of, uid};
 use crate::value::{at, text};
 
-/// A number or a share of the replicas.
+/// A number or a share of the replicas; never more than replicas can be, however large the share is.
 fn resolved(value: &Value, of: i64, rounds_up: bool) -> i64 {
+    let most = i64::from(i32::MAX);
     if let Some(number) = value.as_i64() {
-        return number;
+        return number.clamp(0, most);
     }
     let share: i64 = value.as_str().and_then(|it| it.strip_suffix('%')?.parse().ok()).unwrap_or(25);
-    if rounds_up { (share * of + 99) / 100 } else { share * of / 100 }
+    let hundredths = share.saturating_mul(of);
+    let hundredths = if rounds_up { hundredths.saturating_add(99) } else { hundredths };
+    (hundredths / 100).clamp(0, most)
 }
 
 /// How many more pods there may be than are wanted.

@@ -71,7 +71,7 @@ pub(super) fn is_scaling(view: &View) -> bool {
 
 /// The set of the present template is made, or marked as the newest; `None` when nothing is to be done.
 pub(super) fn newest_made_or_marked(view: &View) -> Option<Vec<Change>> {
-    let next = view.older().map(|set| revision(set)).max().unwrap_or(0) + 1;
+    let next = view.older().map(|set| revision(set)).max().unwrap_or(0).saturating_add(1);
     let Some(newest) = view.newest() else {
         if !view.is_rolling() && super::rolling::old_pods_are_there(view) {
             return None;

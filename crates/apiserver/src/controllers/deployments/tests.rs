@@ -166,3 +166,12 @@ fn more_old_sets_than_are_kept_go_the_oldest_first() {
         .collect();
     assert_eq!(gone, ["s1", "s2"]);
 }
+
+#[test]
+fn numbers_beyond_all_measure_are_taken_for_the_largest() {
+    let mut web = deployment(200, "web:2");
+    let rolling = json!({"maxSurge": "99999999999999999%", "maxUnavailable": "99999999999999999%"});
+    web["spec"]["strategy"]["rollingUpdate"] = rolling;
+    let changes = reconcile(&view(web, vec![set("old", "web:1", 200, 200, 200, i64::MAX)]));
+    assert_eq!(sizes(&changes)[0].1, 200);
+}

@@ -86,3 +86,10 @@ fn addresses_are_of_the_range_and_not_given_twice_in_a_row() {
     assert!(!given.contains(&first));
     assert_eq!(kubelet.addresses(&store, &pod, &node).unwrap(), first, "and then from the start");
 }
+
+#[test]
+fn a_range_at_the_end_of_all_addresses_has_none_to_give() {
+    assert_eq!(address("255.255.255.255/32", FIRST), None);
+    assert_eq!(address("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128", FIRST), None);
+    assert_eq!(address("10.244.1.0/24", FIRST).as_deref(), Some("10.244.1.2"));
+}
