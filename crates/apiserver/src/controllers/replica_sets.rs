@@ -13,6 +13,10 @@ use crate::kinds::{Kind, POD, REPLICA_SET, Sub};
 use crate::store::{Deletion, Selection, Store, What};
 use crate::value::{at, fields, metadata, name_of, namespace_of, number, text};
 
+/// So many pods are made or deleted at one look, as by the real one; their own changes bring the next. A wish
+/// that was taken back is heeded then.
+const BURST: usize = 500;
+
 pub(super) struct ReplicaSets;
 
 impl Controller for ReplicaSets {
@@ -70,13 +74,13 @@ fn reconcile(view: &View) -> Vec<Change> {
     let wanted = usize::try_from(number(set, &["spec", "replicas"]).unwrap_or(1)).unwrap_or(0);
     let mut changes = Vec::new();
     if !is_going(set) {
-        for _ in active.len()..wanted {
+        for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
             let told = Told::of(set, "SuccessfulCreate", "Created pod: {}");
             changes.push(Change::Create { kind: &POD, object: pod_of(set), told: Some(told) });
         }
         if active.len() > wanted {
             active.sort_by_key(|pod| worth(pod));
-            for pod in active.drain(..active.len() - wanted) {
+            for pod in active.drain(..(active.len() - wanted).min(BURST)) {
                 let deletion = Deletion::default();
                 changes.push(Change::Delete { kind: &POD, object: pod.clone(), deletion });
                 let message = format!("Deleted pod: {}", name_of(pod));
@@ -190,6 +194,14 @@ mod tests {
         let pods = vec![pod("ready", "n", true), pod("unready", "n", false), pod("unplaced", "", false)];
         let changes = reconcile(&View { set: set(1), pods });
         assert_eq!(deleted(&changes), ["unplaced", "unready"]);
+    }
+
+    #[test]
+    fn a_wish_for_very_many_pods_more_or_less_is_heeded_in_bursts() {
+        let changes = reconcile(&View { set: set(2_000_000), pods: Vec::new() });
+        assert_eq!(changes.len(), BURST);
+        let pods = (0..BURST + 7).map(|number| pod(&number.to_string(), "n", true)).collect();
+        assert_eq!(deleted(&reconcile(&View { set: set(0), pods })).len(), BURST);
     }
 
     #[test]
