@@ -45,6 +45,12 @@ pub(super) fn check_deployment(deployment: &Value, old: Option<&Value>) -> Vec<C
         causes.push(Cause::unsupported("spec.strategy.type", strategy, &["Recreate", "RollingUpdate"]));
     }
     let rolling = at(spec, &["strategy", "rollingUpdate"]);
+    for name in ["maxUnavailable", "maxSurge"] {
+        let value = at(rolling, &[name]);
+        if let Some(why) = wrong_pace(value) {
+            causes.push(Cause::invalid(format!("spec.strategy.rollingUpdate.{name}"), value, why));
+        }
+    }
     let is_none = |field: &str| {
         let value = at(rolling, &[field]);
         *value == json!(0) || value == "0%"
@@ -53,6 +59,11 @@ pub(super) fn check_deployment(deployment: &Value, old: Option<&Value>) -> Vec<C
         let field = "spec.strategy.rollingUpdate.maxUnavailable";
         let why = "may not be 0 when `maxSurge` is 0";
         causes.push(Cause::invalid(field, at(rolling, &["maxUnavailable"]), why));
+    }
+    let unavailable = at(rolling, &["maxUnavailable"]);
+    if percentage(unavailable).is_some_and(|share| share > 100) {
+        let field = "spec.strategy.rollingUpdate.maxUnavailable";
+        causes.push(Cause::invalid(field, unavailable, "must not be greater than 100%"));
     }
     if strategy == "Recreate" && !at(spec, &["strategy", "rollingUpdate"]).is_null() {
         let why = "may not be specified when strategy `type` is 'Recreate'";
@@ -64,6 +75,31 @@ pub(super) fn check_deployment(deployment: &Value, old: Option<&Value>) -> Vec<C
         causes.push(Cause::invalid("spec.progressDeadlineSeconds", &json!(deadline), why));
     }
     causes
+}
+
+/// What is wrong with a number or percentage of pods.
+fn wrong_pace(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Null => None,
+        Value::String(_) if percentage(value).is_some() => None,
+        Value::String(_) => Some(
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
+             regex used for validation is '[0-9]+%')",
+        ),
+        _ => match value.as_i64() {
+            Some(number) if number < 0 => Some("must be greater than or equal to 0"),
+            Some(number) if number > i64::from(i32::MAX) => Some("must be less than or equal to 2147483647"),
+            Some(_) => None,
+            None => Some("must be an integer or percentage (e.g '5%%')"),
+        },
+    }
+}
+
+/// The number of a percentage; one that is too large to count is the largest.
+fn percentage(value: &Value) -> Option<u64> {
+    let digits = value.as_str()?.strip_suffix('%')?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 /// Everything that is wrong with a replica set.

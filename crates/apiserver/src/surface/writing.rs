@@ -224,7 +224,7 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
                 "the object has been modified; please apply your changes to the latest version and try again";
             return Err(Refusal::conflict(target.kind, name, why));
         }
-        let replicas = number(&scale, &["spec", "replicas"]).unwrap_or(0);
+        let replicas = wanted_replicas(&scale)?;
         if replicas < 0 {
             return Err(negative_scale(name, replicas));
         }
@@ -235,7 +235,25 @@ fn scale(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Cont
     Ok(listing::one(asked, target, 200, &Arc::new(scale_of(&object))))
 }
 
-fn negative_scale(name: &str, replicas: i64) -> Refusal {
+/// The size that a scale wants; none is zero, as in Go.
+fn wanted_replicas(scale: &Value) -> Result<i32, Refusal> {
+    let cannot = |why: &str| {
+        Refusal::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+    };
+    if !scale.is_object() {
+        return Err(cannot("the object provided is not a JSON object"));
+    }
+    let said = at(scale, &["spec", "replicas"]);
+    let is_said = !said.is_null();
+    let read = said.as_i64().and_then(|it| i32::try_from(it).ok());
+    read.or((!is_said).then_some(0)).ok_or_else(|| {
+        cannot(&format!(
+            "json: cannot unmarshal {said} into Go struct field ScaleSpec.spec.replicas of type int32"
+        ))
+    })
+}
+
+fn negative_scale(name: &str, replicas: i32) -> Refusal {
     let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
     let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "spec.replicas"});
     let mut refusal = Refusal::new(

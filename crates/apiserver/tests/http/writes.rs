@@ -203,3 +203,50 @@ async fn a_body_that_is_no_object_is_refused_for_every_kind() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_scale_wants_a_number_that_replicas_can_have() {
+    let client = Client::new().await;
+    client.post(DEPLOYMENTS, deployment()).await.ok();
+    let (path, merge) = (format!("{DEPLOYMENTS}/web/scale"), "application/merge-patch+json");
+    for wanted in [json!(5_000_000_000_i64), json!("5"), json!(1.5)] {
+        let scale = json!({"metadata": {"name": "web"}, "spec": {"replicas": wanted}});
+        client.put(&path, scale.clone()).await.refused(400);
+        client.patch(&path, merge, scale).await.refused(400);
+    }
+    client.put(&path, json!(5)).await.refused(400);
+    assert_eq!(client.get(&path).await.ok()["spec"]["replicas"], 2);
+    client.patch(&path, merge, json!({"spec": {"replicas": 3}})).await.ok();
+    assert_eq!(client.get(&path).await.ok()["spec"]["replicas"], 3);
+}
+
+#[tokio::test]
+async fn the_pace_of_a_rolling_update_is_a_number_or_a_percentage() {
+    let client = Client::new().await;
+    let with = |surge: Value, unavailable: Value| {
+        let mut body = deployment();
+        let rolling = json!({"maxSurge": surge, "maxUnavailable": unavailable});
+        body["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
+        body
+    };
+    let field = "Deployment.apps \"web\" is invalid: spec.strategy.rollingUpdate";
+    let percent = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
+                   regex used for validation is '[0-9]+%')";
+    for (surge, unavailable, words) in [
+        (json!("abc"), json!(1), format!("maxSurge: Invalid value: \"abc\": {percent}")),
+        (json!(1), json!("-5%"), format!("maxUnavailable: Invalid value: \"-5%\": {percent}")),
+        (json!(-3), json!(1), "maxSurge: Invalid value: -3: must be greater than or equal to 0".to_owned()),
+        (
+            json!(1),
+            json!("101%"),
+            "maxUnavailable: Invalid value: \"101%\": must not be greater than 100%".to_owned(),
+        ),
+    ] {
+        assert_eq!(
+            client.post(DEPLOYMENTS, with(surge, unavailable)).await.refused(422),
+            format!("{field}.{words}")
+        );
+    }
+    client.post(DEPLOYMENTS, with(json!(3_000_000_000_i64), json!(1))).await.refused(422);
+    client.post(DEPLOYMENTS, with(json!("200%"), json!("100%"))).await.ok();
+}
