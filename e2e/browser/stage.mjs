@@ -60,7 +60,7 @@ export async function browse() {
       const page = await context.newPage();
       const host = new URL(url).host;
       page.on("console", (message) => {
-        if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);
+        if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()} (${new URL(message.location().url || url).pathname})`);
       });
       page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
       page.on("request", (request) => {

@@ -300,13 +300,22 @@ document.addEventListener("sluice:changed", ({ detail: delta }) => {
     records.set(made.key, made);
   }
   for (const it of delta.removed) records.delete(it.kind === "egress" ? `egress/${it.name}` : `service/${it.uid}`);
-  isFed = true;
+  if (!isFed) {
+    isFed = true;
+    // The button of the form is not needed any more.
+    document.documentElement.dataset.fed = "";
+    if (wasAsked) writeUrl();
+  }
   filter();
 });
 
-// The form and the links.
+// The form and the links. As long as there is no stream they are the server's, which answers with a page.
+
+let wasAsked = false;
 
 function asked() {
+  wasAsked = true;
+  if (!isFed) return;
   writeUrl();
   filter();
 }
@@ -323,13 +332,14 @@ inputs.q.addEventListener("input", asked);
 inputs.state.addEventListener("change", asked);
 inputs.kind.addEventListener("change", asked);
 inputs.q.form.addEventListener("submit", (event) => {
+  if (!isFed) return;
   event.preventDefault();
   asked();
   goTo(0);
 });
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a");
-  const isPlain = link && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+  const isPlain = isFed && link && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
   if (!isPlain) return;
   const href = link.getAttribute("href");
   if (!href.startsWith("/?") && href !== "/#table") return;

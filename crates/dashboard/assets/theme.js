@@ -1,7 +1,6 @@
 // Sets the chosen colours before anything is painted, so that a dark page never flashes white.
 (() => {
   const root = document.documentElement;
-  root.dataset.scripted = "";
   try {
     const chosen = localStorage.getItem("sluice-theme");
     if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
