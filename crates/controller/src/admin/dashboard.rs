@@ -20,10 +20,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sluice_dashboard::{Asset, Detail, Filter, Front, History, POLICY, Sample, assets};
+use sluice_engine::Engine;
 use sluice_model::Time;
 use sluice_view::{EgressStatus, Overview, ServiceStatus, Status};
 
-use super::{Room, Silence, api, overview, words};
+use super::{ANSWER_LIMIT, Room, Silence, api, overview, words};
 use crate::clock::Clock as _;
 use crate::metrics::Facts;
 
@@ -40,7 +41,8 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 #[derive(Default)]
 pub(super) struct Memory {
     history: Mutex<History>,
-    look: Mutex<Option<Arc<Look>>>,
+    /// Whoever asks the loop holds this meanwhile, so that all others wait for that one answer.
+    look: tokio::sync::Mutex<Option<Arc<Look>>>,
 }
 
 /// How everything stood at one moment.
@@ -180,7 +182,8 @@ fn tagged(
 
 impl Room {
     fn written(&self, look: &Look, filter: &Filter, write: impl FnOnce(&Front<'_>) -> String) -> String {
-        let history = self.memory.history.lock().unwrap_or_else(PoisonError::into_inner);
+        // A copy, since writing a long page takes a while, and others write theirs.
+        let history = self.memory.history.lock().unwrap_or_else(PoisonError::into_inner).clone();
         write(&Front {
             overview: &look.overview,
             services: &look.services,
@@ -192,16 +195,22 @@ impl Room {
 
     /// How everything stands, or stood so long ago at most if something has happened since.
     async fn look(&self, stale_max: Duration) -> Result<Arc<Look>, Silence> {
+        let asked = self.clock.now();
+        let mut kept = tokio::select! {
+            // Who has waited so long does not begin to ask a loop that hangs.
+            biased;
+            () = self.clock.sleep_until(asked + ANSWER_LIMIT) => return Err(Silence::Hangs),
+            kept = self.memory.look.lock() => kept,
+        };
         let (now, turn) = (self.clock.now(), *self.parts.handle.turns().borrow());
-        let kept = self.memory.look.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(look) = kept
-            && !stale_max.is_zero()
-            && now < look.at + if look.turn == turn { QUIET_MAX } else { stale_max }
-        {
-            return Ok(look);
+        if let Some(look) = &*kept {
+            let is_fresh = now < look.at + if look.turn == turn { QUIET_MAX } else { stale_max };
+            // What was asked for after us is as good as what we would ask for.
+            if look.at > asked || (!stale_max.is_zero() && is_fresh) {
+                return Ok(Arc::clone(look));
+            }
         }
-        let overview = overview::overview(self).await?;
-        let all = self.ask(|engine, _, _| engine.services()).await?;
+        let (overview, all) = overview::overview_and(self, Engine::services).await?;
         let today = self.parts.almanac.today();
         let (mut services, mut egresses) = (Vec::new(), Vec::new());
         for seen in &all {
@@ -211,7 +220,7 @@ impl Room {
             }
         }
         let look = Arc::new(Look { at: now, turn, overview, services, egresses });
-        *self.memory.look.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&look));
+        *kept = Some(Arc::clone(&look));
         Ok(look)
     }
 

@@ -120,8 +120,9 @@ impl Reader {
             self.looked = Some(self.room.clock.now());
             let (seen, of) = (self.seen, self.of.clone());
             match self.room.ask(move |engine, _, _| Step::beyond(seen, of.as_ref(), engine)).await {
-                Ok(Some(step)) => return Some(self.hand_over(step)),
-                Ok(None) => {}
+                Ok(step) if step.is_news() => return Some(self.hand_over(step)),
+                // What others changed need not be looked through again.
+                Ok(step) => self.seen = Some(step.number),
                 Err(Silence::Ended) => {
                     return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
                 }
@@ -166,15 +167,15 @@ struct Step {
 }
 
 impl Step {
-    /// Everything beyond a number, or everything; nothing when there is nothing new.
-    fn beyond(seen: Option<u64>, of: Option<&ServiceKey>, engine: &Engine) -> Option<Step> {
+    /// Everything beyond a number, or everything.
+    fn beyond(seen: Option<u64>, of: Option<&ServiceKey>, engine: &Engine) -> Step {
         let number = engine.change_number();
         let Some(mut changed) = seen.and_then(|seen| engine.changed_since(seen)) else {
             let services = match of {
                 Some(key) => engine.view_of(key).into_iter().collect(),
                 None => engine.services(),
             };
-            return Some(Step { complete: true, services, gone: Vec::new(), number });
+            return Step { complete: true, services, gone: Vec::new(), number };
         };
         changed.retain(|key| of.is_none_or(|of| of == key));
         changed.sort_unstable();
@@ -186,8 +187,11 @@ impl Step {
                 None => gone.push(key),
             }
         }
-        let is_empty = services.is_empty() && gone.is_empty();
-        (!is_empty).then_some(Step { complete: false, services, gone, number })
+        Step { complete: false, services, gone, number }
+    }
+
+    fn is_news(&self) -> bool {
+        self.complete || !self.services.is_empty() || !self.gone.is_empty()
     }
 }
 

@@ -35,13 +35,26 @@ impl Heard {
 
 /// The overview as it stands now.
 pub(super) async fn overview(room: &Room) -> Result<Overview, Silence> {
-    let heard = room.ask(|engine, updaters, _| Heard::of(engine, updaters.numbers())).await?;
+    Ok(overview_and(room, |_| ()).await?.0)
+}
+
+/// The overview, and what else there is to ask, of the same moment.
+pub(super) async fn overview_and<T: Send + 'static>(
+    room: &Room,
+    question: impl FnOnce(&Engine) -> T + Send + 'static,
+) -> Result<(Overview, T), Silence> {
+    let (heard, answer) =
+        room.ask(|engine, updaters, _| (Heard::of(engine, updaters.numbers()), question(engine))).await?;
+    Ok((told(room, heard), answer))
+}
+
+fn told(room: &Room, heard: Heard) -> Overview {
     let Heard { start_up, gauges, counters, totals, unclaimed, numbers } = heard;
     let today = room.parts.almanac.today();
     let standing = room.standing();
     let about = &room.parts.about;
     let parked = Reason::ALL.into_iter().zip(gauges.parked_for).filter(|(_, count)| *count > 0);
-    Ok(Overview {
+    Overview {
         version: about.version.clone(),
         identity: about.identity.clone(),
         cluster_id: about.cluster_id.clone(),
@@ -73,7 +86,7 @@ pub(super) async fn overview(room: &Room) -> Result<Overview, Silence> {
         unclaimed,
         drift: FoundAndMended { found: counters.drift_found, mended: counters.drift_repaired },
         orphans: FoundAndMended { found: counters.orphans_found, mended: counters.orphans_removed },
-    })
+    }
 }
 
 /// In the engine's order of states, which is that of the views.

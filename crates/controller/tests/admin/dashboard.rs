@@ -1,8 +1,11 @@
 //! The dashboard's pages before a real loop.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use futures::future::join_all;
+use sluice_controller::Clock as _;
 use sluice_controller::admin::Access;
 
 use crate::azure::Behaviour;
@@ -122,7 +125,32 @@ async fn the_charts_have_a_past_when_somebody_keeps_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_summary_is_one_look_for_many_and_never_older_than_a_second() {
+async fn many_who_look_at_once_cost_the_loop_one_look() {
+    let world = World::ordinary();
+    world.lead().await;
+    world.apply("shop", "web");
+    world.published(1).await;
+    world.wait(Duration::from_secs(5)).await;
+    let before = world.overviews.load(Ordering::Relaxed);
+    let answers = join_all((0..20).map(|_| world.ask("/fragments/summary"))).await;
+    assert!(answers.iter().all(|(status, page)| *status == StatusCode::OK && page == &answers[0].1));
+    assert_eq!(world.overviews.load(Ordering::Relaxed), before + 1);
+    // Whoever loads the page is told how it stands now.
+    world.ask("/").await;
+    assert_eq!(world.overviews.load(Ordering::Relaxed), before + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_who_ask_a_loop_that_hangs_wait_no_longer_than_one() {
+    let world = World::hanging();
+    let begun = world.clock.now();
+    let answers = join_all((0..20).map(|_| world.ask("/fragments/summary"))).await;
+    assert!(answers.iter().all(|(status, _)| *status == StatusCode::SERVICE_UNAVAILABLE));
+    assert!(world.clock.now() < begun + Duration::from_secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_summary_is_never_older_than_a_second() {
     let world = World::ordinary();
     world.lead().await;
     world.apply("shop", "web");

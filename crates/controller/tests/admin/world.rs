@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
@@ -31,6 +32,8 @@ pub(crate) struct World {
     pub(crate) admin: Admin,
     pub(crate) api: Router,
     pub(crate) health: Router,
+    /// How often the loop was asked for the overview.
+    pub(crate) overviews: Arc<AtomicUsize>,
     standing: watch::Sender<Standing>,
     running: JoinHandle<Ended>,
 }
@@ -76,6 +79,8 @@ impl World {
         });
         cluster.apply_node("node-a", vec![IpAddr::V4(Ipv4Addr::new(10, 1, 0, 4))]);
         let (standing, stands) = watch::channel(Standing::default());
+        let overviews = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&overviews);
         let admin = Admin::new(Parts {
             handle: handle.clone(),
             // Noon of the day on which this was written.
@@ -86,7 +91,8 @@ impl World {
                 version: "0.0.1".into(),
             },
             standing: stands,
-            watches: Arc::new(|| {
+            watches: Arc::new(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
                 let line = |kind: &str| WatchLine { kind: kind.into(), listed: true, ..WatchLine::default() };
                 ["services", "endpointslices", "nodes", "pods"].map(line).to_vec()
             }),
@@ -95,7 +101,7 @@ impl World {
             access,
         });
         let (api, health) = (admin.api_router(), admin.health_router());
-        World { clock, cluster, handle, admin, api, health, standing, running }
+        World { clock, cluster, handle, admin, api, health, overviews, standing, running }
     }
 
     /// It lists everything and takes the lease for good.
