@@ -178,6 +178,11 @@ async fn a_watch_tells_what_came_after_its_version_and_sees_through_its_selectio
     let mut seen = Vec::new();
     for _ in 0..3 {
         let happened = watcher.next().await.unwrap();
+        assert_eq!(
+            happened.object["metadata"]["labels"]["app"], "x",
+            "it is shown as it was in the selection"
+        );
+        assert_eq!(text(&happened.object, &["metadata", "resourceVersion"]), happened.version.to_string());
         seen.push((happened.what, name_of(&happened.object).to_owned()));
     }
     assert_eq!(seen, [(What::Added, "b".into()), (What::Deleted, "a".into()), (What::Deleted, "b".into())]);

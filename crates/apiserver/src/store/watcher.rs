@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Selection, Store};
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::store::shelf::Change;
+use crate::value::metadata;
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +28,8 @@ pub enum What {
 pub struct Happened {
     /// What happened.
     pub what: What,
-    /// The object as it is after that; for a deletion as it was last.
+    /// The object as it is after that; for a deletion as it was last, and for one that left the selection as it
+    /// was last in it, both with the version of the change.
     pub object: Arc<Value>,
     /// The version of the change.
     pub version: u64,
@@ -104,6 +106,15 @@ impl Watcher {
             (true, false) => What::Deleted,
             (false, false) => return None,
         };
-        Some(Happened { what, object: change.after.clone(), version: change.version })
+        let object = match &change.before {
+            // Whoever selects must recognise what it knew; outside of its selection it has no eyes.
+            Some(before) if what == What::Deleted && !change.is_deletion => {
+                let mut last = (**before).clone();
+                metadata(&mut last)["resourceVersion"] = json!(change.version.to_string());
+                Arc::new(last)
+            }
+            _ => change.after.clone(),
+        };
+        Some(Happened { what, object, version: change.version })
     }
 }
