@@ -313,7 +313,18 @@ pub static NEW_EVENT: Kind = Kind {
     kind: "Event",
     short_names: &["ev"],
     schema: "events.v1.Event",
-    selectable: EVENT.selectable,
+    selectable: &[
+        "regarding.kind",
+        "regarding.namespace",
+        "regarding.name",
+        "regarding.uid",
+        "regarding.apiVersion",
+        "regarding.resourceVersion",
+        "regarding.fieldPath",
+        "reason",
+        "reportingController",
+        "type",
+    ],
     ..PLAIN
 };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kinds::Kind;
+use crate::kinds::{Kind, NEW_EVENT};
 use crate::refusal::Refusal;
 use crate::value::{at, text};
 
@@ -235,9 +235,21 @@ fn parse_fields(kind: &Kind, selector: &str) -> Result<Vec<(String, bool, String
             };
             return Err(Refusal::bad_request(why));
         }
-        fields.push((path.to_owned(), equal, value.to_owned()));
+        fields.push((stored_path(kind, path), equal, value.to_owned()));
     }
     Ok(fields)
+}
+
+/// Where a field is in what is stored: events have one shape there and two names.
+fn stored_path(kind: &Kind, path: &str) -> String {
+    if *kind != NEW_EVENT {
+        return path.to_owned();
+    }
+    match path.split_once('.') {
+        Some(("regarding", rest)) => format!("involvedObject.{rest}"),
+        None if path == "reportingController" => "reportingComponent".to_owned(),
+        _ => path.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -245,7 +257,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::{NODE, POD};
+    use crate::kinds::{EVENT, NODE, POD};
 
     fn selects(labels: &str, fields: &str, object: &Value) -> bool {
         Selection::parse(&POD, labels, fields).unwrap().matches(object)
@@ -269,6 +281,19 @@ mod tests {
         }
         assert!(Selection::labels("app in (a").is_err());
         assert!(Selection::labels("a b").is_err());
+    }
+
+    #[test]
+    fn each_group_of_events_is_selected_in_its_own_words() {
+        let stored = json!({"involvedObject": {"name": "p"}, "reportingComponent": "c", "reason": "r"});
+        let selects = |kind, fields| Selection::parse(kind, "", fields).map(|it| it.matches(&stored));
+        assert_eq!(selects(&NEW_EVENT, "regarding.name=p,reportingController=c,reason=r"), Ok(true));
+        assert_eq!(selects(&NEW_EVENT, "regarding.name=q"), Ok(false));
+        assert_eq!(selects(&NEW_EVENT, "reportingController=d"), Ok(false));
+        assert_eq!(selects(&EVENT, "involvedObject.name=p,reportingComponent=c"), Ok(true));
+        for (kind, fields) in [(&NEW_EVENT, "involvedObject.name=p"), (&EVENT, "regarding.name=p")] {
+            assert_eq!(selects(kind, fields).unwrap_err().code, 400, "{fields}");
+        }
     }
 
     #[test]
