@@ -55,43 +55,36 @@ pub(crate) fn watch(asked: &Asked<'_>, target: &Target) -> Result<Response<Conte
     let (stored, namespace) = (shape::stored(target.kind), target.namespace.as_deref());
     let from = query.number("resourceVersion")?;
     let with_bookmarks = query.flag("allowWatchBookmarks");
+    let initial_events = query.has("sendInitialEvents").then(|| query.flag("sendInitialEvents"));
+    if initial_events.is_some() && query.text("resourceVersionMatch") != "NotOlderThan" {
+        return Err(forbidden_option(
+            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
+             NotOlderThan",
+        ));
+    }
+    let now = store.version();
+    if let Some(from) = from.filter(|from| *from > now) {
+        return Err(listing::too_large(from, now));
+    }
     let mut ends_list = None;
-    let (initial, watcher) = if query.has("sendInitialEvents") {
-        if query.text("resourceVersionMatch") != "NotOlderThan" {
-            return Err(forbidden_option(
-                "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
-                 NotOlderThan",
-            ));
-        }
-        if query.flag("sendInitialEvents") {
+    let (initial, watcher) = match (initial_events, from) {
+        (Some(true), _) => {
             let (listed, watcher) = store.follow(stored, namespace, selection);
-            if let Some(from) = from.filter(|from| *from > listed.version) {
-                return Err(listing::too_large(from, listed.version));
-            }
             ends_list = with_bookmarks.then_some(listed.version);
             (listed.items, watcher)
-        } else {
-            (Vec::new(), store.watch(stored, namespace, selection, from.unwrap_or(store.version()))?)
         }
-    } else {
-        match from {
-            // From anywhere: what is there comes first.
-            None | Some(0) => {
-                let (listed, watcher) = store.follow(stored, namespace, selection);
-                (listed.items, watcher)
-            }
-            Some(from) => {
-                let now = store.version();
-                if from > now {
-                    return Err(listing::too_large(from, now));
-                }
-                match store.watch(stored, namespace, selection, from) {
-                    Ok(watcher) => (Vec::new(), watcher),
-                    // The real server says so inside of the stream.
-                    Err(refusal) => return Ok(gone(&refusal)),
-                }
-            }
+        // From anywhere: what is there comes first.
+        (None, None | Some(0)) => {
+            let (listed, watcher) = store.follow(stored, namespace, selection);
+            (listed.items, watcher)
         }
+        // From anywhere, and nothing of what is there: from now.
+        (Some(false), None | Some(0)) => (Vec::new(), store.follow(stored, namespace, selection).1),
+        (_, Some(from)) => match store.watch(stored, namespace, selection, from) {
+            Ok(watcher) => (Vec::new(), watcher),
+            // The real server says so inside of the stream.
+            Err(refusal) => return Ok(gone(&refusal)),
+        },
     };
     let lasts = query.number("timeoutSeconds")?.filter(|it| *it > 0).map_or(LASTS, Duration::from_secs);
     let lasts = lasts.min(LASTS_AT_MOST);

@@ -55,6 +55,25 @@ async fn a_version_that_is_forgotten_is_gone() {
 }
 
 #[tokio::test]
+async fn a_watch_without_initial_events_has_the_same_rules_as_any_other() {
+    let client = Client::new().await;
+    client.config_map("before", "x").await;
+    let version = client.running.store.version();
+    let path = format!("{MAPS}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan");
+    let words = client.get(&format!("{path}&resourceVersion={}", version + 1_000)).await.refused(504);
+    assert!(words.contains("Too large resource version"), "{words}");
+    let mut anywhere = client.watch(&format!("{path}&resourceVersion=0")).await;
+    let mut since = client.watch(&format!("{path}&resourceVersion={version}")).await;
+    client.config_map("after", "x").await;
+    assert_eq!(anywhere.told().await, ("ADDED".into(), "after".into()));
+    assert_eq!(since.told().await, ("ADDED".into(), "after".into()));
+    client.running.store.forget_changes();
+    let mut events = client.watch(&format!("{path}&resourceVersion={version}")).await;
+    let error = events.next().await.unwrap();
+    assert_eq!((&error["type"], &error["object"]["code"]), (&json!("ERROR"), &json!(410)));
+}
+
+#[tokio::test]
 async fn a_watch_ends_when_its_time_is_over() {
     let client = Client::new().await;
     let mut events = client.watch(&format!("{MAPS}?watch=true&resourceVersion=0&timeoutSeconds=1")).await;
