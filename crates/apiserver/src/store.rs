@@ -33,7 +33,8 @@ use crate::patch::{self, Patch};
 use crate::refusal::Refusal;
 use crate::schema::decode::Strictness;
 use crate::value::{name_of, namespace_of, text};
-use state::State;
+pub(crate) use state::Pages;
+use state::{Page, State};
 
 /// The store. Clones are the same store.
 #[derive(Clone, Debug)]
@@ -209,18 +210,18 @@ impl Store {
         object: Value,
         write: &Write,
     ) -> Result<Arc<Value>, Refusal> {
-        self.create_owned(kind, namespace, object, write, None)
+        self.create_owned(self.lock(), kind, namespace, object, write, None)
     }
 
     fn create_owned(
         &self,
+        mut state: MutexGuard<'_, State>,
         kind: &'static Kind,
         namespace: &str,
         object: Value,
         write: &Write,
         managed: Option<Value>,
     ) -> Result<Arc<Value>, Refusal> {
-        let mut state = self.lock();
         let object = admission::create(&mut state, kind, namespace, object, write, managed)?;
         if write.dry_run {
             return Ok(Arc::new(object));
@@ -289,9 +290,8 @@ impl Store {
             if write.sub.is_some() {
                 return Err(Refusal::not_found(kind, name));
             }
-            drop(state);
             let (object, managed) = patch::apply::first(kind, name, configuration, write)?;
-            let object = self.create_owned(kind, namespace, object, write, Some(managed))?;
+            let object = self.create_owned(state, kind, namespace, object, write, Some(managed))?;
             return Ok(Written { object, is_new: true, warnings: Vec::new() });
         };
         let mut patched = patch::run(kind, &old, patch, write)?;
@@ -376,14 +376,19 @@ impl Store {
         self.lock().forget();
     }
 
-    /// Keeps the rest of a list for the pages to come; the token of the next page.
-    pub(crate) fn keep_page(&self, listed: Listed, offset: usize) -> String {
-        self.lock().pages.keep(listed, offset)
+    /// Keeps a list for the pages to come, and whose it is; the token of the next page.
+    pub(crate) fn keep_list(&self, of: String, listed: Listed, offset: usize) -> String {
+        self.lock().pages.keep(of, listed, offset)
     }
 
-    /// The list that a token belongs to, and where its page begins.
-    pub(crate) fn page(&self, token: &str) -> Option<(Listed, usize)> {
+    /// The page that a token leads to.
+    pub(crate) fn page(&self, token: &str) -> Option<Page> {
         self.lock().pages.find(token)
+    }
+
+    /// The last page of a list was read.
+    pub(crate) fn list_is_read(&self, token: &str) {
+        self.lock().pages.read_out(token);
     }
 }
 

@@ -211,3 +211,26 @@ fn a_patch_whose_copies_nest_or_double_without_end_is_refused() {
     assert_eq!(operated(&many).unwrap_err().code, 413);
     operated(&many[..10_000]).unwrap();
 }
+
+#[test]
+fn of_two_first_applies_at_once_one_makes_the_object_and_the_other_finds_it() {
+    let store = store();
+    for round in 0..300 {
+        let together = std::sync::Barrier::new(4);
+        let all = std::thread::scope(|scope| {
+            let applied = |_| {
+                scope.spawn(|| {
+                    let configuration = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                        "metadata": {"name": format!("map-{round}")}, "data": {"a": "1"}});
+                    together.wait();
+                    apply(&store, &CONFIG_MAP, "tester", configuration, false)
+                })
+            };
+            let running: Vec<_> = (0..4).map(applied).collect();
+            running.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+        });
+        for one in all {
+            one.unwrap();
+        }
+    }
+}

@@ -202,17 +202,34 @@ impl State {
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     next: u64,
-    lists: VecDeque<(u64, Listed)>,
+    /// The one to be forgotten next comes first.
+    lists: VecDeque<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    number: u64,
+    of: String,
+    listed: Listed,
+}
+
+/// Where a token leads.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Whose list it is: the words that it was kept with.
+    pub(crate) of: String,
+    pub(crate) listed: Listed,
+    pub(crate) offset: usize,
 }
 
 impl Pages {
     /// Keeps a list; the token for what begins at an offset.
-    pub(crate) fn keep(&mut self, listed: Listed, offset: usize) -> String {
+    pub(crate) fn keep(&mut self, of: String, listed: Listed, offset: usize) -> String {
         self.next += 1;
         if self.lists.len() >= PAGED_LISTS {
             self.lists.pop_front();
         }
-        self.lists.push_back((self.next, listed));
+        self.lists.push_back(Kept { number: self.next, of, listed });
         Pages::token(self.next, offset)
     }
 
@@ -220,11 +237,37 @@ impl Pages {
         URL_SAFE_NO_PAD.encode(format!("{list}/{offset}"))
     }
 
-    pub(crate) fn find(&self, token: &str) -> Option<(Listed, usize)> {
+    fn read(token: &str) -> Option<(u64, usize)> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
         let (list, offset) = text.split_once('/')?;
-        let list: u64 = list.parse().ok()?;
-        let found = self.lists.iter().find(|(number, _)| *number == list)?;
-        Some((found.1.clone(), offset.parse().ok()?))
+        Some((list.parse().ok()?, offset.parse().ok()?))
+    }
+
+    /// Takes a list out of the row, to be put back at one of its ends.
+    fn taken(&mut self, list: u64) -> Option<Kept> {
+        let place = self.lists.iter().position(|it| it.number == list)?;
+        self.lists.remove(place)
+    }
+
+    /// The page of a token. Its list is remembered longer than those that nobody goes on with.
+    pub(crate) fn find(&mut self, token: &str) -> Option<Page> {
+        let (list, offset) = Pages::read(token)?;
+        let kept = self.taken(list)?;
+        let page = Page { of: kept.of.clone(), listed: kept.listed.clone(), offset };
+        self.lists.push_back(kept);
+        Some(page)
+    }
+
+    /// The token of a later page of the same list.
+    pub(crate) fn later(token: &str, offset: usize) -> Option<String> {
+        Pages::read(token).map(|(list, _)| Pages::token(list, offset))
+    }
+
+    /// A list that was read to its end is forgotten first; its reader may have lost the last answer.
+    pub(crate) fn read_out(&mut self, token: &str) {
+        let kept = Pages::read(token).and_then(|(list, _)| self.taken(list));
+        if let Some(kept) = kept {
+            self.lists.push_front(kept);
+        }
     }
 }

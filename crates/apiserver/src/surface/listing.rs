@@ -12,7 +12,7 @@ use super::route::Target;
 use super::serve::Asked;
 use super::{shape, tables};
 use crate::refusal::{Cause, Refusal};
-use crate::store::{Listed, Selection};
+use crate::store::{Listed, Pages, Selection};
 
 /// Answers with one object.
 pub(crate) fn get(asked: &Asked<'_>, target: &Target, name: &str) -> Result<Response<Content>, Refusal> {
@@ -41,27 +41,38 @@ pub(crate) fn list(asked: &Asked<'_>, target: &Target) -> Result<Response<Conten
     let limit =
         query.number("limit")?.filter(|limit| *limit > 0).map(|it| usize::try_from(it).unwrap_or(usize::MAX));
     let store = &asked.surface.store;
-    let (listed, offset) = match query.text("continue") {
+    let token = query.text("continue");
+    let place = format!("{} {}", target.kind.qualified(), target.namespace.as_deref().unwrap_or("*"));
+    let (listed, offset) = match token {
         "" => {
             let listed = store.list(shape::stored(target.kind), target.namespace.as_deref(), &selection);
             as_of(asked, &listed)?;
             (listed, 0)
         }
-        token => store.page(token).ok_or_else(|| {
-            Refusal::expired(
-                "The provided continue parameter is too old to display a consistent list result. You must \
-                 start a new list without the continue parameter.",
-            )
-        })?,
+        token => {
+            let page = store.page(token).ok_or_else(|| {
+                Refusal::expired(
+                    "The provided continue parameter is too old to display a consistent list result. You must \
+                     start a new list without the continue parameter.",
+                )
+            })?;
+            if page.of != place {
+                return Err(Refusal::bad_request("continue key is not valid: it belongs to another list"));
+            }
+            (page.listed, page.offset)
+        }
     };
     let end = limit.map_or(listed.items.len(), |limit| listed.items.len().min(offset.saturating_add(limit)));
     let mut meta = json!({"resourceVersion": listed.version.to_string()});
     let left = listed.items.len() - end;
     if left > 0 {
-        meta["continue"] = json!(store.keep_page(listed.clone(), end));
+        let next = Pages::later(token, end);
+        meta["continue"] = json!(next.unwrap_or_else(|| store.keep_list(place, listed.clone(), end)));
         if selection.is_everything() {
             meta["remainingItemCount"] = json!(left);
         }
+    } else if !token.is_empty() {
+        store.list_is_read(token);
     }
     let page = &listed.items[offset.min(end)..end];
     let objects: Vec<Arc<Value>> = page.iter().map(|object| shape::shown(target.kind, object)).collect();

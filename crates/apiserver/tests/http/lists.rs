@@ -44,6 +44,28 @@ async fn all_pages_show_the_moment_of_the_first() {
 }
 
 #[tokio::test]
+async fn a_token_outlives_the_pages_of_others_and_is_good_for_its_own_list_only() {
+    let client = Client::new().await;
+    for number in 0..70 {
+        client.config_map(&format!("map-{number:02}"), "page").await;
+    }
+    let first = client.get(&format!("{MAPS}?limit=60")).await.ok();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let mut path = format!("{MAPS}?limit=1");
+    for _ in 0..70 {
+        let page = client.get(&path).await.ok();
+        let next = page["metadata"]["continue"].as_str().unwrap_or("").to_owned();
+        path = format!("{MAPS}?limit=1&continue={next}");
+    }
+    client.get(&format!("/api/v1/configmaps?continue={token}")).await.refused(400);
+    client.get(&format!("/api/v1/namespaces/kube-system/secrets?continue={token}")).await.refused(400);
+    let rest = client.get(&format!("{MAPS}?continue={token}")).await.ok();
+    assert_eq!(names(&rest), (60..70).map(|it| format!("map-{it:02}")).collect::<Vec<_>>());
+    // The answer may have been lost on its way.
+    assert_eq!(names(&client.get(&format!("{MAPS}?continue={token}")).await.ok()).len(), 10);
+}
+
+#[tokio::test]
 async fn a_moment_that_has_not_come_is_awaited_elsewhere() {
     let client = Client::new().await;
     let version = client.running.store.version();
