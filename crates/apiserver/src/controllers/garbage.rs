@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::machine::{Change, Controller, Key, Work};
-use super::object::{is_going, uid};
+use super::object::{is_going, uid, without_owners};
 use crate::kinds::{KINDS, Kind};
 use crate::store::{Deletion, Propagation, Store, What};
 use crate::value::{list, metadata, text};
@@ -161,15 +161,6 @@ fn without_finalizer(view: &View, finalizer: &str) -> Change {
         list(&object, &["metadata", "finalizers"]).iter().filter(|it| *it != finalizer).cloned().collect();
     metadata(&mut object)["finalizers"] = json!(left);
     Change::Put { kind: view.kind, sub: None, object }
-}
-
-fn without_owners(kind: &'static Kind, object: &Value, gone: impl Fn(usize, &Value) -> bool) -> Change {
-    let owners = list(object, &["metadata", "ownerReferences"]).iter().enumerate();
-    let left: Vec<Value> =
-        owners.filter(|(place, owner)| !gone(*place, owner)).map(|(_, owner)| owner.clone()).collect();
-    let mut object = object.clone();
-    metadata(&mut object)["ownerReferences"] = json!(left);
-    Change::Put { kind, sub: None, object }
 }
 
 #[cfg(test)]

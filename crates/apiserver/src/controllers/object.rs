@@ -1,9 +1,13 @@
 //! What controllers ask of every object: who owns it, whether it goes, its conditions.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::machine::{Change, Key};
 use crate::kinds::Kind;
+use crate::store::Store;
 use crate::value::{at, fields, list, metadata, name_of, namespace_of, now, text};
 
 /// Namespace and name.
@@ -52,6 +56,40 @@ pub(super) fn taken(kind: &'static Kind, object: &Value, owner: &Value) -> Chang
     owners.push(managing_reference(owner));
     metadata(&mut object)["ownerReferences"] = Value::Array(owners);
     Change::Put { kind, sub: None, object }
+}
+
+/// An object without some of its owners.
+pub(super) fn without_owners(
+    kind: &'static Kind,
+    object: &Value,
+    gone: impl Fn(usize, &Value) -> bool,
+) -> Change {
+    let owners = list(object, &["metadata", "ownerReferences"]).iter().enumerate();
+    let left: Vec<Value> =
+        owners.filter(|(place, owner)| !gone(*place, owner)).map(|(_, owner)| owner.clone()).collect();
+    let mut object = object.clone();
+    metadata(&mut object)["ownerReferences"] = json!(left);
+    Change::Put { kind, sub: None, object }
+}
+
+/// The objects of a kind that an owner manages and does not select any more: all but those that it selects.
+pub(super) fn strays(
+    store: &Store,
+    kind: &'static Kind,
+    owner: &Value,
+    selected: &[Arc<Value>],
+) -> Vec<Arc<Value>> {
+    let selected: HashSet<&str> = selected.iter().map(|it| name_of(it)).collect();
+    let owned = store.owned_by(uid(owner)).into_iter();
+    let lost = owned.filter(|(of, _, name)| *of == kind && !selected.contains(name.as_str()));
+    let lost = lost.filter_map(|(_, namespace, name)| store.get(kind, &namespace, &name).ok());
+    lost.filter(|it| is_managed_by(it, owner) && !is_going(it)).collect()
+}
+
+/// Such objects, each without its owner: they are somebody else's, or nobody's.
+pub(super) fn released(kind: &'static Kind, strays: &[Arc<Value>], owner: &Value) -> Vec<Change> {
+    let release = |it: &Arc<Value>| without_owners(kind, it, |_, of| text(of, &["uid"]) == uid(owner));
+    strays.iter().map(release).collect()
 }
 
 /// How an event names an object.

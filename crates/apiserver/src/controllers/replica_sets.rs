@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::machine::{Change, Controller, Key, Told, Work};
 use super::object::{
-    controller_of, holds, is_going, is_managed_by, key, managed_by, managing_reference, taken,
+    controller_of, holds, is_going, is_managed_by, key, managed_by, managing_reference, released, strays,
+    taken,
 };
 use crate::kinds::{Kind, POD, REPLICA_SET, Sub};
 use crate::store::{Deletion, Selection, Store, What};
@@ -46,7 +47,8 @@ impl Controller for ReplicaSets {
         let Ok(set) = store.get(&REPLICA_SET, namespace, name) else { return Work::default() };
         let selection = Selection::of_label_selector(at(&set, &["spec", "selector"]));
         let pods = store.list(&POD, Some(namespace), &selection).items;
-        reconcile(&View { set, pods }).into()
+        let strays = strays(store, &POD, &set, &pods);
+        reconcile(&View { set, pods, strays }).into()
     }
 }
 
@@ -54,6 +56,8 @@ struct View {
     set: Arc<Value>,
     /// Those that its selector selects.
     pods: Vec<Arc<Value>>,
+    /// Its own that it does not select any more.
+    strays: Vec<Arc<Value>>,
 }
 
 fn reconcile(view: &View) -> Vec<Change> {
@@ -74,6 +78,10 @@ fn reconcile(view: &View) -> Vec<Change> {
     let wanted = usize::try_from(number(set, &["spec", "replicas"]).unwrap_or(1)).unwrap_or(0);
     let mut changes = Vec::new();
     if !is_going(set) {
+        changes.extend(released(&POD, &view.strays, set));
+    }
+    let released = changes.len();
+    if !is_going(set) {
         for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
             let told = Told::of(set, "SuccessfulCreate", "Created pod: {}");
             changes.push(Change::Create { kind: &POD, object: pod_of(set), told: Some(told) });
@@ -89,7 +97,7 @@ fn reconcile(view: &View) -> Vec<Change> {
         }
     }
     // The count is of what is there; what was just asked for is seen at the next look.
-    if changes.is_empty() {
+    if changes.len() == released {
         let mut new = (**set).clone();
         fields(&mut new).insert("status".to_owned(), status(set, &active, going.len()));
         if new != **set {
@@ -170,6 +178,10 @@ mod tests {
         }))
     }
 
+    fn view(set: Arc<Value>, pods: Vec<Arc<Value>>) -> View {
+        View { set, pods, strays: Vec::new() }
+    }
+
     fn deleted(changes: &[Change]) -> Vec<&str> {
         let deleted = changes.iter().filter_map(|change| match change {
             Change::Delete { object, .. } => Some(name_of(object)),
@@ -180,7 +192,7 @@ mod tests {
 
     #[test]
     fn missing_pods_are_made_from_the_template_and_told() {
-        let changes = reconcile(&View { set: set(3), pods: vec![pod("a", "n", true)] });
+        let changes = reconcile(&view(set(3), vec![pod("a", "n", true)]));
         assert_eq!(changes.len(), 2);
         let Change::Create { object, told: Some(told), .. } = &changes[0] else { panic!("{changes:?}") };
         assert_eq!(object["metadata"]["generateName"], "web-1-");
@@ -192,25 +204,25 @@ mod tests {
     #[test]
     fn the_pods_that_are_worth_least_go_first() {
         let pods = vec![pod("ready", "n", true), pod("unready", "n", false), pod("unplaced", "", false)];
-        let changes = reconcile(&View { set: set(1), pods });
+        let changes = reconcile(&view(set(1), pods));
         assert_eq!(deleted(&changes), ["unplaced", "unready"]);
     }
 
     #[test]
     fn a_wish_for_very_many_pods_more_or_less_is_heeded_in_bursts() {
-        let changes = reconcile(&View { set: set(2_000_000), pods: Vec::new() });
+        let changes = reconcile(&view(set(2_000_000), Vec::new()));
         assert_eq!(changes.len(), BURST);
         let pods = (0..BURST + 7).map(|number| pod(&number.to_string(), "n", true)).collect();
-        assert_eq!(deleted(&reconcile(&View { set: set(0), pods })).len(), BURST);
+        assert_eq!(deleted(&reconcile(&view(set(0), pods))).len(), BURST);
     }
 
     #[test]
     fn pods_that_go_are_replaced_and_counted_apart() {
         let mut going = (*pod("a", "n", true)).clone();
         going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let changes = reconcile(&View { set: set(1), pods: vec![Arc::new(going.clone())] });
+        let changes = reconcile(&view(set(1), vec![Arc::new(going.clone())]));
         assert!(matches!(changes[..], [Change::Create { .. }]), "{changes:?}");
-        let changes = reconcile(&View { set: set(1), pods: vec![Arc::new(going), pod("b", "n", true)] });
+        let changes = reconcile(&view(set(1), vec![Arc::new(going), pod("b", "n", true)]));
         let [Change::Put { object, .. }] = &changes[..] else { panic!("{changes:?}") };
         let expected = json!({"replicas": 1, "terminatingReplicas": 1, "fullyLabeledReplicas": 1,
             "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1});
@@ -221,7 +233,7 @@ mod tests {
     fn a_set_that_goes_makes_no_pods() {
         let mut gone = (*set(3)).clone();
         gone["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let changes = reconcile(&View { set: Arc::new(gone), pods: Vec::new() });
+        let changes = reconcile(&view(Arc::new(gone), Vec::new()));
         assert!(changes.iter().all(|it| matches!(it, Change::Put { .. })), "{changes:?}");
     }
 
@@ -229,7 +241,7 @@ mod tests {
     fn a_pod_without_an_owner_is_taken() {
         let mut free = (*pod("a", "n", true)).clone();
         free["metadata"]["ownerReferences"] = json!([]);
-        let changes = reconcile(&View { set: set(1), pods: vec![Arc::new(free)] });
+        let changes = reconcile(&view(set(1), vec![Arc::new(free)]));
         let [Change::Put { object, .. }] = &changes[..] else { panic!("{changes:?}") };
         assert!(is_managed_by(object, &set(1)));
     }

@@ -359,3 +359,21 @@ async fn the_pods_of_a_node_that_is_gone_are_replaced_elsewhere() {
             .all(|pod| { text(pod, &["metadata", "labels", "topology.kubernetes.io/zone"]) == "zone-2" })
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_relabelled_is_replaced_and_stays_when_its_deployment_goes() {
+    let cluster = Cluster::new();
+    cluster.make(&DEPLOYMENT, deployment(2, "web:1"));
+    cluster.make(&SERVICE, service());
+    cluster.until("two are ready", |it| it.ready() == 2).await;
+    let pod = name_of(&cluster.all(&POD)[0]).to_owned();
+    cluster.change(&POD, &pod, |it| it["metadata"]["labels"]["app"] = json!("quarantine"));
+    cluster.until("it is replaced", |it| it.all(&POD).len() == 3 && it.ready() == 2).await;
+    let is_free =
+        |it: &Cluster| list(&it.get(&POD, &pod).unwrap(), &["metadata", "ownerReferences"]).is_empty();
+    assert!(is_free(&cluster));
+    cluster.delete(&DEPLOYMENT, "web", Propagation::Background);
+    cluster.until("only it is left", |it| it.all(&POD).len() == 1).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(cluster.get(&POD, &pod).is_ok());
+}
