@@ -84,12 +84,19 @@ impl Finding {
         self
     }
 
-    fn naming(mut self, rows: &[&Row<'_>], filter: Filter) -> Finding {
+    /// Names the first of them, and leads to where all are: only these, or a table with these in it.
+    fn naming(mut self, rows: &[&Row<'_>], of: &[Row<'_>], filter: &Filter) -> Finding {
         let first = rows.iter().take(NAMES_MAX);
         self.names = first.map(|row| Link { text: row.title.clone(), href: row.href.clone() }).collect();
         self.more = rows.len().saturating_sub(NAMES_MAX) as u64;
         if rows.len() > 1 {
-            let text = format!("Show all {}", grouped(rows.len() as u64));
+            let lets_through = filter.sieve();
+            let is_exact = of.iter().filter(|row| lets_through(row)).count() == rows.len();
+            let text = if is_exact {
+                format!("Show all {}", grouped(rows.len() as u64))
+            } else {
+                "Show the table".to_owned()
+            };
             self.all = Some(Link { text, href: format!("{}#table", filter.href()) });
         }
         self
@@ -227,7 +234,7 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         let verb = if held.len() == 1 { telling.one } else { telling.many };
         let filter = Filter { text: reason.into(), ..Filter::default() };
         let finding = Finding::new(telling.severity, format!("{} {verb}", subjects(&held)));
-        all.push(finding.then(telling.next_step).naming(&held, filter));
+        all.push(finding.then(telling.next_step).naming(&held, rows, &filter));
     }
     let failing: Vec<&Row<'_>> =
         rows.iter().filter(|row| row.progress.attempts > 0 && row.progress.why.is_none()).collect();
@@ -237,11 +244,11 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
             format!("{} failed the last attempt and will be tried again", subjects(&failing)),
         );
         let step = "Open it to see what Azure answered, and when the next attempt comes.";
-        all.push(
-            finding
-                .then(step)
-                .naming(&failing, Filter { order: crate::rows::Order::Attempts, ..Filter::default() }),
-        );
+        all.push(finding.then(step).naming(
+            &failing,
+            rows,
+            &Filter { order: crate::rows::Order::Attempts, ..Filter::default() },
+        ));
     }
 }
 
@@ -275,7 +282,7 @@ fn slow(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         let minutes = LONG_SECONDS / 60;
         let sentence = format!("{} {has} {doing} for over {minutes} minutes", subjects(&late));
         let filter = Filter { state: Some(state), order: crate::rows::Order::Age, ..Filter::default() };
-        all.push(Finding::new(Severity::Warning, sentence).then(next_step).naming(&late, filter));
+        all.push(Finding::new(Severity::Warning, sentence).then(next_step).naming(&late, rows, &filter));
     }
 }
 
@@ -287,7 +294,7 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         let sentence =
             format!("Azure refuses {} of {}", count(total, "address", "addresses"), subjects(&refused));
         let step = "They are set aside so that the others go through. The log has what Azure said.";
-        all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, by_addresses.clone()));
+        all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, rows, &by_addresses));
     }
     let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.addresses.unplaceable > 0).collect();
     if !homeless.is_empty() {
@@ -300,7 +307,7 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         );
         let step =
             "Look whether the nodes have an InternalIP of the same family: `kubectl get nodes -o wide`.";
-        all.push(Finding::new(Severity::Warning, sentence).then(step).naming(&homeless, by_addresses));
+        all.push(Finding::new(Severity::Warning, sentence).then(step).naming(&homeless, rows, &by_addresses));
     }
 }
 
@@ -409,6 +416,27 @@ pub(crate) mod tests {
         let one = &services[..1];
         assert!(texts(&overview(), one, &[])[0].starts_with("1 service waits for quota: shop/api."));
         assert_eq!(findings(&overview(), one, &[])[0].all, None);
+    }
+
+    #[test]
+    fn a_link_says_how_many_it_shows_only_if_it_shows_these_and_no_others() {
+        let refused = |name: &str, reason| parked(service("shop", name, State::NotStarted), reason);
+        let links = |services: &[ServiceStatus]| -> Vec<String> {
+            let all = findings(&overview(), services, &[]);
+            all.into_iter().filter_map(|finding| finding.all).map(|link| link.text).collect()
+        };
+        let mut services = vec![refused("a", Reason::Refused), refused("b", Reason::Refused)];
+        assert_eq!(links(&services), ["Show all 2"]);
+        // A search for the one word finds the other too.
+        services.push(refused("c", Reason::KubernetesRefused));
+        assert_eq!(links(&services), ["Show the table"]);
+        let mut aside = ["d", "e"].map(|name| service("shop", name, State::Created)).to_vec();
+        for service in &mut aside {
+            service.progress.addresses.quarantined = 1;
+        }
+        assert_eq!(links(&aside), ["Show all 2"], "there are no others");
+        aside.push(service("shop", "f", State::Created));
+        assert_eq!(links(&aside), ["Show the table"]);
     }
 
     #[test]

@@ -193,15 +193,22 @@ impl Filter {
         if pairs.is_empty() { "/".into() } else { format!("/?{}", pairs.join("&")) }
     }
 
+    /// Says of a line whether it is asked for.
+    pub(crate) fn sieve(&self) -> impl Fn(&Row<'_>) -> bool {
+        let words: Vec<String> = self.text.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let (kind, state) = (self.kind, self.state);
+        move |row| {
+            kind.is_none_or(|kind| row.kind == kind)
+                && state.is_none_or(|state| row.progress.state == state)
+                && words.iter().all(|word| row.has(word))
+        }
+    }
+
     /// The lines that are asked for, in order, on all pages.
     pub fn rows<'a>(&self, services: &'a [ServiceStatus], egresses: &'a [EgressStatus]) -> Vec<Row<'a>> {
-        let words: Vec<String> = self.text.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let lets_through = self.sieve();
         let all = services.iter().map(Row::service).chain(egresses.iter().map(Row::egress));
-        let mut rows: Vec<Row<'a>> = all
-            .filter(|row| self.kind.is_none_or(|kind| row.kind == kind))
-            .filter(|row| self.state.is_none_or(|state| row.progress.state == state))
-            .filter(|row| words.iter().all(|word| row.has(word)))
-            .collect();
+        let mut rows: Vec<Row<'a>> = all.filter(|row| lets_through(row)).collect();
         // A pair of what comes first and the name, so that the order is one and the same everywhere.
         let place = |row: &Row<'_>| match self.order {
             Order::Attention => u64::from(row.attention()),

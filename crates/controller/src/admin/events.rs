@@ -120,9 +120,11 @@ impl Reader {
             self.looked = Some(self.room.clock.now());
             let (seen, of) = (self.seen, self.of.clone());
             match self.room.ask(move |engine, _, _| Step::beyond(seen, of.as_ref(), engine)).await {
-                Ok(step) if step.is_news() => return Some(self.hand_over(step)),
-                // What others changed need not be looked through again.
-                Ok(step) => self.seen = Some(step.number),
+                Ok(step) => {
+                    if let Some(news) = step.taken(&mut self.seen) {
+                        return Some(self.hand_over(news));
+                    }
+                }
                 Err(Silence::Ended) => {
                     return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
                 }
@@ -134,7 +136,6 @@ impl Reader {
 
     fn hand_over(&mut self, step: Step) -> Event {
         let id = self.room.id_of(step.number);
-        self.seen = Some(step.number);
         self.handed_over = Some(self.room.clock.now());
         let delta = self.room.delta(&step);
         Event::default()
@@ -190,8 +191,11 @@ impl Step {
         Step { complete: false, services, gone, number }
     }
 
-    fn is_news(&self) -> bool {
-        self.complete || !self.services.is_empty() || !self.gone.is_empty()
+    /// Notes what has been seen with this, and gives it back if there is something to tell. What others
+    /// changed is noted too, so that it is not looked through again and again.
+    fn taken(self, seen: &mut Option<u64>) -> Option<Step> {
+        *seen = Some(self.number);
+        (self.complete || !self.services.is_empty() || !self.gone.is_empty()).then_some(self)
     }
 }
 
@@ -228,5 +232,21 @@ impl Room {
 
     fn process(&self) -> u64 {
         (self.parts.almanac.begun_seconds() * 1_000.0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_others_are_not_told_and_not_looked_through_again() {
+        let others = |complete| Step { complete, services: Vec::new(), gone: Vec::new(), number: 9 };
+        let mut seen = Some(3);
+        assert!(others(false).taken(&mut seen).is_none());
+        assert_eq!(seen, Some(9));
+        let mut seen = None;
+        assert!(others(true).taken(&mut seen).is_some(), "that there is nothing is news at first");
+        assert_eq!(seen, Some(9));
     }
 }
