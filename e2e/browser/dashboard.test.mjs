@@ -206,12 +206,12 @@ test("it is dark where the system is, and a switch is remembered", async () => {
   assert.ok(isDark(await background(page)));
 });
 
-test("a phone shows all of it without scrolling sideways", async () => {
+test("a phone and a tablet show every column without scrolling sideways", async () => {
   const page = await browser.open(server.url, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await isLive(page);
   await shoot(page, "phone-top");
   for (const path of ["/services/shop/checkout", "/"]) {
-    for (const width of [320, 390, 768, 1024, 1280]) {
+    for (const width of [320, 390, 768, 901, 1024, 1101, 1280]) {
       const other = await browser.open(at(path), { viewport: { width, height: 800 } });
       await isLive(other);
       const wide = await other.evaluate(() => document.documentElement.scrollWidth);
@@ -224,6 +224,25 @@ test("a phone shows all of it without scrolling sideways", async () => {
   const row = page.locator("#rows tbody tr", { hasText: "shop/checkout" });
   await row.getByText("NotStarted").waitFor();
   await shoot(page, "phone-table");
+  const lines = [row];
+  for (const width of [800, 930]) {
+    const tablet = await browser.open(at("/?q=shop/checkout"), { viewport: { width, height: 900 } });
+    await isLive(tablet);
+    await tablet.evaluate(() => document.getElementById("table").scrollIntoView());
+    await tablet.locator("#rows tbody tr", { hasText: "shop/checkout" }).waitFor();
+    await shoot(tablet, `tablet-${width}`);
+    lines.push(tablet.locator("#rows tbody tr", { hasText: "shop/checkout" }));
+  }
+  for (const line of lines) {
+    for (const part of [".name", ".state", ".age", ".attempts", ".addresses", ".reason"]) {
+      const place = line.locator(part);
+      await place.waitFor();
+      // Nothing of it is cut off.
+      assert.ok(await place.evaluate((it) => it.scrollWidth <= it.clientWidth), `${part} is cut off`);
+      assert.notEqual((await place.innerText()).trim(), "", `${part} says nothing`);
+    }
+    assert.equal(await line.locator(".reason").innerText(), "QuotaExceeded");
+  }
   await row.getByRole("link").tap();
   await page.getByRole("heading", { level: 1, name: "shop/checkout" }).waitFor();
   await shoot(page, "phone-detail");
