@@ -108,7 +108,8 @@ fn work_off(
             };
             let it = play(&run, Arc::clone(&ready), means).await;
             tell(&it);
-            plane = it.failure.is_none().then_some(ready);
+            let is_clean = it.failure.is_none() && !run.story.setting().leaves_all;
+            plane = is_clean.then_some(ready);
             ended.push(it);
         }
     })
@@ -182,6 +183,12 @@ async fn to_the_end(run: &Run, scene: &Scene) -> Result<()> {
     // Whatever was left of its faults would hit the questions of the judge.
     scene.azure.calm().await?;
     scene.judged().await.context("at the end of the story")?;
+    if scene.setting.leaves_all {
+        for replica in &scene.replicas {
+            replica.stop().await?;
+        }
+        return Ok(());
+    }
     scene.struck().await.context("after the story")
 }
 

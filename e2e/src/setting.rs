@@ -28,6 +28,8 @@ pub(crate) struct Setting {
     pub(crate) starts_running: bool,
     /// Whether the controller may end by itself: because it lost its lease, or found no API server.
     pub(crate) may_end: bool,
+    /// It leaves so much behind that its plane goes with it, instead of everything being cleared up.
+    pub(crate) leaves_all: bool,
     /// Further arguments of the emulator.
     pub(crate) emulator: Vec<String>,
     /// Keys of the `sluice:` section, by their path: `("egress.linger", "30s")`.
@@ -43,6 +45,7 @@ impl Default for Setting {
             replicas: 1,
             starts_running: true,
             may_end: false,
+            leaves_all: false,
             emulator: Vec::new(),
             keys: Vec::new(),
         }
