@@ -4,7 +4,7 @@
 //! admin server asks the loop, calls one of [`page`], [`summary`] or [`detail`], and sends what it
 //! gets; it also serves the [`assets`], whose names carry a hash of what is in them.
 //!
-//! It thinks in this order: what is wrong and what to do ([`findings`]), how everything stands
+//! It thinks in this order: what is wrong and what to do ([`findings()`]), how everything stands
 //! ([`rows`], the diagram of states), how it went ([`History`], as charts). The pages are whole
 //! without JavaScript: search, filters, order and pages of the table are links and a form. The one
 //! module of ours, `live.js`, adds what a page cannot do by itself: it follows `/api/v1/events`,
