@@ -1,6 +1,6 @@
 //! Whoever works behind a real API server, in a small way: the controllers of Kubernetes, a scheduler, a kubelet.
 //!
-//! Each is a pure function from what it sees to what should change, and one loop (see [`machine`]) wakes it
+//! Each is a pure function from what it sees to what should change, and one loop (`machine`) wakes it
 //! when something changes that concerns it. They use the store as kubectl does, and write the events that
 //! the real ones write.
 //!
