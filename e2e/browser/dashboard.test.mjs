@@ -251,7 +251,10 @@ test("a phone and a tablet show every column without scrolling sideways", async 
 test("a tab that nobody sees lets go of its stream, and catches up when it is seen", async () => {
   const page = await browser.open(server.url);
   await isLive(page);
+  // The stream is open before its first message has fed the table.
+  await page.locator("#rows[aria-rowcount]").waitFor();
   await page.locator("#q").fill("maps/meanwhile");
+  await page.getByText("Nothing matches.").waitFor();
   const hide = (hidden) => page.evaluate((hidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
     document.dispatchEvent(new Event("visibilitychange"));
