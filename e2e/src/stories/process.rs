@@ -134,13 +134,14 @@ async fn leader_frozen(scene: &Scene) -> Result<()> {
         in_the_middle(scene, mark, 8).await?;
         scene.tell(format!("{} leads, and freezes", old.name));
         old.signal(Signal::Stop).await?;
-        let begun = std::fs::read_to_string(&old.log)?.split_off(earlier);
         let new = scene.leader_but(Some(&old.name)).await?;
         scene.tell(format!("{} leads now", new.name));
         changes(scene, round).await?;
         scene.settled().await?;
         scene.tell(format!("{} goes on, and must not act on what it believes", old.name));
         let thaw = scene.mark_writes().await?;
+        // Read only now: the signal had not reached all of its threads when it was sent.
+        let begun = std::fs::read_to_string(&old.log)?.split_off(earlier);
         old.signal(Signal::Continue).await?;
         let fence = scene.fence(&format!("fence-{round}")).await?;
         scene.settled().await?;
