@@ -118,7 +118,10 @@ impl Store {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self, kind: &Kind, version: u64) {
+    /// Ends a write: whoever watches the kind is told where it stands now, and not before others may look.
+    fn ring(&self, kind: &Kind, state: MutexGuard<'_, State>) {
+        let version = state.version;
+        drop(state);
         self.inner.bells[state::index(kind)].send_replace(version);
     }
 
@@ -227,9 +230,7 @@ impl Store {
             return Ok(Arc::new(object));
         }
         let object = state.commit(kind, object);
-        let version = state.version;
-        drop(state);
-        self.ring(kind, version);
+        self.ring(kind, state);
         Ok(object)
     }
 
@@ -319,9 +320,7 @@ impl Store {
             }
             admission::Admitted::Changed(object) => state.commit(kind, object),
         };
-        let version = state.version;
-        drop(state);
-        self.ring(kind, version);
+        self.ring(kind, state);
         Ok(object)
     }
 
@@ -344,9 +343,7 @@ impl Store {
         }
         let object =
             if step.is_last { state.remove(kind, step.object) } else { state.commit(kind, step.object) };
-        let version = state.version;
-        drop(state);
-        self.ring(kind, version);
+        self.ring(kind, state);
         Ok(Deleted { object, is_gone: step.is_last })
     }
 

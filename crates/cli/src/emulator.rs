@@ -1,6 +1,6 @@
 //! `sluice emulator`: an Azure on this machine.
 
-mod for_sluice;
+pub(crate) mod for_sluice;
 mod greeting;
 mod values;
 

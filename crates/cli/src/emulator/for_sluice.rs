@@ -1,6 +1,7 @@
 //! What `sluice run` needs of an Azure before it can begin: a virtual network with a subnet, and a
 //! configuration that says where all that is.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -52,26 +53,58 @@ async fn tamper(running: &Running, deed: Value) -> anyhow::Result<()> {
 fn configuration(group: &Prepared, greeting: &Greeting<'_>) -> String {
     let url = greeting.running.url();
     let (client, secret) = greeting.credentials();
-    let ca = greeting.ca();
-    format!(
-        "# Leads to the emulator at {url} as long as that serves.
+    let leads = LeadsToAzure {
+        url: &url,
+        ca: &greeting.ca(),
+        tenant: super::greeting::TENANT,
+        subscription: &group.subscription,
+        client,
+        secret,
+        group: &group.group,
+        region: REGION,
+        network: NETWORK,
+        subnet: SUBNET,
+    };
+    format!("# Leads to the emulator at {url} as long as that serves.\n{leads}")
+}
+
+/// The keys that lead to an emulator, as lines of an azure.json in YAML. They end within `sluice.azure`, so that
+/// more of that section may follow.
+pub(crate) struct LeadsToAzure<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) ca: &'a Path,
+    pub(crate) tenant: &'a str,
+    pub(crate) subscription: &'a str,
+    pub(crate) client: &'a str,
+    pub(crate) secret: &'a str,
+    pub(crate) group: &'a str,
+    pub(crate) region: &'a str,
+    pub(crate) network: &'a str,
+    pub(crate) subnet: &'a str,
+}
+
+impl fmt::Display for LeadsToAzure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeadsToAzure { url, ca, tenant, subscription, client, secret, group, region, network, subnet } =
+            self;
+        write!(
+            f,
+            "\
 tenantId: {tenant}
 subscriptionId: {subscription}
 aadClientId: {client:?}
 aadClientSecret: {secret:?}
-resourceGroup: {resource_group}
-location: {REGION}
-vnetName: {NETWORK}
-subnetName: {SUBNET}
+resourceGroup: {group}
+location: {region}
+vnetName: {network}
+subnetName: {subnet}
 resourceManagerEndpoint: {url}
 sluice:
   azure:
     authorityHost: {url}
     scope: {url}/.default
     caFile: {ca:?}
-",
-        tenant = super::greeting::TENANT,
-        subscription = group.subscription,
-        resource_group = group.group,
-    )
+"
+        )
+    }
 }

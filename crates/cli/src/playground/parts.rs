@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use kube::Client;
 use sluice_emulator::{Emulator, Options, Prepared};
+use sluice_k8s::connect::is_loopback;
+
+use crate::emulator::for_sluice::LeadsToAzure;
 
 use super::azure::{Azure, GROUP, NETWORK, REGION, SUBNET, SUBSCRIPTION, TENANT};
 
@@ -81,25 +84,22 @@ pub(super) async fn start_azure(
 /// Writes the controller's configuration.
 pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running, doors: Doors) -> Result<()> {
     let url = azure.url();
-    let ca = azure.ca_path().display().to_string();
+    let leads = LeadsToAzure {
+        url: &url,
+        ca: azure.ca_path(),
+        tenant: TENANT,
+        subscription: SUBSCRIPTION,
+        client: "11111111-1111-1111-1111-111111111111",
+        secret: "any-secret-does",
+        group: GROUP,
+        region: REGION,
+        network: NETWORK,
+        subnet: SUBNET,
+    };
     let text = format!(
         "# The configuration of the playground's controller: an azure.json, in YAML, that leads to the emulator.
 # `sluice plan`, `doctor` and `run` find everything with it as long as the playground is there.
-tenantId: {TENANT}
-subscriptionId: {SUBSCRIPTION}
-aadClientId: 11111111-1111-1111-1111-111111111111
-aadClientSecret: any-secret-does
-resourceGroup: {GROUP}
-location: {REGION}
-vnetName: {NETWORK}
-subnetName: {SUBNET}
-resourceManagerEndpoint: {url}
-sluice:
-  azure:
-    authorityHost: {url}
-    scope: {url}/.default
-    caFile: {ca:?}
-    connectLimit: 2s
+{leads}    connectLimit: 2s
   listen:
     health: {metrics}
     api: {dashboard}
@@ -124,7 +124,7 @@ pub(super) async fn client(kubeconfig: &Path) -> Result<Client> {
         .with_context(|| format!("{} cannot be read as a kubeconfig", kubeconfig.display()))?;
     let mut config = kube::Config::from_custom_kubeconfig(read, &Default::default()).await?;
     // What HTTPS_PROXY leads to does not reach this machine's loopback.
-    if config.cluster_url.host().is_some_and(|host| host.starts_with("127.") || host == "localhost") {
+    if config.cluster_url.host().is_some_and(is_loopback) {
         config.proxy_url = None;
     }
     Ok(Client::try_from(config)?)
