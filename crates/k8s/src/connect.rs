@@ -250,7 +250,8 @@ fn client(mut config: Config, limit: Duration) -> Result<Connection, ConnectErro
     Ok(Connection { client, host, namespace, in_a_pod: false })
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether only this machine can be meant by that host of an address.
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
