@@ -6,37 +6,37 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::conformance::target_folder;
-use crate::packages::{self, DEBIAN_NODE};
+use crate::packages;
+use crate::parts::{Part, tool};
 use crate::stage::cargo_quietly;
 use crate::tree::{Tree, root};
 
-/// What the stage needs, in words.
-pub(crate) const TOOLS: &str = "node, npm and chromium";
+/// The variable that names the browser where it is not Debian's.
+pub(crate) const VARIABLE: &str = "SLUICE_CHROMIUM";
 
-/// The browser: `SLUICE_CHROMIUM` where it has another name.
-fn chromium() -> PathBuf {
-    std::env::var_os("SLUICE_CHROMIUM").map_or_else(|| PathBuf::from("/usr/bin/chromium"), PathBuf::from)
+/// The browser.
+pub(crate) fn chromium() -> PathBuf {
+    std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from("/usr/bin/chromium"), PathBuf::from)
 }
 
-/// Makes sure of node, npm and chromium, with apt-get's help if need be.
-pub(crate) fn ensure_tools() -> Result<(), String> {
-    packages::ensure(missing, &[DEBIAN_NODE[0], DEBIAN_NODE[1], "chromium"])
+/// Installs the npm packages of the test, unless they are there, and says where they are.
+pub(crate) fn install_packages() -> Result<PathBuf, String> {
+    let _lock = crate::cache::Lock::take("browser")?;
+    let home = crate::cache::folder()?.join("browser");
+    packages::ensure_node("the browser test", &root().join("e2e/browser"), &home)?;
+    Ok(home)
 }
 
-fn missing() -> Vec<String> {
-    let mut missing = packages::missing_node();
-    if !packages::works(&chromium(), &["--version"]) {
-        missing.push("chromium is missing (SLUICE_CHROMIUM says where it is)".to_string());
-    }
-    missing
+/// The task.
+pub(crate) fn task() -> Result<String, Vec<String>> {
+    Part::ensure_all(&[Part::Chromium, Part::BrowserPackages]).map_err(|why| vec![why])?;
+    run(&Tree::read_repository())
 }
 
 /// The stage.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    ensure_tools().map_err(|why| vec![why])?;
     cargo_quietly(&["build", "--quiet", "-p", "sluice-controller", "--example", "dashboard"])?;
     let example = target_folder().join("debug/examples/dashboard");
     let artefacts = target_folder().join("browser");
@@ -47,24 +47,18 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
 }
 
 fn drive(example: &Path, artefacts: &Path) -> Result<(), String> {
-    let source = root().join("e2e/browser");
-    let home = {
-        let _lock = crate::cache::Lock::take("browser")?;
-        let home = crate::cache::folder()?.join("browser");
-        packages::ensure_node("the browser test", &source, &home)?;
-        home
-    };
+    let home = install_packages()?;
     packages::clear(artefacts)?;
     // One after the other: they measure, and the machine may be small.
-    let mut node = Command::new("node");
+    let mut node = tool("node");
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
         // A test that fails, or waits for what never comes, ends all the same.
         .args(["--test-force-exit", "--test-timeout=600000"])
         .args(["dashboard.test.mjs", "large.test.mjs"])
-        .current_dir(&source)
+        .current_dir(root().join("e2e/browser"))
         .env("SLUICE_BROWSER_PACKAGES", home)
         .env("SLUICE_DASHBOARD", example)
-        .env("SLUICE_CHROMIUM", chromium())
+        .env(VARIABLE, chromium())
         .env("SLUICE_ARTEFACTS", artefacts);
     packages::run(&mut node)
         .map_err(|why| format!("the dashboard does not do in a browser what it should: {why}"))

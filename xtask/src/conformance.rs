@@ -11,14 +11,11 @@ mod matrix;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-pub(crate) use install::ensure_tools;
 use matrix::{Column, judge, read_results};
 
+use crate::parts::{Part, tool};
 use crate::stage;
 use crate::tree::{Tree, root};
-
-/// What [`crate::stage::Stage::needs`] says for this stage.
-pub(crate) const TOOLS: &str = "python3, node and npm";
 
 /// One version of one official client.
 #[derive(Clone, Copy)]
@@ -49,13 +46,19 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     run_clients(&CLIENTS)
 }
 
+/// Installs the packages of all clients, unless they are there.
+pub(crate) fn install_clients() -> Result<(), String> {
+    CLIENTS.into_iter().try_for_each(|client| install::client(client, &packages_folder()).map(|_| ()))
+}
+
 /// The task: the named clients, or all of them.
 pub(crate) fn task(names: &[String]) -> ExitCode {
     let chosen: Vec<Client> = CLIENTS
         .into_iter()
         .filter(|client| names.is_empty() || names.iter().any(|name| name == client.name))
         .collect();
-    let outcome = ensure_tools().map_err(|why| vec![why]).and_then(|()| run_clients(&chosen));
+    let ready = Part::ensure_all(&[Part::Python, Part::Node]);
+    let outcome = ready.map_err(|why| vec![why]).and_then(|()| run_clients(&chosen));
     match outcome {
         Ok(text) => {
             println!("{text}");
@@ -109,7 +112,7 @@ fn run_client(client: Client, folder: &Path, binary: &Path) -> Result<Column, St
             command
         }
         Language::JavaScript => {
-            let mut command = Command::new("node");
+            let mut command = tool("node");
             command.arg("run.mjs").current_dir(root().join("conformance/javascript"));
             command.env("CONFORMANCE_PACKAGES", &home).env("CONFORMANCE_CLIENT", client.version);
             command

@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::conformance::target_folder;
 use crate::stage::cargo;
-use crate::testenv;
 use crate::tree::{Tree, root};
+use crate::{seed, testenv};
 
 /// The task: the words go to the program that plays the stories.
 pub(crate) fn task(words: &[String]) -> ExitCode {
@@ -34,7 +34,7 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
 /// story that fails is played once more alone, since two cores may be too busy for four at once; one that
 /// passes then is named as unsteady, here too, and two of them fail the stage.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    let seed = seed().map_err(|why| vec![why])?;
+    let seed = seed::current().map_err(|why| vec![why])?;
     let third = format!("{}/3", seed % 3 + 1);
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut notes = String::new();
@@ -55,7 +55,7 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
 
 /// The stage: the playground's API server does for the same stories. A third of them, in the plain way.
 pub(crate) fn run_on_the_playground(_: &Tree) -> Result<String, Vec<String>> {
-    let seed = seed().map_err(|why| vec![why])?;
+    let seed = seed::current().map_err(|why| vec![why])?;
     let (third, number) = (format!("{}/3", seed % 3 + 1), seed.to_string());
     let words = ["--playground", "--variant", "plain", "--seed", &number, "--third", &third, "--again"];
     let (status, remarkable) = play(&words.map(ToString::to_string))?;
@@ -66,15 +66,6 @@ pub(crate) fn run_on_the_playground(_: &Tree) -> Result<String, Vec<String>> {
     Ok(format!(
         "third {third} of all stories with seed {seed}; `cargo xtask e2e --playground` plays them all{notes}"
     ))
-}
-
-/// The first digits of the commit's hash, as a number.
-fn seed() -> Result<u64, String> {
-    let asked = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
-    let hash = asked.map_err(|error| format!("git cannot be asked for the commit: {error}"))?.stdout;
-    let digits: String = String::from_utf8_lossy(&hash).chars().take(12).collect();
-    // A tree without git has one seed, and says so by it.
-    Ok(u64::from_str_radix(&digits, 16).unwrap_or(1))
 }
 
 /// What the player says at the end that must not be overlooked.

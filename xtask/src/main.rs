@@ -14,6 +14,7 @@ mod coverage;
 mod e2e;
 mod first_minute;
 mod glossary;
+mod guard;
 mod honest;
 mod kubectl;
 mod kubectl_session;
@@ -22,8 +23,11 @@ mod markdown;
 mod nearest;
 mod outputs;
 mod packages;
+mod parts;
 mod playground;
 mod purity;
+mod runner;
+mod seed;
 mod session;
 mod stage;
 mod stages;
@@ -49,14 +53,14 @@ const TASKS: &[Task] = &[
     Task {
         name: "check",
         group: "every day",
-        does: "format, lints, tidy, unit tests, docs: the quick half, and the first of CI",
+        does: "format, lints, tidy, unit tests, docs: run it before every commit",
         run: |_| stage::run_all(Tier::Check),
     },
     Task {
         name: "test",
         group: "every day",
-        does: "everything: check, all tests, purity, the simulator, the benchmark's ratios",
-        run: |_| stage::run_all(Tier::Test),
+        does: "everything that CI runs; --all adds what is too long for every commit",
+        run: |words| stage::run_all(if words.is_empty() { Tier::Test } else { Tier::All }),
     },
     Task {
         name: "bless",
@@ -128,13 +132,25 @@ const TASKS: &[Task] = &[
         name: "browser",
         group: "one check alone",
         does: "the dashboard in headless Chromium: what people can do with it, and 10,000 services",
-        run: |_| report("browser", browser::run(&Tree::read_repository())),
+        run: |_| report("browser", browser::task()),
+    },
+    Task {
+        name: "stage",
+        group: "one check alone",
+        does: "run one stage of check or test by its name; without a name, list them with what they need",
+        run: stage::task,
     },
     Task {
         name: "testenv",
         group: "by hand",
         does: "a real Kubernetes control plane: `build` it, `up` for you, `try` whether it works",
         run: testenv::task,
+    },
+    Task {
+        name: "part",
+        group: "by hand",
+        does: "install one part that stages need (a tool, packages, the control plane); without a name, list them",
+        run: stage::part_task,
     },
 ];
 
@@ -160,7 +176,8 @@ fn main() -> ExitCode {
         "kubectl-session" => kubectl_session::WORDS.contains(&word.as_str()),
         "testenv" => testenv::WORDS.contains(&word.as_str()),
         // Its program says what it does not take.
-        "e2e" => true,
+        "e2e" | "stage" | "part" => true,
+        "test" => *word == "--all",
         "conformance" => conformance::CLIENTS.iter().any(|client| client.name == *word),
         _ => false,
     };

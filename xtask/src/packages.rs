@@ -7,59 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::parts::tool;
+
 /// The file in a folder of packages that says what the folder was made from. Written last.
 const MADE_FROM: &str = "made-from.txt";
-
-/// The oldest Python that the pinned packages run on.
-const PYTHON_MIN: (u32, u32) = (3, 11);
-
-/// The packages of Debian that bring Python.
-pub(crate) const DEBIAN_PYTHON: [&str; 2] = ["python3", "python3-venv"];
-
-/// The oldest Node that the pinned packages run on.
-const NODE_MIN: u32 = 20;
-
-/// The packages of Debian that bring Node.
-pub(crate) const DEBIAN_NODE: [&str; 2] = ["nodejs", "npm"];
-
-/// Makes sure of what `missing` looks for, with apt-get's help if need be.
-pub(crate) fn ensure(missing: fn() -> Vec<String>, debian: &[&str]) -> Result<(), String> {
-    if missing().is_empty() {
-        return Ok(());
-    }
-    println!("{}; asking apt-get", missing().join("; "));
-    let apt =
-        |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|end| end.success());
-    let _ = apt(&["update", "-q"]) && apt(&[&["install", "-q", "-y"][..], debian].concat());
-    match missing() {
-        still if still.is_empty() => Ok(()),
-        still => Err(format!("{}: install them with your system's packages", still.join("; "))),
-    }
-}
-
-/// What is not there of Python, or too old, in words.
-pub(crate) fn missing_python() -> Vec<String> {
-    let (major, minor) = PYTHON_MIN;
-    let probe = format!("import ensurepip, sys, venv; sys.exit(sys.version_info < ({major}, {minor}))");
-    if works(Path::new("python3"), &["-c", &probe]) {
-        Vec::new()
-    } else {
-        vec![format!("python3 of at least {major}.{minor} with venv is missing")]
-    }
-}
-
-/// What is not there of Node, or too old, in words.
-pub(crate) fn missing_node() -> Vec<String> {
-    let mut missing = Vec::new();
-    let probe = format!("process.exit(parseInt(process.versions.node) < {NODE_MIN} ? 1 : 0)");
-    if !works(Path::new("node"), &["-e", &probe]) {
-        missing.push(format!("node of at least {NODE_MIN} is missing"));
-    }
-    if !works(Path::new("npm"), &["--version"]) {
-        missing.push("npm is missing".to_string());
-    }
-    missing
-}
 
 /// Installs the packages that a folder of the tree locks into a home outside of it, unless they are there.
 pub(crate) fn ensure_node(purpose: &str, source: &Path, home: &Path) -> Result<(), String> {
@@ -81,14 +32,18 @@ pub(crate) fn ensure_node(purpose: &str, source: &Path, home: &Path) -> Result<(
     }
     // Not the audit, nor scripts of strangers: neither has to do with the tests.
     let arguments = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-    run(Command::new("npm").args(arguments).current_dir(home))?;
+    run(tool("npm").args(arguments).current_dir(home))?;
     finish(home, &wanted)
 }
 
 /// Whether a program runs and ends well.
 pub(crate) fn works(program: &Path, arguments: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    succeeds(Command::new(program).args(arguments))
+}
+
+/// Whether a command ends well; what it prints is not shown.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|end| end.success())
 }
 
@@ -158,7 +113,7 @@ pub(crate) fn clear(home: &Path) -> Result<(), String> {
 
 /// What a program says to `--version`.
 pub(crate) fn version_of(program: &str) -> Result<String, String> {
-    let output = Command::new(program).arg("--version").output();
+    let output = tool(program).arg("--version").output();
     let output = output.map_err(|error| format!("`{program} --version` cannot be run: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,24 +1,30 @@
-//! Runs stages one after the other, with a heading, a time, and a summary at the end.
+//! What a stage is, and how `check` and `test` run theirs.
 //!
-//! A stage that fails does not hide the others: all are run, and the last line counts them.
-//! A stage whose tool is missing is skipped, loudly; with `CI=true` that is a failure, so that
-//! green in CI always means that everything has run.
+//! Every stage runs as a process of its own (`cargo xtask stage NAME`), so that several run side by side, each
+//! with a log of its own and a time limit. The parts that stages need are prepared first, in the background. A
+//! stage whose part is missing is skipped, which the last line counts; with `SLUICE_REQUIRE_ALL=1` it fails, so
+//! that green in CI means that everything has run.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::conformance::target_folder;
+use crate::parts::{self, Part};
+use crate::runner::{self, End, Job, Load};
 use crate::stages::STAGES;
 use crate::tree::{Tree, root};
-use crate::{browser, conformance, testenv};
+use crate::{guard, nearest, seed};
 
 /// When a stage is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tier {
     /// By `check`, and so by `test` too.
     Check,
-    /// By `test` only.
+    /// By `test`.
     Test,
+    /// By `test --all` only: too long for every commit.
+    All,
 }
 
 /// One row of the table.
@@ -27,10 +33,14 @@ pub(crate) struct Stage {
     pub(crate) name: &'static str,
     /// When it is run.
     pub(crate) tier: Tier,
-    /// A tool of the toolchain that it needs beside cargo itself.
-    pub(crate) needs: Option<&'static str>,
-    /// A stage without whose success this one proves nothing.
-    pub(crate) after: Option<&'static str>,
+    /// How much of the machine it needs.
+    pub(crate) load: Load,
+    /// The time limit, in minutes.
+    pub(crate) limit_min: u64,
+    /// What it needs beside cargo itself.
+    pub(crate) needs: &'static [Part],
+    /// Stages without whose success this one proves nothing.
+    pub(crate) after: &'static [&'static str],
     /// What it does.
     pub(crate) work: Work,
 }
@@ -46,95 +56,173 @@ pub(crate) enum Work {
         /// Whether the output shows that the thing was really there.
         shows: fn(&str) -> Result<(), String>,
     },
-    /// A check of our own; tells what it found.
+    /// A check of our own; returns what it found.
     Own(fn(&Tree) -> Result<String, Vec<String>>),
-}
-
-/// How a stage ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    Passed,
-    Failed,
-    Skipped,
 }
 
 /// Runs every stage of a tier.
 pub(crate) fn run_all(tier: Tier) -> ExitCode {
-    let stages: Vec<&Stage> = STAGES.iter().filter(|stage| stage.tier <= tier).collect();
-    let must_have_all = std::env::var("CI").is_ok_and(|value| value == "true");
-    let mut ends: Vec<(&str, End, Duration)> = Vec::new();
-    for (at, stage) in stages.iter().enumerate() {
-        println!("\n== {}/{} {}", at + 1, stages.len(), stage.name);
-        let began = Instant::now();
-        let end = match stage.needs.map_or(Ok(()), ensure_component) {
-            Ok(()) if !is_grounded(stage, &ends) => {
-                eprintln!("this proves nothing as long as {:?} fails", stage.after.unwrap_or_default());
-                End::Failed
-            }
-            Ok(()) => run_one(stage),
-            Err(why) if must_have_all => {
-                eprintln!("MISSING, and CI=true forbids to go on without: {why}");
-                End::Failed
-            }
-            Err(why) => {
-                eprintln!("SKIPPED, because a part is missing: {why}");
-                End::Skipped
-            }
-        };
-        let took = began.elapsed();
-        println!("-- {}: {} in {:.1} s", stage.name, word(end), took.as_secs_f64());
-        ends.push((stage.name, end, took));
-    }
-    println!("\n== summary");
-    for (name, end, took) in &ends {
-        println!("{:<8}{:>8.1} s  {name}", word(*end), took.as_secs_f64());
-    }
-    let ends: Vec<End> = ends.iter().map(|(_, end, _)| *end).collect();
-    println!("{}", last_line(&ends));
-    if ends.contains(&End::Failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-/// Whether the stage that it builds on has passed.
-fn is_grounded(stage: &Stage, ends: &[(&str, End, Duration)]) -> bool {
-    stage.after.is_none_or(|after| ends.iter().any(|(name, end, _)| *name == after && *end == End::Passed))
-}
-
-fn run_one(stage: &Stage) -> End {
-    let outcome = match &stage.work {
-        Work::Cargo { arguments, environment, shows } => cargo(arguments, environment, *shows).map(|_| None),
-        Work::Own(check) => check(&Tree::read_repository()).map(Some),
-    };
-    match outcome {
-        Ok(text) => {
-            if let Some(text) = text {
-                println!("{text}");
-            }
-            End::Passed
+    match all_passed(tier) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
         }
+    }
+}
+
+fn all_passed(tier: Tier) -> Result<bool, String> {
+    let stages: Vec<&Stage> = STAGES.iter().filter(|stage| stage.tier <= tier).collect();
+    let seed = seed::current()?;
+    let folder = target_folder().join("stages");
+    println!("{} stages with seed {seed} ({}={seed} repeats it)", stages.len(), seed::VARIABLE);
+    println!("the log of each stage is in {}", folder.display());
+    let failed = |error: std::io::Error| format!("the stages cannot be run: {error}");
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut jobs = jobs_of(&stages, &program);
+    for job in &mut jobs {
+        job.command.env(seed::VARIABLE, seed.to_string());
+    }
+    let ended = runner::run_all(jobs, &folder, &mut std::io::stdout()).map_err(failed)?;
+    runner::summary(&ended, &mut std::io::stdout()).map_err(failed)
+}
+
+/// The jobs of some stages: their parts first.
+fn jobs_of(stages: &[&Stage], program: &std::path::Path) -> Vec<Job> {
+    let mut needed: Vec<Part> = Vec::new();
+    let mut open: Vec<Part> = stages.iter().flat_map(|stage| stage.needs).copied().collect();
+    while let Some(part) = open.pop() {
+        if !needed.contains(&part) {
+            needed.push(part);
+            open.extend(part.needs());
+        }
+    }
+    let without = if parts::are_all_required() { End::Failed } else { End::Skipped };
+    let parts = Part::ALL.into_iter().filter(|part| needed.contains(part)).map(|part| Job {
+        name: part.job(),
+        command: command(program, &["part", part.name()], part.load()),
+        load: part.load(),
+        limit: part.limit(),
+        after: part.needs().iter().map(|part| part.job()).collect(),
+        prepares: true,
+        without,
+    });
+    let of_stage = |stage: &&Stage| Job {
+        name: stage.name.to_string(),
+        command: command(program, &["stage", stage.name], stage.load),
+        load: stage.load,
+        limit: Duration::from_secs(stage.limit_min * 60),
+        after: stage
+            .needs
+            .iter()
+            .map(|part| part.job())
+            .chain(stage.after.iter().map(ToString::to_string))
+            .collect(),
+        prepares: false,
+        without: End::Failed,
+    };
+    parts.chain(stages.iter().map(of_stage)).collect()
+}
+
+/// What computes gives way to what waits for a moment.
+fn command(program: &std::path::Path, words: &[&str], load: Load) -> Command {
+    let niceness = match load {
+        Load::Busy => Some("5"),
+        Load::Background => Some("10"),
+        Load::Waits | Load::Alone => None,
+    };
+    let mut command = match niceness {
+        Some(niceness) => {
+            let mut command = Command::new("nice");
+            command.args(["-n", niceness]).arg(program);
+            command
+        }
+        None => Command::new(program),
+    };
+    command.args(words);
+    command
+}
+
+/// The word of a stage that does nothing until its runner is gone: for the test of that.
+const UNTIL_ABANDONED: &str = "--until-abandoned";
+
+/// The task: one stage, by its name; without a name, the list of all.
+pub(crate) fn task(words: &[String]) -> ExitCode {
+    guard::end_with_the_runner();
+    if words == [UNTIL_ABANDONED] {
+        loop {
+            std::thread::park();
+        }
+    }
+    let [name] = words else {
+        for stage in STAGES {
+            let tier = match stage.tier {
+                Tier::Check => "check",
+                Tier::Test => "test",
+                Tier::All => "test --all",
+            };
+            let needs: Vec<&str> = stage.needs.iter().map(|part| part.name()).collect();
+            println!(
+                "{:<60} {tier:<11} {:<11} {}",
+                stage.name,
+                format!("{:?}", stage.load),
+                needs.join(", ")
+            );
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some(stage) = STAGES.iter().find(|stage| stage.name == name) else {
+        let names: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
+        eprintln!("there is no stage {name:?}; did you mean {:?}?", nearest::of(name, &names));
+        return ExitCode::from(2);
+    };
+    match run_one(stage) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(problems) => {
             for problem in problems {
                 eprintln!("{problem}");
             }
-            End::Failed
+            ExitCode::FAILURE
         }
     }
 }
 
-const fn word(end: End) -> &'static str {
-    match end {
-        End::Passed => "passed",
-        End::Failed => "FAILED",
-        End::Skipped => "SKIPPED",
+/// The task: one part, by its name; without a name, the list of all.
+pub(crate) fn part_task(words: &[String]) -> ExitCode {
+    guard::end_with_the_runner();
+    let [name] = words else {
+        for part in Part::ALL {
+            println!("{}", part.name());
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some(part) = Part::ALL.into_iter().find(|part| part.name() == name) else {
+        let names: Vec<&str> = Part::ALL.iter().map(|part| part.name()).collect();
+        eprintln!("there is no part {name:?}; did you mean {:?}?", nearest::of(name, &names));
+        return ExitCode::from(2);
+    };
+    match part.ensure() {
+        Ok(()) => {
+            println!("{name} is there");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
     }
 }
 
-fn last_line(ends: &[End]) -> String {
-    let number = |wanted| ends.iter().filter(|end| **end == wanted).count();
-    let skipped = match number(End::Skipped) {
-        0 => String::new(),
-        skipped => format!(", {skipped} skipped"),
-    };
-    format!("{} passed, {} failed{skipped}", number(End::Passed), number(End::Failed))
+fn run_one(stage: &Stage) -> Result<(), Vec<String>> {
+    // The runner has prepared them already; a stage that is run alone prepares its own.
+    if std::env::var_os(guard::MARK).is_none() {
+        Part::ensure_all(stage.needs).map_err(|why| vec![why])?;
+    }
+    match &stage.work {
+        Work::Cargo { arguments, environment, shows } => cargo(arguments, environment, *shows).map(|_| ()),
+        Work::Own(check) => check(&Tree::read_repository()).map(|text| println!("{text}")),
+    }
 }
 
 /// Runs cargo in the root, shows its output as it comes, and gives it back when all is well.
@@ -163,6 +251,7 @@ fn cargo_with(arguments: &[&str], environment: &[(&str, &str)], shown: bool) -> 
         .args(arguments)
         .envs(environment.iter().copied())
         .current_dir(root())
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| vec![format!("`{line}` cannot be started: {error}")])?;
@@ -184,94 +273,36 @@ fn cargo_with(arguments: &[&str], environment: &[(&str, &str)], shown: bool) -> 
     }
 }
 
-/// Counts instructions; not of the toolchain, so Debian's packages have it.
-const VALGRIND: &str = "valgrind";
-
-fn ensure_valgrind() -> Result<(), String> {
-    if Command::new(VALGRIND).arg("--version").stdout(Stdio::null()).status().is_ok_and(|end| end.success()) {
-        return Ok(());
-    }
-    println!("valgrind is missing; asking apt-get for it");
-    let apt =
-        |arguments: &[&str]| Command::new("apt-get").args(arguments).status().is_ok_and(|end| end.success());
-    if apt(&["update", "-q"]) && apt(&["install", "-q", "-y", VALGRIND]) {
-        return Ok(());
-    }
-    Err("valgrind: install it with your system's packages; apt-get could not do it here".to_string())
-}
-
-/// Makes sure of `rustfmt` or `clippy`, with rustup's help if need be, or of valgrind.
-fn ensure_component(component: &str) -> Result<(), String> {
-    if component == VALGRIND {
-        return ensure_valgrind();
-    }
-    if component == conformance::TOOLS {
-        return conformance::ensure_tools();
-    }
-    if component == browser::TOOLS {
-        return browser::ensure_tools();
-    }
-    if component == testenv::TOOLS {
-        return testenv::ensure_tools();
-    }
-    let probe = match component {
-        "rustfmt" => "fmt",
-        other => other,
-    };
-    let is_there = || {
-        Command::new("cargo")
-            .args([probe, "--version"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    if is_there() {
-        return Ok(());
-    }
-    println!("{component} is missing; asking rustup for it");
-    let installed = Command::new("rustup").args(["component", "add", component]).status();
-    match installed {
-        Ok(status) if status.success() && is_there() => Ok(()),
-        Ok(_) => Err(format!("{component}: `rustup component add {component}` did not help")),
-        Err(_) => {
-            Err(format!("{component}: install it with your Rust toolchain; rustup is not here to do it"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_counts_and_never_hides_a_skipped_stage() {
-        assert_eq!(last_line(&[End::Passed, End::Passed]), "2 passed, 0 failed");
-        assert_eq!(last_line(&[End::Passed, End::Failed, End::Skipped]), "1 passed, 1 failed, 1 skipped");
-    }
-
-    #[test]
-    fn a_stage_that_builds_on_a_failed_one_proves_nothing() {
-        let bugs = Stage { name: "bugs", tier: Tier::Test, needs: None, after: Some("seeds"), work: NOTHING };
-        assert!(is_grounded(&bugs, &[("seeds", End::Passed, Duration::ZERO)]));
-        assert!(!is_grounded(&bugs, &[("seeds", End::Failed, Duration::ZERO)]));
-        assert!(!is_grounded(&bugs, &[("other", End::Passed, Duration::ZERO)]));
-    }
-
-    const NOTHING: Work = Work::Own(|_| Ok(String::new()));
-
-    #[test]
-    fn what_a_stage_builds_on_comes_before_it() {
-        for (at, stage) in STAGES.iter().enumerate() {
-            let is_before = |after| STAGES[..at].iter().any(|earlier| earlier.name == after);
-            assert!(stage.after.is_none_or(is_before), "{}", stage.name);
+    fn what_a_stage_builds_on_is_run_by_every_command_that_runs_it() {
+        for stage in STAGES {
+            for after in stage.after {
+                let basis = STAGES.iter().find(|other| other.name == *after);
+                assert!(basis.is_some_and(|basis| basis.tier <= stage.tier), "{} needs {after}", stage.name);
+            }
         }
     }
 
     #[test]
-    fn check_is_the_first_half_of_test() {
-        let first_of_test = STAGES.iter().position(|stage| stage.tier == Tier::Test);
-        let last_of_check = STAGES.iter().rposition(|stage| stage.tier == Tier::Check);
-        assert!(last_of_check < first_of_test);
+    fn stages_have_names_of_their_own() {
+        let mut names: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), STAGES.len());
+    }
+
+    #[test]
+    fn the_parts_of_a_part_are_prepared_before_it() {
+        let stages: Vec<&Stage> = STAGES.iter().collect();
+        let jobs = jobs_of(&stages, std::path::Path::new("xtask"));
+        for job in &jobs {
+            for after in &job.after {
+                assert!(jobs.iter().any(|other| other.name == *after), "{} waits for {after}", job.name);
+            }
+        }
     }
 }

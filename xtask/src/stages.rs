@@ -1,48 +1,62 @@
-//! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they run.
+//! The stages of `cargo xtask check` and `cargo xtask test`, in the order in which they start if there is room.
 
+use crate::parts::Part;
+use crate::runner::Load;
 use crate::stage::{Stage, Tier, Work};
+use crate::tree::Tree;
 use crate::{
     book, browser, conformance, coverage, e2e, first_minute, honest, kubectl_session, outputs, playground,
     purity, session, testenv, tidy, tour,
 };
 
+/// A stage that runs cargo on all cores; its exit status says it all.
 const fn cargo(
     name: &'static str,
     tier: Tier,
-    needs: Option<&'static str>,
+    limit_min: u64,
+    needs: &'static [Part],
     arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
-    shows: fn(&str) -> Result<(), String>,
 ) -> Stage {
-    Stage { name, tier, needs, after: None, work: Work::Cargo { arguments, environment, shows } }
+    let work = Work::Cargo { arguments, environment: &[], shows: outputs::anything };
+    Stage { name, tier, load: Load::Busy, limit_min, needs, after: &[], work }
 }
 
+/// A check of our own that mostly waits.
 const fn own(
     name: &'static str,
     tier: Tier,
-    check: fn(&crate::tree::Tree) -> Result<String, Vec<String>>,
+    limit_min: u64,
+    needs: &'static [Part],
+    check: fn(&Tree) -> Result<String, Vec<String>>,
 ) -> Stage {
-    Stage { name, tier, needs: None, after: None, work: Work::Own(check) }
+    Stage { name, tier, load: Load::Waits, limit_min, needs, after: &[], work: Work::Own(check) }
 }
 
 const SEEDS: &str = "simulator: 2000 seeds";
 
 /// All of them.
 pub(crate) const STAGES: &[Stage] = &[
-    cargo("format", Tier::Check, Some("rustfmt"), &["fmt", "--all", "--check"], &[], outputs::anything),
+    Stage {
+        load: Load::Waits,
+        ..cargo("format", Tier::Check, 5, &[Part::Rustfmt], &["fmt", "--all", "--check"])
+    },
+    own("tidy", Tier::Check, 5, &[], tidy::run),
+    own("purity of the pure crates", Tier::Check, 5, &[], purity::run),
+    own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
+    cargo("unit tests", Tier::Check, 30, &[], &["test", "--quiet", "--workspace", "--lib", "--bins"]),
     cargo(
         "lints",
         Tier::Check,
-        Some("clippy"),
+        30,
+        &[Part::Clippy],
         &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        &[],
-        outputs::anything,
     ),
     // The simulator switches the seeded bugs on for the whole workspace; this is the code that ships.
     cargo(
         "lints without the seeded bugs",
         Tier::Check,
-        Some("clippy"),
+        30,
+        &[Part::Clippy],
         &[
             "clippy",
             "--quiet",
@@ -70,31 +84,21 @@ pub(crate) const STAGES: &[Stage] = &[
             "-D",
             "warnings",
         ],
-        &[],
-        outputs::anything,
     ),
-    own("tidy", Tier::Check, tidy::run),
-    cargo(
-        "unit tests",
-        Tier::Check,
-        None,
-        &["test", "--quiet", "--workspace", "--lib", "--bins"],
-        &[],
-        outputs::anything,
-    ),
-    cargo(
-        "docs",
-        Tier::Check,
-        None,
-        &["doc", "--quiet", "--workspace", "--no-deps"],
-        &[("RUSTDOCFLAGS", "-D warnings")],
-        outputs::anything,
-    ),
+    Stage {
+        work: Work::Cargo {
+            arguments: &["doc", "--quiet", "--workspace", "--no-deps"],
+            environment: &[("RUSTDOCFLAGS", "-D warnings")],
+            shows: outputs::anything,
+        },
+        ..cargo("docs", Tier::Check, 20, &[], &[])
+    },
     // These start processes and listeners, so a faster build of them would show nothing more.
     cargo(
         "tests of the outer crates",
         Tier::Test,
-        None,
+        30,
+        &[],
         &[
             "test",
             "--quiet",
@@ -111,125 +115,145 @@ pub(crate) const STAGES: &[Stage] = &[
             "sluice-controller",
             "-p",
             "sluice",
+            "-p",
+            "xtask",
             "--test",
             "*",
         ],
-        &[],
-        outputs::anything,
     ),
-    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
     cargo(
-        "all tests of the deciding crates, optimised",
+        "recorded traffic of Azure: the client and the emulator",
         Tier::Test,
-        None,
+        20,
+        &[Part::Recordings],
         &[
             "test",
             "--quiet",
-            "--release",
-            "--no-fail-fast",
-            "-p",
-            "sluice-model",
-            "-p",
-            "sluice-engine",
-            "-p",
-            "sluice-updater",
-            "-p",
-            "sluice-cloud",
             "-p",
             "sluice-arm-wire",
             "-p",
-            "sluice-sim",
+            "sluice-emulator",
+            "--test",
+            "recordings",
+            "--",
+            "--include-ignored",
         ],
-        &[("PROPTEST_CASES", "1024")],
-        outputs::anything,
     ),
-    own("purity of the pure crates", Tier::Test, purity::run),
-    own("the design's items are covered", Tier::Test, coverage::run_strict),
-    cargo(
-        SEEDS,
-        Tier::Test,
-        None,
-        &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
-        &[],
-        outputs::simulation,
-    ),
+    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "test",
+                "--quiet",
+                "--release",
+                "--no-fail-fast",
+                "-p",
+                "sluice-model",
+                "-p",
+                "sluice-engine",
+                "-p",
+                "sluice-updater",
+                "-p",
+                "sluice-cloud",
+                "-p",
+                "sluice-arm-wire",
+                "-p",
+                "sluice-sim",
+            ],
+            environment: &[("PROPTEST_CASES", "1024")],
+            shows: outputs::anything,
+        },
+        ..cargo("all tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
+    },
+    Stage {
+        work: Work::Cargo {
+            arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
+            environment: &[],
+            shows: outputs::simulation,
+        },
+        ..cargo(SEEDS, Tier::Test, 20, &[], &[])
+    },
     // Where runs without a bug fail, every planted bug is "caught" by the same failure.
     Stage {
-        after: Some(SEEDS),
-        ..cargo(
-            "simulator: seeded bugs",
-            Tier::Test,
-            None,
-            &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--bugs"],
-            &[],
-            outputs::bugs,
-        )
-    },
-    own("simulator: a seed replays to the byte", Tier::Test, outputs::replay),
-    own("the README's commands", Tier::Test, outputs::readme_commands),
-    own("the book's commands", Tier::Test, book::run),
-    Stage {
-        needs: Some(conformance::TOOLS),
-        ..own("conformance: official clients against the emulator", Tier::Test, conformance::run)
+        after: &[SEEDS],
+        work: Work::Cargo {
+            arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--bugs"],
+            environment: &[],
+            shows: outputs::bugs,
+        },
+        ..cargo("simulator: seeded bugs", Tier::Test, 20, &[], &[])
     },
     Stage {
-        needs: Some(conformance::TOOLS),
-        ..own("the emulator's page and its Python session", Tier::Test, session::run)
+        load: Load::Busy,
+        ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
-    Stage {
-        needs: Some(conformance::TOOLS),
-        ..own("the README's first minute, with kubectl", Tier::Test, first_minute::run)
-    },
-    Stage {
-        needs: Some(testenv::TOOLS),
-        ..own("testenv: a control plane that starts, answers and stops", Tier::Test, testenv::run)
-    },
-    Stage {
-        needs: Some(testenv::TOOLS),
-        ..own("the simulator's Kubernetes is as the real one", Tier::Test, honest::run)
-    },
-    Stage { needs: Some(testenv::TOOLS), ..own("the tour with a real API server", Tier::Test, tour::run) },
-    Stage { needs: Some(browser::TOOLS), ..own("the dashboard in a browser", Tier::Test, browser::run) },
-    Stage {
-        needs: Some(testenv::TOOLS),
-        ..own("one kubectl session: a real API server and the playground's", Tier::Test, kubectl_session::run)
-    },
-    own("the stories of the playground", Tier::Test, playground::run),
-    Stage {
-        needs: Some(testenv::TOOLS),
-        ..own("end to end: stories against a real API server", Tier::Test, e2e::run)
-    },
-    own("end to end: stories against the playground's API server", Tier::Test, e2e::run_on_the_playground),
-    cargo(
-        "engine benchmark: ratios and bytes",
+    Stage { load: Load::Busy, ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands) },
+    own("the book's commands", Tier::Test, 15, &[Part::Kubectl], book::run),
+    own(
+        "conformance: official clients against the emulator",
         Tier::Test,
-        None,
-        &["bench", "--quiet", "-p", "sluice-engine"],
-        &[],
-        outputs::benchmark,
+        20,
+        &[Part::AzureClients],
+        conformance::run,
     ),
-    cargo(
-        "engine benchmark: instructions",
+    own("the emulator's page and its Python session", Tier::Test, 10, &[Part::AzureClients], session::run),
+    own("the README's first minute, with kubectl", Tier::Test, 10, &[Part::Kubectl], first_minute::run),
+    own(
+        "testenv: a control plane that starts, answers and stops",
         Tier::Test,
-        Some("valgrind"),
-        &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
-        &[],
-        outputs::instructions,
+        15,
+        &[Part::ControlPlane, Part::Kubectl],
+        testenv::run,
     ),
-    cargo(
-        "cloud benchmark: instructions",
+    own("the simulator's Kubernetes is as the real one", Tier::Test, 15, &[Part::ControlPlane], honest::run),
+    own("the tour with a real API server", Tier::Test, 15, &[Part::ControlPlane, Part::Kubectl], tour::run),
+    own("the dashboard in a browser", Tier::Test, 20, &[Part::Chromium, Part::BrowserPackages], browser::run),
+    own(
+        "one kubectl session: a real API server and the playground's",
         Tier::Test,
-        Some("valgrind"),
-        &["bench", "--quiet", "-p", "sluice-cloud"],
-        &[],
-        outputs::cloud_instructions,
+        15,
+        &[Part::ControlPlane, Part::Kubectl],
+        kubectl_session::run,
     ),
+    own("the stories of the playground", Tier::Test, 20, &[], playground::run),
+    own("end to end: stories against a real API server", Tier::Test, 40, &[Part::ControlPlane], e2e::run),
+    own(
+        "end to end: stories against the playground's API server",
+        Tier::Test,
+        30,
+        &[],
+        e2e::run_on_the_playground,
+    ),
+    Stage {
+        load: Load::Alone,
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-engine"],
+            environment: &[],
+            shows: outputs::benchmark,
+        },
+        ..cargo("engine benchmark: ratios and bytes", Tier::Test, 15, &[], &[])
+    },
+    Stage {
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
+            environment: &[],
+            shows: outputs::instructions,
+        },
+        ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+    },
+    Stage {
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-cloud"],
+            environment: &[],
+            shows: outputs::cloud_instructions,
+        },
+        ..cargo("cloud benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+    },
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Tree;
 
     #[test]
     fn every_crate_with_tests_of_its_own_is_named_by_a_stage_that_runs_them() {

@@ -11,12 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::tree::{Tree, root};
-use crate::{cache, kubectl, packages};
+use crate::{cache, kubectl, packages, parts};
 use process::ControlPlane;
 pub(crate) use trial::run;
-
-/// What the stage needs.
-pub(crate) const TOOLS: &str = "Go and python3";
 
 /// The words that the task takes.
 pub(crate) const WORDS: [&str; 3] = ["build", "up", "try"];
@@ -68,6 +65,7 @@ fn find_program() -> Result<PathBuf, String> {
             Err(format!("{VARIABLE} names {}, and there is no such program", given.display()))
         };
     }
+    parts::ensure_go()?;
     let go = Go::find()?;
     let tree = Tree::read_repository();
     let sources = Sources::of(&tree);
@@ -89,10 +87,9 @@ fn find_program() -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// Makes sure of what building and trying it needs.
-pub(crate) fn ensure_tools() -> Result<(), String> {
-    Go::find()?;
-    kubectl::ensure_tools()
+/// Whether there is a Go that can build it; if not, why.
+pub(crate) fn find_go() -> Result<(), String> {
+    Go::find().map(|_| ())
 }
 
 /// The Go toolchain of this machine.
@@ -115,7 +112,7 @@ impl Go {
     }
 
     fn command(arguments: &[&str]) -> Command {
-        let mut command = Command::new("go");
+        let mut command = parts::tool("go");
         // No C compiler, and no workspace that this checkout may lie in.
         command
             .args(arguments)

@@ -79,8 +79,8 @@ fn next_part_begins() {
 fn compare(big: usize) -> ExitCode {
     let (Some(small), Some(large)) = (instructions(SMALL), instructions(big)) else {
         eprintln!("valgrind IS MISSING OR FAILED: the instructions were NOT counted");
-        let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-        return if ci { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        let is_required = std::env::var("SLUICE_REQUIRE_ALL").is_ok_and(|value| value == "1");
+        return if is_required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     };
     println!("{:<32}{SMALL:>12}{big:>12}{:>8}   instructions", "services:", "ratio");
     let mut verdict = ExitCode::SUCCESS;

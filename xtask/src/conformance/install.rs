@@ -4,23 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Client, Language};
-use crate::packages::{self, DEBIAN_NODE, DEBIAN_PYTHON, Environment};
+use crate::packages::{self, Environment};
 use crate::tree::root;
-
-/// The packages of Debian that bring the tools.
-const DEBIAN: [&str; 4] = [DEBIAN_PYTHON[0], DEBIAN_PYTHON[1], DEBIAN_NODE[0], DEBIAN_NODE[1]];
-
-/// Makes sure of python3, node and npm, with apt-get's help if need be.
-pub(crate) fn ensure_tools() -> Result<(), String> {
-    packages::ensure(missing, &DEBIAN)
-}
-
-/// What is not there, or too old, in words.
-fn missing() -> Vec<String> {
-    let mut missing = packages::missing_python();
-    missing.extend(packages::missing_node());
-    missing
-}
 
 /// Installs what a client needs and gives back the folder that has it.
 pub(super) fn client(client: Client, folder: &Path) -> Result<PathBuf, String> {

@@ -12,7 +12,6 @@ const FORGOTTEN: &str = "test_playground.py::test_a_watch_from_a_version_that_is
 
 /// Installs the client if need be, and runs the tests.
 pub(super) fn run(side: Side, kubeconfig: &Path, folder: &Path) -> Result<String, String> {
-    packages::ensure(packages::missing_python, &packages::DEBIAN_PYTHON)?;
     let requirements = folder.join("python").join("requirements.txt");
     let list = std::fs::read_to_string(&requirements)
         .map_err(|error| format!("{} cannot be read: {error}", requirements.display()))?;

@@ -13,16 +13,22 @@ fn markers() -> Vec<(String, &'static str)> {
         (["<!-- ", "fill:"].concat(), "put the real output there"),
         (
             ["#[ig", "nore"].concat(),
-            "a test that does not run claims nothing; make it quick, or a stage of its own",
+            "a test that does not run claims nothing; only a part that is missing elsewhere is a reason: `= \"needs …\"`",
         ),
     ]
 }
+
+/// A test that is run by a stage of its own, because it needs what not everybody has.
+const MISSING_PART: &str = "[ignore = \"needs ";
 
 /// Names everything that is left unfinished.
 pub(super) fn check_markers(tree: &Tree) -> Vec<String> {
     let markers = markers();
     each_line(tree, |path, number, line| {
         let (marker, remedy) = markers.iter().find(|(marker, _)| has_word(line, marker))?;
+        if line.contains(MISSING_PART) {
+            return None;
+        }
         Some(format!("{path}:{number}: {marker:?} is left here; {remedy}"))
     })
 }

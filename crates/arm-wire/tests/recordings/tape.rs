@@ -1,6 +1,5 @@
 //! The recordings as they lie there.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
@@ -23,18 +22,10 @@ pub(crate) struct Interaction {
     pub(crate) answered: String,
 }
 
-/// Every file with its interactions, or none if there are no recordings here.
-pub(crate) fn all() -> Option<Vec<(&'static str, Vec<Interaction>)>> {
+/// Every file with its interactions.
+pub(crate) fn all() -> Vec<(&'static str, Vec<Interaction>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/azure-recordings");
-    if !folder.is_dir() {
-        // Past the capture of tests, so that it is seen.
-        let notice =
-            "NOT TESTED: the recordings of Azure are not beside the repository (../shared/azure-recordings)";
-        writeln!(std::io::stderr(), "{notice}").expect("stderr takes a line");
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{notice}");
-        return None;
-    }
-    Some(FILES.iter().map(|file| (*file, read(&folder.join(format!("{file}.yaml"))))).collect())
+    FILES.iter().map(|file| (*file, read(&folder.join(format!("{file}.yaml"))))).collect()
 }
 
 fn read(path: &Path) -> Vec<Interaction> {

@@ -228,8 +228,8 @@ pub(crate) fn instructions(small: usize, big: usize) -> ExitCode {
         let [once, twice] = [changes, 2 * changes].map(|changes| callgrind(size, changes));
         let (Some(once), Some(twice)) = (once, twice) else {
             eprintln!("valgrind IS MISSING OR FAILED: the instructions were NOT counted");
-            let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-            return if ci { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            let is_required = std::env::var("SLUICE_REQUIRE_ALL").is_ok_and(|value| value == "1");
+            return if is_required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         };
         let each = twice.saturating_sub(once) as f64 / changes as f64;
         println!("{size:>10} addresses: {each:.0} instructions for one changed pod and its way back");

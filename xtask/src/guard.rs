@@ -1,0 +1,65 @@
+//! Ends a stage together with everything that it started, whatever process group its children are in.
+//!
+//! A stage runs as a process of its own. Its environment has a mark that all its descendants inherit, so that
+//! they are found even after their parent has ended. The runner holds the other end of the stage's standard
+//! input: when the runner is gone (Ctrl-C, `kill -9`), the stage sees the end of its input and ends everything.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+/// The variable that has the mark.
+pub(crate) const MARK: &str = "SLUICE_STAGE_MARK";
+
+/// The exit code of a stage that the runner has abandoned.
+const ABANDONED: i32 = 130;
+
+/// Ends this process and its descendants as soon as the standard input ends.
+pub(crate) fn end_with_the_runner() {
+    let Some(mark) = std::env::var_os(MARK) else { return };
+    let mark = mark.to_string_lossy().into_owned();
+    std::thread::spawn(move || {
+        let mut nothing = [0; 1];
+        while matches!(std::io::stdin().read(&mut nothing), Ok(1..)) {}
+        end_all(&mark, std::process::id());
+        std::process::exit(ABANDONED);
+    });
+}
+
+/// Kills every process that has the mark, except one.
+pub(crate) fn end_all(mark: &str, except: u32) {
+    // A process may start another one between the look and the signal: repeat until a look finds none.
+    for _ in 0..20 {
+        let found: Vec<String> =
+            marked(mark).into_iter().filter(|id| *id != except).map(|id| id.to_string()).collect();
+        if found.is_empty() {
+            return;
+        }
+        let _ = Command::new("kill").arg("-KILL").args(&found).stderr(Stdio::null()).status();
+    }
+}
+
+/// The processes whose environment has the mark.
+#[cfg(target_os = "linux")]
+fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let has_mark = |id: &u32| {
+        // A process that has ended and one of another user have no environment to read.
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    entries.flatten().filter_map(number).filter(has_mark).collect()
+}
+
+/// The processes whose environment has the mark.
+#[cfg(not(target_os = "linux"))]
+fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}");
+    let Ok(output) = Command::new("ps").args(["-axEww", "-o", "pid=,command="]).output() else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let has_mark = |line: &&str| line.split_whitespace().any(|word| word == wanted);
+    text.lines().filter(has_mark).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
+}
