@@ -1,0 +1,88 @@
+//! The programs that stages start: built in the dev profile and put where later builds do not replace them.
+//!
+//! The runner has a stage that builds all of them at once, before the stages that start them; a task that is run
+//! alone builds what it needs.
+
+use std::path::PathBuf;
+
+use crate::guard;
+use crate::stage::cargo_quietly;
+use crate::tree::{Tree, root};
+
+/// A program of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Program {
+    /// `sluice` as it ships: without the lab.
+    Production,
+    /// `sluice` with playground, emulator, bench and time factor.
+    Lab,
+    /// The player of the end-to-end stories.
+    EndToEnd,
+    /// The simulator's Kubernetes against a real one.
+    Honest,
+    /// The pages for the browser test.
+    Dashboard,
+}
+
+impl Program {
+    const ALL: [Program; 5] =
+        [Program::Production, Program::Lab, Program::EndToEnd, Program::Honest, Program::Dashboard];
+
+    /// The program, built if the runner has not done it before.
+    pub(crate) fn path(self) -> Result<PathBuf, Vec<String>> {
+        if std::env::var_os(guard::MARK).is_none() {
+            self.build()?;
+        }
+        Ok(self.place())
+    }
+
+    /// The name in the folder of programs.
+    const fn name(self) -> &'static str {
+        match self {
+            Program::Production => "sluice",
+            Program::Lab => "sluice-lab",
+            Program::EndToEnd => "sluice-e2e",
+            Program::Honest => "sluice-honest",
+            Program::Dashboard => "dashboard",
+        }
+    }
+
+    fn place(self) -> PathBuf {
+        target_folder().join("programs").join(format!("{}{}", self.name(), std::env::consts::EXE_SUFFIX))
+    }
+
+    /// The words after `cargo build`, and where below the profile's folder the program then is.
+    const fn recipe(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Program::Production => (&["-p", "sluice", "--no-default-features"], "sluice"),
+            Program::Lab => (&["-p", "sluice"], "sluice"),
+            Program::EndToEnd => (&["-p", "sluice-e2e"], "sluice-e2e"),
+            Program::Honest => (&["-p", "sluice-honest"], "sluice-honest"),
+            Program::Dashboard => (&["-p", "sluice-controller", "--example", "dashboard"], "examples/dashboard"),
+        }
+    }
+
+    fn build(self) -> Result<(), Vec<String>> {
+        let (words, built) = self.recipe();
+        cargo_quietly(&[&["build", "--quiet"], words].concat())?;
+        let built = target_folder().join("debug").join(format!("{built}{}", std::env::consts::EXE_SUFFIX));
+        let place = self.place();
+        let cannot = |error: std::io::Error| vec![format!("{} cannot be written: {error}", place.display())];
+        std::fs::create_dir_all(target_folder().join("programs")).map_err(cannot)?;
+        // A program that still runs cannot be written over, but it can be replaced.
+        let next = place.with_extension("next");
+        std::fs::copy(&built, &next).map_err(cannot)?;
+        std::fs::rename(&next, &place).map_err(cannot)
+    }
+}
+
+/// The stage: builds all of them.
+pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
+    Program::ALL.into_iter().try_for_each(Program::build)?;
+    Ok(format!("{} programs are built", Program::ALL.len()))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
