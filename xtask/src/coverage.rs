@@ -134,7 +134,7 @@ fn missing(tree: &Tree, span: &str) -> Option<String> {
         let is_test = before.lines().rev().take(ATTRIBUTE_LINES_MAX).any(|line| line.trim() == "#[test]");
         return (!is_test).then(|| format!("{name} is no `#[test]`, so nobody runs it"));
     }
-    let is_path = span.starts_with("crates/") || span.starts_with("docs/") || span.starts_with("xtask/");
+    let is_path = ["crates/", "lab/", "docs/", "xtask/"].iter().any(|folder| span.starts_with(folder));
     (is_path && !tree.has(span)).then(|| format!("there is no {span}"))
 }
 

@@ -25,6 +25,7 @@ mod outputs;
 mod packages;
 mod parts;
 mod playground;
+mod production;
 mod purity;
 mod runner;
 mod seed;

@@ -10,6 +10,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// It is there for tests only.
     pub(crate) dev: bool,
+    /// It is there only with a feature.
+    pub(crate) optional: bool,
 }
 
 /// All dependencies of a manifest.
@@ -25,7 +27,7 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<Dependency> {
                 _ => None,
             };
             if let (Some(dev), false) = (dev.filter(|_| !name.is_empty()), name.is_empty()) {
-                found.push(Dependency { name: name.to_string(), dev });
+                found.push(Dependency { name: name.to_string(), dev, optional: false });
             }
             // The lines below `[dependencies.name]` are about that one, not further names.
             if !name.is_empty() {
@@ -33,10 +35,11 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<Dependency> {
             }
             continue;
         }
-        if let (Some(dev), Some((left, _))) = (dev, line.split_once('=')) {
+        if let (Some(dev), Some((left, right))) = (dev, line.split_once('=')) {
             let name = left.trim().split('.').next().unwrap_or("").trim_matches('"');
             if !name.is_empty() && !name.starts_with('#') {
-                found.push(Dependency { name: name.to_string(), dev });
+                let optional = right.contains("optional = true");
+                found.push(Dependency { name: name.to_string(), dev, optional });
             }
         }
     }

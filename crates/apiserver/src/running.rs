@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::BoxFuture;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -107,7 +108,13 @@ pub struct Running {
 }
 
 /// Opens the door. Must be called in a tokio runtime.
-pub async fn start(options: Options) -> Result<Running, StartError> {
+///
+/// The future is boxed, so that it is compiled here and not in every crate that starts a server.
+pub fn start(options: Options) -> BoxFuture<'static, Result<Running, StartError>> {
+    Box::pin(open(options))
+}
+
+async fn open(options: Options) -> Result<Running, StartError> {
     if !options.listen.ip().is_loopback() {
         return Err(StartError::NotLoopback { address: options.listen });
     }

@@ -1,30 +1,27 @@
 //! `sluice`: everything a person starts.
 //!
-//! One module per subcommand. Each has its `Arguments`, which teach by `--help`, and one function that
-//! runs them; what can go wrong ends here, with a hint and an exit code.
-#![allow(clippy::print_stderr, reason = "the one crate that speaks to a terminal")]
+//! The commands of the product are in `sluice-commands`; playground, emulator and bench are behind the feature
+//! `lab`, which the production build does not have. What can go wrong ends here, with a hint and an exit code.
+#![allow(clippy::print_stderr, reason = "the program speaks to a terminal")]
 
-/// Writes a line to the terminal; whoever has stopped reading misses nothing.
-macro_rules! say {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($words)*);
-    }};
-}
-
-mod emulator;
-mod logs;
-mod playground;
-#[cfg(test)]
+#[cfg(any(not(feature = "lab"), test))]
+mod no_lab;
+#[cfg(all(test, feature = "lab"))]
 mod reference;
-mod run;
 mod version;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use sluice::failure::{Failure, exit, exit_code, is_question};
-use sluice::plan::Verdict;
+#[cfg(feature = "lab")]
+use sluice_bench as bench;
+use sluice_commands::failure::{Failure, exit, exit_code, is_question};
+use sluice_commands::plan::Verdict;
+use sluice_commands::{adopt, cleanup, doctor, explain, logs, plan, run, status};
+#[cfg(feature = "lab")]
+use sluice_playground as playground;
+#[cfg(feature = "lab")]
+use sluice_playground::emulator;
 
 /// Keeps Azure Service Gateway equal to what Kubernetes wants.
 #[derive(Parser, Debug)]
@@ -45,11 +42,13 @@ enum Command {
     /// It watches Services, EndpointSlices, Nodes and pods with an egress label, and keeps load balancers,
     /// NAT gateways, public IPs and the service gateway in Azure equal to what they want.
     Run(Box<run::Arguments>),
+    #[cfg(feature = "lab")]
     /// Kubernetes, Azure and Sluice on this machine, in one process, to play with and to understand
     ///
     /// Nothing has to be set up and nothing is left behind. It says where everything is, and what to try; with
     /// --scenario it plays a story.
     Playground(Box<playground::Arguments>),
+    #[cfg(feature = "lab")]
     /// Serves an Azure on this machine that official clients believe in
     ///
     /// It is the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
@@ -62,28 +61,29 @@ enum Command {
     /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
     /// Needs no running controller. Exit code 0: in sync; 2: there are changes, or work that is held; anything
     /// else: cannot say (1 also for wrong arguments and configuration, which are 2 elsewhere).
-    Plan(Box<sluice::plan::Arguments>),
+    Plan(Box<plan::Arguments>),
     /// Looks at everything that Sluice needs, and says what to do where it is not so; writes nothing
     ///
     /// Configuration, Kubernetes and our rights there, other controllers, Azure and our rights there, gateway
     /// and subnet, quotas. Exit code 0: no problems; 1: there are some.
-    Doctor(Box<sluice::doctor::Arguments>),
+    Doctor(Box<doctor::Arguments>),
     /// Claims load balancers, NAT gateways and public IPs that somebody else made for our services
     ///
     /// Shows what would be tagged, and asks. What belongs to another cluster is left alone.
-    Adopt(Box<sluice::adopt::Arguments>),
+    Adopt(Box<adopt::Arguments>),
     /// Removes everything of this cluster from Azure, and our finalizers, before Sluice is uninstalled
     ///
     /// Scale the controller to zero first. Shows what would go, and asks.
-    Cleanup(Box<sluice::cleanup::Arguments>),
+    Cleanup(Box<cleanup::Arguments>),
     /// Shows every service and egress: its state, its addresses, and what is wrong with it
     ///
     /// Asks the controller that leads; it is found by its Lease and reached through the API server.
-    Status(Box<sluice::status::Arguments>),
+    Status(Box<status::Arguments>),
     /// Says why a service or egress is where it is and what to do, or what an error code means
-    Explain(Box<sluice::explain::Arguments>),
+    Explain(Box<explain::Arguments>),
+    #[cfg(feature = "lab")]
     /// Measures Sluice against an emulated Azure
-    Bench(sluice::bench::Arguments),
+    Bench(bench::Arguments),
     /// Says which version this is
     Version(version::Arguments),
     /// Prints what a shell needs to complete our commands
@@ -108,12 +108,12 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = arguments();
     let answers = matches!(arguments.command, Command::Plan(_) | Command::Status(_));
-    run(arguments).unwrap_or_else(|failure| {
+    execute(arguments).unwrap_or_else(|failure| {
         eprintln!("error: {:#}", failure.error);
         if let Some(hint) = failure.hint {
             eprintln!("hint: {hint}");
         }
-        if let Some(start) = sluice::explain::Start::of_exit(failure.code) {
+        if let Some(start) = explain::Start::of_exit(failure.code) {
             eprintln!("more: sluice explain {}", start.code());
         }
         ExitCode::from(exit_code(failure.code, answers))
@@ -128,19 +128,21 @@ fn arguments() -> Arguments {
         Some("kubectl-sluice") => Arguments::command().bin_name("kubectl sluice"),
         _ => Arguments::command(),
     };
-    let matches = command.try_get_matches().unwrap_or_else(|error| refuse(&error));
-    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error))
+    let matches = command.try_get_matches().unwrap_or_else(|error| refuse(error));
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| refuse(error))
 }
 
 /// Says what is wrong with the command line, or what was asked for with `--help`, and ends.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(error: clap::Error) -> ! {
+    #[cfg(not(feature = "lab"))]
+    let error = no_lab::explained(error);
     // Whoever has stopped reading misses nothing.
     let _ = error.print();
     let code = u8::try_from(error.exit_code()).unwrap_or(exit::WRONG);
     std::process::exit(exit_code(code, is_question(std::env::args())).into())
 }
 
-fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
+fn execute(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
     // The loop may keep one thread busy for a while, and the lease must be renewed meanwhile.
     let threads = std::thread::available_parallelism().map_or(1, usize::from).max(THREADS_MIN);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
@@ -150,6 +152,7 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         runtime.shutdown_background();
         return ended.map(|()| ExitCode::SUCCESS);
     }
+    #[cfg(feature = "lab")]
     if let Command::Playground(arguments) = command {
         let ended = runtime.block_on(playground::run(*arguments, log));
         runtime.shutdown_background();
@@ -157,30 +160,35 @@ fn run(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         return ended.map(code);
     }
     let usual = match command {
+        #[cfg(feature = "lab")]
         Command::Emulator(_) => "warn,sluice=info",
         _ => "warn",
     };
     let _logs = logs::start(log.as_deref().unwrap_or(usual), logs::Format::Text)?;
     match command {
+        #[cfg(feature = "lab")]
         Command::Emulator(arguments) => runtime.block_on(emulator::run(*arguments))?,
-        Command::Bench(arguments) => runtime.block_on(sluice::bench::run(arguments))?,
-        Command::Plan(arguments) => match runtime.block_on(sluice::plan::run(*arguments))? {
+        #[cfg(feature = "lab")]
+        Command::Bench(arguments) => runtime.block_on(bench::run(arguments))?,
+        Command::Plan(arguments) => match runtime.block_on(plan::run(*arguments))? {
             Verdict::InSync => {}
             Verdict::Changes | Verdict::Held => return Ok(ExitCode::from(exit::ANSWER)),
         },
-        Command::Run(_) | Command::Playground(_) => unreachable!("they have a log of their own"),
+        Command::Run(_) => unreachable!("it has a log of its own"),
+        #[cfg(feature = "lab")]
+        Command::Playground(_) => unreachable!("it has a log of its own"),
         Command::Doctor(arguments) => {
-            if !runtime.block_on(sluice::doctor::run(*arguments))? {
+            if !runtime.block_on(doctor::run(*arguments))? {
                 return Ok(ExitCode::from(exit::FAILED));
             }
         }
-        Command::Adopt(arguments) => runtime.block_on(sluice::adopt::run(*arguments))?,
-        Command::Cleanup(arguments) => runtime.block_on(sluice::cleanup::run(*arguments))?,
-        Command::Status(arguments) => match runtime.block_on(sluice::status::run(*arguments))? {
-            sluice::status::Verdict::Fine => {}
-            sluice::status::Verdict::Trouble => return Ok(ExitCode::from(exit::ANSWER)),
+        Command::Adopt(arguments) => runtime.block_on(adopt::run(*arguments))?,
+        Command::Cleanup(arguments) => runtime.block_on(cleanup::run(*arguments))?,
+        Command::Status(arguments) => match runtime.block_on(status::run(*arguments))? {
+            status::Verdict::Fine => {}
+            status::Verdict::Trouble => return Ok(ExitCode::from(exit::ANSWER)),
         },
-        Command::Explain(arguments) => runtime.block_on(sluice::explain::run(*arguments))?,
+        Command::Explain(arguments) => runtime.block_on(explain::run(*arguments))?,
         Command::Version(arguments) => version::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "sluice", &mut std::io::stdout());

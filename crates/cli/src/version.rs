@@ -1,7 +1,8 @@
 //! `sluice version`: which Sluice this is.
 
 use clap::Args;
-use sluice::bench::Output;
+use sluice_commands::output::Output;
+use sluice_commands::say;
 
 /// Says which version this is.
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -120,7 +121,13 @@ pub struct Running {
 
 impl Emulator {
     /// Opens the doors. Must be called in a tokio runtime.
-    pub async fn start(options: Options) -> Result<Running, StartError> {
+    ///
+    /// The future is boxed, so that it is compiled here and not in every crate that starts an emulator.
+    pub fn start(options: Options) -> Pin<Box<dyn Future<Output = Result<Running, StartError>> + Send>> {
+        Box::pin(Emulator::open(options))
+    }
+
+    async fn open(options: Options) -> Result<Running, StartError> {
         if !TIME_FACTORS.contains(&options.time_factor) {
             return Err(StartError::TimeFactor(options.time_factor));
         }

@@ -14,8 +14,22 @@ const BEGIN: &str = "<!-- rooms: written by `cargo xtask rooms` -->";
 const END: &str = "<!-- end of rooms -->";
 const LINES_MAX: usize = 200;
 /// From the ring that knows nothing to the ring that knows everybody; what is not named comes last.
-const ORDER: [&str; 10] =
-    ["model", "engine", "updater", "cloud", "arm-wire", "arm", "emulator", "controller", "sim", "cli"];
+const ORDER: [&str; 11] = [
+    "model",
+    "engine",
+    "updater",
+    "cloud",
+    "arm-wire",
+    "arm",
+    "emulator",
+    "controller",
+    "sim",
+    "commands",
+    "cli",
+];
+
+/// Where crates are: those of the product, and those that play and measure.
+const FOLDERS: [&str; 2] = ["crates/", "lab/"];
 
 /// A page with a list of rooms, and whether the list goes into the modules.
 const LISTS: [(&str, bool); 2] = [(PAGE, false), ("docs/rooms.md", true)];
@@ -28,9 +42,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
     if lines > LINES_MAX {
         problems.push(format!("{PAGE}: {lines} lines; it stays under {LINES_MAX} so that people read it"));
     }
-    for (path, text) in
-        tree.below("crates/").filter(|(path, _)| path.contains("/src/") && path.ends_with(".rs"))
-    {
+    for (path, text) in sources(tree).filter(|(path, _)| path.contains("/src/")) {
         if first_sentence(text).is_empty() {
             problems.push(format!("{path}: does not begin with a `//!` sentence that says its job"));
         }
@@ -66,16 +78,22 @@ fn between(text: &str) -> Option<&str> {
     rest.split_once(END).map(|(told, _)| told)
 }
 
+/// All Rust files of the crates.
+fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    FOLDERS.into_iter().flat_map(|folder| tree.below(folder)).filter(|(path, _)| path.ends_with(".rs"))
+}
+
 /// What the sources say: a line per crate and, if asked for, per module with the names of what is inside it.
 fn rooms(tree: &Tree, with_modules: bool) -> String {
-    let mut crates: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
-    for (path, _) in tree.below("crates/").filter(|(path, _)| path.ends_with(".rs")) {
+    let mut crates: BTreeMap<(Option<usize>, usize, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for (path, _) in sources(tree) {
+        let folder = FOLDERS.iter().position(|folder| path.starts_with(folder));
         let mut parts = path.split('/').skip(1);
         let (Some(name), Some("src"), Some(first)) = (parts.next(), parts.next(), parts.next()) else {
             continue;
         };
         let rank = ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
-        let modules = crates.entry((rank, name)).or_default();
+        let modules = crates.entry((folder, rank, name)).or_default();
         if matches!(first, "lib.rs" | "main.rs") {
             continue;
         }
@@ -88,10 +106,10 @@ fn rooms(tree: &Tree, with_modules: bool) -> String {
         }
     }
     let mut text = String::from("```text\n");
-    for ((_, name), modules) in crates {
-        let source = |file: &str| tree.text(&format!("crates/{name}/src/{file}.rs"));
+    for ((folder, _, name), modules) in crates {
+        let room = format!("{}{name}/", folder.map_or("", |at| FOLDERS[at]));
+        let source = |file: &str| tree.text(&format!("{room}src/{file}.rs"));
         let job = source("lib").or_else(|| source("main")).map(first_sentence).unwrap_or_default();
-        let room = format!("crates/{name}/");
         text.push_str(&format!("{room:<17} {job}\n"));
         for (module, inside) in modules.into_iter().filter(|_| with_modules) {
             let own = source(module).or_else(|| source(&format!("{module}/mod")));
@@ -122,7 +140,8 @@ fn first_sentence(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const SOURCES: [(&str, &str); 5] = [
+    const SOURCES: [(&str, &str); 6] = [
+        ("lab/a/src/lib.rs", "//! Plays.\n"),
         ("crates/b/src/main.rs", "//! Runs\n//! it. And more.\n//!\n//! Much more.\n"),
         ("crates/model/src/lib.rs", "//! Nouns.\n"),
         ("crates/model/src/key.rs", "//! Who is who.\n"),
@@ -130,9 +149,10 @@ mod tests {
         ("crates/model/src/tests/mod.rs", "//! Tells stories.\n"),
     ];
     const ROOMS: &str = "```text\ncrates/model/     Nouns.\n  key             Who is who.\n\
-        \x20                 inside: uid\n  tests           Tells stories.\ncrates/b/         Runs it.\n```\n";
+        \x20                 inside: uid\n  tests           Tells stories.\ncrates/b/         Runs it.\nlab/a/            Plays.\n```\n";
 
-    const CRATES: &str = "```text\ncrates/model/     Nouns.\ncrates/b/         Runs it.\n```\n";
+    const CRATES: &str =
+        "```text\ncrates/model/     Nouns.\ncrates/b/         Runs it.\nlab/a/            Plays.\n```\n";
 
     fn tree_with(crates: &str, modules: &str) -> Tree {
         let page = |list: &str| format!("# Rooms\n{BEGIN}\n{list}{END}\nrest\n");

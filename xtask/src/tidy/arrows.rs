@@ -4,7 +4,7 @@ use crate::manifest;
 use crate::purity::{CONTAINERS, PURE};
 use crate::tree::Tree;
 
-/// A crate and the crates of ours that it may name. Only `sim`, `controller` and `cli` name `engine`.
+/// A crate of the product and the crates that it may name.
 const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("engine", &["model"]),
@@ -22,33 +22,32 @@ const ARROWS: &[(&str, &[&str])] = &[
     // A Kubernetes of its own, for the same reason.
     ("apiserver", &[]),
     ("sim", &["engine", "updater", "cloud", "model"]),
-    (
-        "cli",
-        &[
-            "model",
-            "engine",
-            "updater",
-            "cloud",
-            "arm-wire",
-            "arm",
-            "k8s",
-            "view",
-            "controller",
-            "emulator",
-            "apiserver",
-            "sim",
-        ],
-    ),
+    // `plan` lets engine and updaters work on a copy of Azure, which is `cloud`.
+    ("commands", &["model", "engine", "updater", "cloud", "arm", "k8s", "view", "controller"]),
+    // All but `commands` only in its tests; the crates of the lab only behind its feature.
+    ("cli", &["commands", "model", "engine", "updater", "arm", "view", "controller"]),
+];
+
+/// The same of the crates in `lab/`, which play and measure. No crate of the product names one of them, except
+/// `cli` as an optional dependency.
+const LAB: &[(&str, &[&str])] = &[
+    ("playground", &["commands", "cloud", "emulator", "apiserver", "k8s", "view", "arm", "model"]),
+    ("bench", &["commands", "model", "engine", "updater", "arm", "controller", "cloud", "emulator"]),
 ];
 
 /// Names every dependency that points outward; tests obey the same arrows.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (path, text) in tree.ending("/Cargo.toml") {
-        let Some(name) = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next()) else {
+        let Some((folder, name)) = path.strip_suffix("/Cargo.toml").and_then(|it| it.split_once('/')) else {
             continue;
         };
-        let Some((_, may_name)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+        let table = match folder {
+            "crates" => ARROWS,
+            "lab" => LAB,
+            _ => continue,
+        };
+        let Some((_, may_name)) = table.iter().find(|(known, _)| *known == name) else {
             problems.push(format!(
                 "{path}: the crate {name} has no row in the table of arrows (xtask/src/tidy/arrows.rs)"
             ));
@@ -56,6 +55,14 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         };
         for dependency in manifest::dependencies(text) {
             match dependency.name.strip_prefix("sluice-") {
+                Some(other) if LAB.iter().any(|(known, _)| *known == other) => {
+                    if name != "cli" || !dependency.optional {
+                        problems.push(format!(
+                            "{path}: {name} must not name {other}, which is of the lab; only cli may, as an \
+                             optional dependency of its feature `lab`"
+                        ));
+                    }
+                }
                 Some(other) if !may_name.contains(&other) => {
                     let allowed =
                         if may_name.is_empty() { "nothing".to_string() } else { may_name.join(", ") };
@@ -126,6 +133,28 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("cloud must not name engine"));
         assert!(found[1].contains("no row"));
+    }
+
+    #[test]
+    fn the_lab_names_the_product_and_the_product_names_it_only_behind_the_feature() {
+        let tree = Tree::of(&[
+            (
+                "crates/cli/Cargo.toml",
+                "[dependencies]\nsluice-playground = { workspace = true, optional = true }\nsluice-bench.workspace = true\n",
+            ),
+            ("crates/commands/Cargo.toml", "[dev-dependencies]\nsluice-bench.workspace = true\n"),
+            (
+                "lab/bench/Cargo.toml",
+                "[dependencies]\nsluice-commands.workspace = true\nsluice-sim = \"1\"\n",
+            ),
+            ("lab/new/Cargo.toml", ""),
+        ]);
+        let found = check(&tree);
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found[0].contains("cli must not name bench, which is of the lab"));
+        assert!(found[1].contains("commands must not name bench, which is of the lab"));
+        assert!(found[2].contains("bench must not name sim"));
+        assert!(found[3].contains("the crate new has no row"));
     }
 
     #[test]

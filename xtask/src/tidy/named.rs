@@ -69,7 +69,8 @@ impl Known {
         };
         let codes = tree.below("docs/errors/").filter_map(|(path, _)| path.strip_suffix(".md"));
         let codes = codes.filter_map(|path| path.rsplit('/').next()).map(str::to_string).collect();
-        let crates = tree.below("crates/").filter_map(|(path, _)| path.split('/').nth(1));
+        let crates =
+            tree.below("crates/").chain(tree.below("lab/")).filter_map(|(path, _)| path.split('/').nth(1));
         let crates = crates.map(|name| format!("sluice_{}", name.replace('-', "_"))).collect();
         let sources = tree.below("crates/controller/src/admin/").flat_map(|(_, text)| text.lines());
         let routes = sources.filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));

@@ -1,0 +1,99 @@
+//! `sluice adopt`: claims resources that somebody else made for our services, by tagging them.
+//!
+//! The service gateway may be claimed while it carries no cluster's tag; a controller with
+//! `sluice.gateway.mode: verify` asks for that, one with `ensure` does it by itself. So may what is registered
+//! with our gateway under the name of a live Service or egress, and carries no cluster's tag. Load balancers
+//! of live Services are adopted by the controller anyway, with the next write that is needed; NAT gateways
+//! only here, because an egress name is chosen by whoever labels a pod. What carries another cluster's tag,
+//! or is not named as ours are, is shown and left alone.
+
+mod candidates;
+mod claim;
+
+use anyhow::anyhow;
+use clap::Args;
+use futures::future::LocalBoxFuture;
+use sluice_model::effect::Listing;
+
+use crate::config::ConfigArguments;
+use crate::consent;
+use crate::failure::Failure;
+use crate::reach::Reached;
+use candidates::{Found, candidates};
+use claim::{Claimed, claim};
+
+/// Claims existing resources.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Claim only what belongs to these: `egress/blue`, `service/shop/web`, `gateway` [default: all that is shown]
+    #[arg(value_name = "SERVICE")]
+    only: Vec<String>,
+    /// Do not ask; the plan is shown all the same
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Shows what would be claimed, asks, and tags it.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {
+    Box::pin(execute(arguments))
+}
+
+async fn execute(arguments: Arguments) -> Result<(), Failure> {
+    let reached = Reached::by(&arguments.config).await?;
+    let scope = reached.config.scope(&reached.cluster_id);
+    let worlds = reached.read().await?;
+    let claimed_by_another = worlds.azure.iter().find_map(|listing| match listing {
+        Listing::Foundation { gateway: Some(gateway), .. } => {
+            let owner = gateway.meta.tags.get(sluice_model::names::CLUSTER_TAG)?;
+            (**owner != *reached.cluster_id).then(|| owner.to_string())
+        }
+        _ => None,
+    });
+    if let Some(owner) = claimed_by_another {
+        let (gateway, cluster) = (&scope.gateway, &reached.cluster_id);
+        return Err(anyhow!(
+            "the gateway {gateway} belongs to cluster {owner}, not to {cluster}; a gateway serves one cluster"
+        )
+        .into());
+    }
+    let Found { mut claimable, left_alone } = candidates(&scope, &worlds);
+    if let Some(odd) = arguments.only.iter().find(|name| !claimable.iter().any(|it| it.of == **name)) {
+        let error =
+            anyhow!("there is nothing to claim for {odd}; without a name all that can be claimed is shown");
+        return Err(error.into());
+    }
+    claimable.retain(|it| arguments.only.is_empty() || arguments.only.contains(&it.of));
+    for (name, why) in &left_alone {
+        println!("! {name} is left alone: {why}");
+    }
+    if claimable.is_empty() {
+        println!(
+            "Nothing to claim: the gateway and everything that is registered is tagged already, or is nobody's."
+        );
+        return Ok(());
+    }
+    for candidate in &claimable {
+        println!(
+            "~ {:<15} {}  (for {}: tags of cluster {})",
+            candidate.what,
+            candidate.id.name(),
+            candidate.of,
+            reached.cluster_id
+        );
+    }
+    println!("Plan: {} to tag.", claimable.len());
+    if !consent::given(arguments.yes, "Claim them?")? {
+        println!("Nothing was changed.");
+        return Ok(());
+    }
+    for candidate in claimable {
+        let (what, name) = (candidate.what, candidate.id.name());
+        match claim(&reached.azure, &candidate).await? {
+            Claimed::Yes => println!("{what} {name} is ours now."),
+            Claimed::LeftAlone(why) => println!("! {what} {name} is left alone: {why}."),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! `sluice cleanup`: removes everything of a cluster id, before Sluice is uninstalled.
+//!
+//! It is the controller itself, told that nobody wants anything any more: no Service is ours, no pod has
+//! a label, the default outbound is released. So the order is the usual one (addresses first, finalizers
+//! last), and so are tags, budget and retries. In the end the gateway goes, if it carries our tag and nothing
+//! of anybody else is in it. The plan is shown first. All of it happens under the lease, the gateway's end
+//! too, so that no controller works against it; where there is no election nobody can see whether one
+//! runs, and whoever cleans up has to say that none does.
+
+mod carry_out;
+mod gateway;
+
+use anyhow::anyhow;
+use clap::Args;
+use futures::future::LocalBoxFuture;
+use sluice_engine::DefaultOutbound;
+use sluice_model::event::Relist;
+use sluice_model::{EgressName, Event};
+
+use crate::config::ConfigArguments;
+use crate::consent;
+use crate::failure::Failure;
+use crate::paint::Paint;
+use crate::plan::foresight::{Forecast, Worlds, foresee_with};
+use crate::plan::report::Report;
+use crate::reach::Reached;
+
+/// Removes everything of a cluster id.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Do not ask; the plan is shown all the same
+    #[arg(long)]
+    yes: bool,
+    /// Leave the service gateway and its subnet alone
+    #[arg(long)]
+    keep_gateway: bool,
+    /// No controller runs. Must be said where leader election is off, since no Lease shows it then
+    #[arg(long)]
+    controller_is_stopped: bool,
+}
+
+/// Shows the plan, asks, and carries it out.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {
+    Box::pin(execute(arguments))
+}
+
+async fn execute(arguments: Arguments) -> Result<(), Failure> {
+    let reached = Reached::by(&arguments.config).await?;
+    if !reached.config.leader_election.enabled && !arguments.controller_is_stopped {
+        return Err(anyhow!(
+            "leader election is off, so no Lease shows whether a controller is at work; stop it, then come \
+             again with --controller-is-stopped"
+        )
+        .into());
+    }
+    let forecast = forecast(&reached).await?;
+    let scope = reached.config.scope(&reached.cluster_id);
+    let report = Report::of(&scope, &forecast);
+    let gateway = match arguments.keep_gateway {
+        true => None,
+        false => gateway::ours(&reached).await?,
+    };
+    let in_the_way = gateway::left_in(&forecast.after, &scope);
+    if report.writes_nothing() && (gateway.is_none() || in_the_way.is_some()) {
+        if let Some(left) = in_the_way.filter(|_| gateway.is_some()) {
+            println!("The service gateway {} stays: {left}.", scope.gateway);
+        }
+        println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
+        return Ok(());
+    }
+    print!("{}", report.text(Paint::for_stdout()));
+    if let (Some(_), Some(left)) = (&gateway, &in_the_way) {
+        println!("The service gateway {} stays, and its subnet attached: {left}.", scope.gateway);
+    } else if let Some(gateway) = &gateway {
+        println!(
+            "Then: detach subnet {} and delete the service gateway {}.",
+            gateway.subnet.name(),
+            gateway.id.name()
+        );
+    }
+    let question = format!("Remove everything of cluster {}?", reached.cluster_id);
+    if !consent::given(arguments.yes, &question)? {
+        println!("Nothing was changed.");
+        return Ok(());
+    }
+    match carry_out::carry_out(&reached, gateway).await? {
+        None => println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id),
+        Some(left) => println!(
+            "Everything of cluster {} is gone but the service gateway {}, which stays: {left}.",
+            reached.cluster_id, scope.gateway
+        ),
+    }
+    Ok(())
+}
+
+/// What would happen if nobody wanted anything.
+async fn forecast(reached: &Reached) -> Result<Forecast, Failure> {
+    let worlds = unwanted(reached.read().await?);
+    Ok(foresee_with(engine_config(reached), reached.config.updaters(), &worlds, &releases()))
+}
+
+/// The engine's choices in a world in which nothing is wanted: nothing is made and nothing is held.
+fn engine_config(reached: &Reached) -> sluice_engine::Config {
+    let mut config = reached.config.engine(&reached.cluster_id);
+    config.allow_mass_deletion = true;
+    config.default_outbound = DefaultOutbound::Leave;
+    config.gateway_mode = sluice_engine::GatewayMode::Verify;
+    config.linger = std::time::Duration::ZERO;
+    config
+}
+
+/// What is told once the first difference has been worked off.
+fn releases() -> Vec<Event> {
+    vec![Event::EgressReleased(EgressName::default_outbound())]
+}
+
+/// The same world, in which nobody wants anything.
+fn unwanted(mut worlds: Worlds) -> Worlds {
+    for event in &mut worlds.kubernetes {
+        let Event::Relisted { objects, .. } = event else { continue };
+        match objects {
+            Relist::Services(services) => services.iter_mut().for_each(|service| service.selected = false),
+            Relist::Pods(pods) => pods.clear(),
+            Relist::Slices(_) | Relist::Nodes(_) => {}
+        }
+    }
+    worlds
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_model::kube::{Phase, PodObject, ServiceObject, ServiceSpec};
+    use sluice_model::{ObjectName, Uid};
+
+    use super::*;
+
+    #[test]
+    fn in_a_world_that_is_left_nobody_wants_anything_and_every_object_is_still_known() {
+        let service = ServiceObject {
+            uid: Uid::from_number(1),
+            name: ObjectName::new("shop", "web"),
+            version: 1,
+            selected: true,
+            deleting: false,
+            finalizer: true,
+            spec: ServiceSpec::default(),
+            ingress: Vec::new(),
+            published: None,
+            conditions: Vec::new(),
+        };
+        let pod = PodObject {
+            uid: Uid::from_number(2),
+            name: ObjectName::new("shop", "crawler"),
+            version: 1,
+            egress: Some("blue".into()),
+            node: None,
+            ips: Vec::new(),
+            host_ips: Vec::new(),
+            phase: Phase::Running,
+            terminating: false,
+            host_network: false,
+            created: 1,
+        };
+        let lists = [Relist::Services(vec![service.clone()]), Relist::Pods(vec![pod])];
+        let kubernetes = lists.into_iter().map(|objects| Event::Relisted { version: 1, objects }).collect();
+        let left = unwanted(Worlds { kubernetes, skipped: Vec::new(), azure: Vec::new() });
+        let expected =
+            [Relist::Services(vec![ServiceObject { selected: false, ..service }]), Relist::Pods(Vec::new())];
+        let expected = expected.map(|objects| Event::Relisted { version: 1, objects });
+        assert_eq!(left.kubernetes, expected);
+    }
+}

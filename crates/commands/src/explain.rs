@@ -1,0 +1,291 @@
+//! `sluice explain`: why something is where it is, or what a code means.
+
+mod pages;
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use anyhow::anyhow;
+use clap::Args;
+use futures::future::LocalBoxFuture;
+use sluice_view::moment::span;
+use sluice_view::{Explanation, State};
+
+pub use pages::{Start, every, page};
+
+use crate::output::Output;
+use crate::paint::Paint;
+use crate::status::{Leader, LeaderArguments};
+
+/// What is to be explained.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct Arguments {
+    /// `service/NAMESPACE/NAME`, `egress/NAME`, or a code like `SGW0008`
+    #[arg(value_name = "WHAT")]
+    what: What,
+    /// How to say it
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    #[command(flatten)]
+    leader: LeaderArguments,
+}
+
+const HELP: &str = "\
+Examples:
+  sluice explain service/shop/web     why the Service `web` in the namespace `shop` is where it is
+  sluice explain egress/blue          the same for an egress
+  sluice explain service/-/UID        what is left in Azure of a Service whose object is gone
+  sluice explain SGW0008              what the code means; needs no controller
+
+Exit codes: 0 explained · 1 there is no such thing, or the controller cannot be asked · 2 wrong arguments";
+
+/// Something that can be explained.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A Service.
+    Service {
+        /// Its namespace; `-` when its object is gone.
+        namespace: String,
+        /// Its name; its UID when its object is gone.
+        name: String,
+    },
+    /// An egress.
+    Egress(String),
+    /// A code: its page.
+    Code(&'static str),
+}
+
+impl FromStr for What {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<What, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        match parts.as_slice() {
+            ["service" | "services" | "svc", namespace, name]
+                if !namespace.is_empty() && !name.is_empty() =>
+            {
+                Ok(What::Service { namespace: (*namespace).into(), name: (*name).into() })
+            }
+            ["egress" | "egresses", name] if !name.is_empty() => Ok(What::Egress((*name).into())),
+            [word] => page(word).map(What::Code).ok_or_else(|| unknown(word)),
+            _ => Err("one of service/NAMESPACE/NAME, egress/NAME and SGW0001 is needed".into()),
+        }
+    }
+}
+
+fn unknown(word: &str) -> String {
+    if pages::is_code(word) {
+        let codes: Vec<&str> = every().map(|(code, _)| code).collect();
+        return format!("no such code; there are {}", codes.join(", "));
+    }
+    "neither a code like SGW0008, nor service/NAMESPACE/NAME, nor egress/NAME".into()
+}
+
+/// Explains it.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<()>> {
+    Box::pin(execute(arguments))
+}
+
+async fn execute(arguments: Arguments) -> anyhow::Result<()> {
+    let paint = Paint::for_stdout();
+    let path = match &arguments.what {
+        What::Code(page) => {
+            match arguments.output {
+                Output::Text => show(&styled(page, paint)),
+                Output::Json => show(&format!("{:#}\n", serde_json::json!({ "page": page }))),
+            }
+            return Ok(());
+        }
+        What::Service { namespace, name } => {
+            format!("/api/v1/services/{}/{}/explain", encoded(namespace), encoded(name))
+        }
+        What::Egress(name) => format!("/api/v1/egresses/{}/explain", encoded(name)),
+    };
+    let leader = Leader::find(&arguments.leader).await?;
+    let explanation: Explanation =
+        leader.get(&path).await.map_err(|error| match error.downcast_ref::<crate::status::Refused>() {
+            Some(refused) if refused.status == 404 => {
+                anyhow!("{} `sluice status` lists what there is.", refused.message)
+            }
+            _ => error,
+        })?;
+    match arguments.output {
+        Output::Text => show(&told(&explanation, paint)),
+        Output::Json => show(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+    }
+    Ok(())
+}
+
+/// Whoever has stopped reading misses nothing.
+fn show(text: &str) {
+    use std::io::Write as _;
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+fn encoded(part: &str) -> String {
+    url::form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+/// A page for a terminal: its headings stand out.
+fn styled(page: &str, paint: Paint) -> String {
+    let mut text = String::new();
+    for line in page.lines() {
+        let heading = line.strip_prefix("## ").or_else(|| line.strip_prefix("# "));
+        match heading {
+            Some(heading) => text.push_str(&paint.bold(heading)),
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// An explanation for people.
+fn told(explanation: &Explanation, paint: Paint) -> String {
+    let progress = explanation.status.progress();
+    let mut text = String::new();
+    let mut say = |line: String| {
+        let _ = writeln!(text, "{line}");
+    };
+    let state = format!("{}{}", progress.state, if progress.parked { ", parked" } else { "" });
+    let state = match progress.state {
+        _ if progress.parked || progress.attempts > 0 => paint.bad(&state),
+        State::Created => paint.good(&state),
+        _ => paint.busy(&state),
+    };
+    say(format!("{}   {state}", paint.bold(&explanation.status.title())));
+    say(explanation.summary.clone());
+    say(String::new());
+    let addresses = &progress.addresses;
+    let ip = progress.public_ip.map_or("none yet".into(), |ip| ip.to_string());
+    say(format!("Public IP   {ip}"));
+    say(format!(
+        "Addresses   {} wanted, {} buffered, {} programmed{}{}",
+        addresses.wanted,
+        addresses.buffered,
+        addresses.programmed,
+        some(addresses.unplaceable, "without an address of their node"),
+        some(addresses.quarantined, "refused by Azure"),
+    ));
+    if let sluice_view::Status::Egress(egress) = &explanation.status {
+        say(format!("Pods        {}", egress.pods));
+    }
+    if let Some(failure) = &progress.last_failure {
+        let ago = span(failure.at.age_seconds);
+        say(format!("Last error  {ago} ago at {}: {}", failure.step, paint.bad(&failure.message)));
+    }
+    if !explanation.waits_for.is_empty() {
+        say(String::new());
+        say(paint.bold("What it waits for"));
+        for wait in &explanation.waits_for {
+            say(format!("- {}", wait.sentence));
+        }
+    }
+    if !explanation.timeline.is_empty() {
+        say(String::new());
+        say(paint.bold("What happened"));
+        let ages: Vec<String> = explanation.timeline.iter().map(|it| span(it.at.age_seconds)).collect();
+        let width = ages.iter().map(|age| age.chars().count()).max().unwrap_or(0);
+        for (happening, age) in explanation.timeline.iter().zip(&ages) {
+            let sentence =
+                if happening.bad { paint.bad(&happening.sentence) } else { happening.sentence.clone() };
+            say(format!("{} {age:>width$} ago   {sentence}", paint.faint(&happening.at.at)));
+        }
+    }
+    if !explanation.what_to_do.is_empty() {
+        say(String::new());
+        say(paint.bold("What to do"));
+        for advice in &explanation.what_to_do {
+            say(format!("- {advice}"));
+        }
+    }
+    text
+}
+
+fn some(many: u64, words: &str) -> String {
+    if many == 0 { String::new() } else { format!(", {many} {words}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use sluice_view::{Due, Happening, LastFailure, Since, Wait, WaitKind};
+
+    use super::*;
+    use crate::status::parked_for_tests;
+
+    #[test]
+    fn what_can_be_explained_is_understood_in_its_usual_spellings() {
+        let service = What::Service { namespace: "shop".into(), name: "web".into() };
+        for text in ["service/shop/web", "svc/shop/web", "services/shop/web"] {
+            assert_eq!(text.parse(), Ok(service.clone()), "{text}");
+        }
+        assert_eq!("egress/blue".parse(), Ok(What::Egress("blue".into())));
+        assert_eq!("sgw0008".parse(), Ok(What::Code(page("SGW0008").unwrap())));
+        assert_eq!("QuotaExceeded".parse(), Ok(What::Code(page("SGW0008").unwrap())));
+        assert!("SGW9999".parse::<What>().unwrap_err().contains("SGW0001"));
+        for text in ["web", "shop/web", "service/web", "service//web", "egress/", "egress/a/b", ""] {
+            assert!(text.parse::<What>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_explanation_reads_from_top_to_bottom() {
+        let since = |age_seconds| Since { at: "2026-11-16T12:00:00Z".into(), age_seconds };
+        let mut status = parked_for_tests();
+        if let sluice_view::Status::Egress(egress) = &mut status {
+            egress.progress.last_failure = Some(LastFailure {
+                at: since(5),
+                step: "public-ip".into(),
+                code: "PublicIPCountLimitReached".into(),
+                message: "PublicIPCountLimitReached: no more".into(),
+            });
+        }
+        let explanation = Explanation {
+            status,
+            summary: "egress/blue has no NAT gateway yet.".into(),
+            waits_for: vec![Wait {
+                kind: WaitKind::Retry,
+                sentence: "The next attempt comes in 9 min 55 s; reason QuotaExceeded.".into(),
+                until: Some(Due { at: "2026-11-16T12:10:00Z".into(), in_seconds: 595 }),
+            }],
+            timeline: vec![
+                Happening { at: since(65), sentence: "operation #1 started".into(), bad: false },
+                Happening { at: since(5), sentence: "operation #1 failed at public-ip".into(), bad: true },
+            ],
+            what_to_do: vec!["Raise the quota. See `sluice explain SGW0008`.".into()],
+            plan: None,
+            events: Vec::new(),
+            calls: Vec::new(),
+        };
+        expect![[r#"
+            egress/blue   NotStarted, parked
+            egress/blue has no NAT gateway yet.
+
+            Public IP   none yet
+            Addresses   2 wanted, 2 buffered, 0 programmed
+            Pods        2
+            Last error  5 s ago at public-ip: PublicIPCountLimitReached: no more
+
+            What it waits for
+            - The next attempt comes in 9 min 55 s; reason QuotaExceeded.
+
+            What happened
+            2026-11-16T12:00:00Z 1 min 5 s ago   operation #1 started
+            2026-11-16T12:00:00Z       5 s ago   operation #1 failed at public-ip
+
+            What to do
+            - Raise the quota. See `sluice explain SGW0008`.
+        "#]]
+        .assert_eq(&told(&explanation, Paint::NONE));
+    }
+
+    #[test]
+    fn a_page_loses_its_marks_and_nothing_else() {
+        let page = page("SGW0007").unwrap();
+        let text = styled(page, Paint::NONE);
+        assert!(text.starts_with("SGW0007: Throttled\n\n"), "{text}");
+        assert_eq!(text.lines().count(), page.lines().count());
+    }
+}

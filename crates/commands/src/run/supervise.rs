@@ -1,0 +1,504 @@
+//! The parts of a running controller: started together, watched together, ended in order.
+//!
+//! ```text
+//! watches ─▶ loop ─▶ Azure, Kubernetes
+//! lease ──▶ fence ─┘      health, API ─▶ loop
+//! ```
+//!
+//! A part that ends by itself or panics ends the process: a controller of which a half is dead would
+//! look alive and do nothing. The end that is asked for begins with the loop, which awaits what is on the
+//! wire; only when nothing is, the lease is given back.
+
+use std::time::{Duration, SystemTime};
+
+use crate::config::Config;
+use crate::lease;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use sluice_controller::admin::{About, Admin, Almanac, Parts, ServeLimits, WindowLimits, serve, watch_lines};
+use sluice_controller::{
+    ApiServer, Azure, Clock, ClusterLease, Controller, Ended, Farewell, Handle, Inbox, Leadership, LeaseEnd,
+    Monotonic, Standing, Why,
+};
+use sluice_k8s::lease::Place;
+use sluice_k8s::watch::Watches;
+use sluice_k8s::write::Writer;
+use sluice_model::seeded::Seeded;
+use sluice_model::{Event, Time};
+use sluice_view::overview::Role;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::migration::{self, UnderWay};
+use super::prepare::{self, Prepared};
+use super::signals::{Signal, Signals};
+use crate::failure::{Failure, exit};
+#[cfg(feature = "lab")]
+use crate::pace::{FastClock, Paced, stretched};
+
+/// Facts that wait at once at most; then the watches wait.
+const INBOX_MAX: usize = 1_024;
+/// How much longer than its grace a loop may take to end before it counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// What has ended.
+enum Part {
+    Loop(Ended),
+    Watches,
+    Lease(LeaseEnd),
+    Listener,
+    /// What was to be done once has been.
+    Migration,
+}
+
+/// Works until it is asked to end or cannot go on; `heed` does what other signals ask for.
+pub fn work<'a>(
+    prepared: Prepared,
+    signals: &'a mut Signals,
+    heed: &'a (dyn Fn(Signal) + Sync),
+) -> BoxFuture<'a, Result<(), Failure>> {
+    Box::pin(async move {
+        let (azure, real) = (prepared.azure.clone(), Monotonic::start());
+        // One kind of clock in each build, so that the loop is compiled once.
+        #[cfg(not(feature = "lab"))]
+        let crew = Crew::start(prepared, azure, real, real, |at| at)?;
+        #[cfg(feature = "lab")]
+        let crew = {
+            let factor = prepared.time_factor;
+            if factor != 1.0 {
+                tracing::warn!(factor, "time goes faster than it should: this is for emulators");
+            }
+            let fast = FastClock::start(factor);
+            // The loop's clock is read first, so that whatever holds us up in between only brings the
+            // fence nearer.
+            let convert = move |at: Time| {
+                let now = fast.now();
+                now + stretched(at.since(real.now()), factor)
+            };
+            Crew::start(prepared, Paced::new(azure, factor), fast, real, convert)?
+        };
+        crew.watch_over(signals, heed).await
+    })
+}
+
+/// All parts at work.
+struct Crew {
+    parts: JoinSet<Part>,
+    handle: Handle,
+    /// The watches and what else nobody needs once the loop has ended.
+    dispensable: Vec<AbortHandle>,
+    /// Whether the migration may have something on the wire, of which the loop knows nothing.
+    migrating: UnderWay,
+    farewell: Option<oneshot::Sender<Farewell>>,
+    close: watch::Sender<bool>,
+    grace: Duration,
+    clock: Monotonic,
+}
+
+impl Crew {
+    fn start<A: Azure, C: Clock>(
+        prepared: Prepared,
+        azure: A,
+        clock: C,
+        real: Monotonic,
+        on_the_loops_clock: impl Fn(Time) -> Time + Send + Sync + 'static,
+    ) -> Result<Crew, Failure> {
+        let Prepared {
+            config,
+            #[cfg(feature = "lab")]
+            time_factor,
+            listeners,
+            connection,
+            cluster_id,
+            calls,
+            instance,
+            namespace,
+            ..
+        } = prepared;
+        let client = connection.client;
+        let (handle, inbox) = Inbox::open(INBOX_MAX);
+        let mut parts = JoinSet::new();
+
+        let selection = config.selection();
+        let serves_all = selection.class.is_none();
+        let watches = Watches::new(client.clone(), selection);
+        let fence = (handle.clone(), clock.clone());
+        let lease_name = config.leader_election.name.clone();
+        let writer = Writer::new(client.clone(), serves_all, instance.clone()).with_fence({
+            let fence = fence.clone();
+            move || fence.0.may_begin(&fence.1)
+        });
+        // Without an election there is no Lease that could be spoken about.
+        let writer = match config.leader_election.enabled {
+            true => writer.with_home(&namespace, &lease_name),
+            false => writer,
+        };
+        let settings = settings(&config, &cluster_id);
+        #[cfg(feature = "lab")]
+        let settings = crate::pace::settings(settings, time_factor);
+        let window_limits = WindowLimits::from(&settings.updaters);
+        let kube = ApiServer::new(writer, watches.clone());
+        let controller = Controller::new(settings, inbox, azure, kube, clock.clone());
+
+        let identity = lease::identity(&instance);
+        let (farewell, heard) = oneshot::channel();
+        let standing = if config.leader_election.enabled {
+            let timing = config.lease_timing();
+            let place = Place { namespace: namespace.clone(), name: lease_name };
+            let door = ClusterLease::new(client.clone(), place, timing);
+            let leadership =
+                Leadership::new(&identity, timing, door, real, Timestamp::now, handle.clone())
+                    .map_err(|error| Failure { code: exit::WRONG, error: error.into(), hint: None })?;
+            let leadership = leadership.with_loop_clock(on_the_loops_clock);
+            let standing = leadership.standing();
+            parts.spawn(async move { Part::Lease(leadership.run(heard).await) });
+            standing
+        } else {
+            parts.spawn(lead_alone(handle.clone(), heard));
+            watch::channel(Standing { role: Role::Leader, leader: Some(identity.clone()) }).1
+        };
+
+        let leads = standing.clone();
+        let almanac = Almanac::new(clock, SystemTime::now());
+        #[cfg(feature = "lab")]
+        let almanac = almanac.faster(time_factor);
+        let admin = Admin::new(Parts {
+            handle: handle.clone(),
+            almanac,
+            about: About { identity, cluster_id, version: env!("CARGO_PKG_VERSION").to_owned() },
+            standing,
+            watches: watch_lines(watches.progress()),
+            calls,
+            window_limits,
+            access: listeners.access,
+        });
+        let (close, closed) = watch::channel(false);
+        for (listener, tls, router) in [
+            (listeners.health, None, admin.health_router()),
+            (listeners.api, listeners.tls, admin.api_router()),
+        ] {
+            let mut closed = closed.clone();
+            parts.spawn(async move {
+                let stop = async move {
+                    // Whoever could close it is gone: then nobody needs it.
+                    let _ = closed.wait_for(|closed| *closed).await;
+                };
+                serve(listener, tls, router, ServeLimits::default(), stop).await;
+                Part::Listener
+            });
+        }
+
+        let facts = handle.clone();
+        let mut dispensable = vec![parts.spawn(async move {
+            watches.run(facts).await;
+            Part::Watches
+        })];
+        // The past of the dashboard's charts.
+        let history = admin.keep_history();
+        dispensable.push(parts.spawn(async move {
+            history.await;
+            Part::Listener
+        }));
+        let migrating = UnderWay::default();
+        if let Some(renewals) = listeners.renewals {
+            dispensable.push(parts.spawn(async move { match renewals.run().await {} }));
+        }
+        if config.migration.enabled {
+            let under_way = migrating.clone();
+            dispensable.push(parts.spawn(async move {
+                migration::release(client, leads, move || fence.0.may_begin(&fence.1), under_way).await;
+                Part::Migration
+            }));
+        }
+        parts.spawn(async move { Part::Loop(controller.run().await) });
+        let grace = config.process.shutdown_grace;
+        let farewell = Some(farewell);
+        Ok(Crew { parts, handle, dispensable, migrating, farewell, close, grace, clock: real })
+    }
+
+    /// Waits for the end, whoever brings it.
+    async fn watch_over(
+        mut self,
+        signals: &mut Signals,
+        heed: &(dyn Fn(Signal) + Sync),
+    ) -> Result<(), Failure> {
+        let mut lost: Option<String> = None;
+        let mut stuck_at: Option<Time> = None;
+        let mut is_asked = false;
+        loop {
+            let stuck = async {
+                match stuck_at {
+                    Some(at) => self.clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::End if is_asked => {
+                        let error = anyhow::anyhow!("asked to end twice; what is on the wire is not awaited");
+                        return Err(Failure { code: exit::FAILED, error, hint: None });
+                    }
+                    Signal::End => {
+                        tracing::info!("asked to end: nothing new is begun, what is on the wire is awaited");
+                        is_asked = true;
+                        self.handle.stop();
+                        stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
+                    }
+                    other => heed(other),
+                },
+                () = stuck => {
+                    let error = anyhow::anyhow!("the loop did not come to its end");
+                    let code = if lost.is_some() { exit::LEASE } else { exit::FAILED };
+                    return Err(Failure { code, error, hint: None });
+                }
+                part = self.parts.join_next() => match part {
+                    Some(Ok(Part::Loop(ended))) => return self.end(ended, lost).await,
+                    Some(Ok(Part::Lease(LeaseEnd::Lost(why)))) => {
+                        lost = Some(why);
+                        stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
+                    }
+                    Some(Ok(Part::Migration)) => {}
+                    // They end when there is nobody left to tell; the loop is about to say why.
+                    Some(Ok(Part::Watches)) if self.handle.is_closed() => {
+                        stuck_at = stuck_at.or(Some(self.clock.now() + STUCK_AFTER));
+                    }
+                    Some(Ok(Part::Watches)) => return Err(died("the watches of Kubernetes have ended")),
+                    Some(Ok(Part::Lease(_))) => return Err(died("the holder of the lease has ended")),
+                    Some(Ok(Part::Listener)) => return Err(died("a listener has ended")),
+                    Some(Err(error)) => return Err(died(&format!("a part of the controller died: {error}"))),
+                    None => return Err(died("every part of the controller has ended")),
+                },
+            }
+        }
+    }
+
+    /// The loop has ended; everybody else follows.
+    async fn end(mut self, ended: Ended, lost: Option<String>) -> Result<(), Failure> {
+        let limit = self.clock.now() + STUCK_AFTER;
+        let is_idle = self.dismiss(limit).await;
+        let farewell = match ended.abandoned {
+            0 if is_idle => Farewell::Release,
+            abandoned => {
+                tracing::warn!(abandoned, "calls are still on the wire, so the lease is left to run out");
+                Farewell::Keep
+            }
+        };
+        // Whoever has lost the lease listens no more.
+        let _ = self.farewell.take().map(|line| line.send(farewell));
+        self.close.send_replace(true);
+        let others = async { while self.parts.join_next().await.is_some() {} };
+        tokio::select! {
+            () = others => {}
+            () = self.clock.sleep_until(limit) => tracing::warn!("not every part came to its end in time"),
+        }
+        match ended.why {
+            Why::Asked => Ok(()),
+            Why::LeadershipLost => {
+                let why = lost.unwrap_or_else(|| "it was not renewed".to_owned());
+                Err(Failure {
+                    code: exit::LEASE,
+                    error: anyhow::anyhow!("the lease was lost: {why}"),
+                    hint: Some("start again, as the kubelet does; whoever leads now has taken over".into()),
+                })
+            }
+        }
+    }
+}
+
+impl Crew {
+    /// Ends those that nobody needs any more; whether nothing of theirs can be on the wire now.
+    async fn dismiss(&mut self, limit: Time) -> bool {
+        self.dispensable.iter().for_each(AbortHandle::abort);
+        let Crew { parts, dispensable, .. } = self;
+        let gone = async {
+            // Nobody else ends before the farewell, and if somebody does, it makes no difference any more.
+            while !dispensable.iter().all(AbortHandle::is_finished) && parts.join_next().await.is_some() {}
+        };
+        tokio::select! {
+            () = gone => !self.migrating.is_set(),
+            () = self.clock.sleep_until(limit) => false,
+        }
+    }
+}
+
+/// Without an election nobody competes, so the lease is held for good.
+async fn lead_alone(handle: Handle, heard: oneshot::Receiver<Farewell>) -> Part {
+    tracing::warn!("leader election is off: there must never be two of us");
+    handle.fence(Some(Time::NEVER));
+    // A loop that has ended needs no leader.
+    let _ = handle.post(Event::LeadershipGained).await;
+    let _ = heard.await;
+    Part::Lease(LeaseEnd::Released)
+}
+
+fn died(what: &str) -> Failure {
+    Failure {
+        code: exit::FAILED,
+        error: anyhow::anyhow!("{what}; a half of a controller is worse than none, so the process ends"),
+        hint: Some("this is a bug of Sluice; the log above says more".into()),
+    }
+}
+
+/// What the loop runs with.
+fn settings(config: &Config, cluster_id: &str) -> sluice_controller::Config {
+    sluice_controller::Config {
+        engine: config.engine(cluster_id),
+        updaters: config.updaters(),
+        limits: config.limits(),
+        seed: prepare::seed(),
+        seeded: Seeded::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_controller::Tally;
+
+    use super::*;
+
+    /// A crew without a controller, and the end of the line at which its leader listens.
+    fn crew() -> (Crew, oneshot::Receiver<Farewell>) {
+        let (handle, inbox) = Inbox::open(1);
+        let mut parts = JoinSet::new();
+        let eyes = parts.spawn(async move {
+            // As long as there are watches there is somebody to tell.
+            let _inbox = inbox;
+            std::future::pending().await
+        });
+        let (farewell, heard) = oneshot::channel();
+        let close = watch::channel(false).0;
+        let (grace, clock) = (Duration::from_secs(1), Monotonic::start());
+        (
+            Crew {
+                parts,
+                handle,
+                dispensable: vec![eyes],
+                migrating: UnderWay::default(),
+                farewell: Some(farewell),
+                close,
+                grace,
+                clock,
+            },
+            heard,
+        )
+    }
+
+    async fn end_of(crew: Crew) -> Result<(), Failure> {
+        crew.watch_over(&mut Signals::listen().unwrap(), &|_| ()).await
+    }
+
+    fn ended(why: Why, abandoned: usize) -> Part {
+        Part::Loop(Ended { why, abandoned, tally: Tally::default() })
+    }
+
+    #[tokio::test]
+    async fn a_part_that_panics_or_ends_by_itself_ends_the_process() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { panic!("a part that was told to panic") });
+        let failure = end_of(one).await.unwrap_err();
+        let text = failure.error.to_string();
+        assert!(failure.code == exit::FAILED && text.contains("a part of the controller died"), "{text}");
+
+        for (part, words) in [
+            (Part::Watches, "the watches of Kubernetes have ended"),
+            (Part::Listener, "a listener has ended"),
+            (Part::Lease(LeaseEnd::Kept), "the holder of the lease has ended"),
+        ] {
+            let (mut one, _heard) = crew();
+            one.parts.spawn(async { part });
+            let failure = end_of(one).await.unwrap_err();
+            assert!(failure.error.to_string().contains(words), "{:#}", failure.error);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_lease_is_given_back_only_when_nothing_is_on_the_wire() {
+        for (abandoned, expected) in [(0, Farewell::Release), (2, Farewell::Keep)] {
+            let (mut one, heard) = crew();
+            one.parts.spawn(async move { ended(Why::Asked, abandoned) });
+            end_of(one).await.unwrap();
+            assert_eq!(heard.await, Ok(expected));
+        }
+    }
+
+    /// Says that it has been dropped.
+    struct Dropped(Option<oneshot::Sender<()>>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(|line| line.send(()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_migration_that_is_cut_off_in_a_pass_keeps_the_lease_and_one_that_waits_does_not() {
+        for (is_releasing, expected) in [(true, Farewell::Keep), (false, Farewell::Release)] {
+            let (mut one, mut heard) = crew();
+            let (dropped, mut gone) = oneshot::channel();
+            let (leads, standing) = watch::channel(Standing { role: Role::Standby, leader: None });
+            let under_way = one.migrating.clone();
+            let guard = Dropped(Some(dropped));
+            one.dispensable.push(one.parts.spawn(async move {
+                let _guard = guard;
+                migration::release_with(std::future::pending, standing, under_way).await;
+                Part::Migration
+            }));
+            if is_releasing {
+                leads.send_replace(Standing { role: Role::Leader, leader: None });
+                while !one.migrating.is_set() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            // The lease is spoken of only when nothing can be begun any more.
+            one.parts.spawn(async { ended(Why::Asked, 0) });
+            let end = end_of(one);
+            let farewell = async {
+                let said = (&mut heard).await;
+                assert_eq!(gone.try_recv(), Ok(()), "the migration was still there at the farewell");
+                said
+            };
+            let (end, said) = tokio::join!(end, farewell);
+            assert!(end.is_ok() && said == Ok(expected), "{said:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_lease_is_said_with_its_reason_when_the_loop_has_ended() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        one.parts.spawn(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            ended(Why::LeadershipLost, 0)
+        });
+        let failure = end_of(one).await.unwrap_err();
+        assert_eq!(
+            (failure.code, failure.error.to_string().as_str()),
+            (exit::LEASE, "the lease was lost: somebody else has it")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_that_end_before_the_loop_has_said_why_it_ends_are_no_failure() {
+        for (why, code) in [(Why::Asked, None), (Why::LeadershipLost, Some(exit::LEASE))] {
+            let (mut one, _heard) = crew();
+            // The inbox goes, so that nobody is left to be told.
+            one.dispensable.drain(..).for_each(|eyes| eyes.abort());
+            assert!(one.parts.join_next().await.is_some_and(|it| it.is_err_and(|it| it.is_cancelled())));
+            one.parts.spawn(async { Part::Watches });
+            one.parts.spawn(async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                ended(why, 0)
+            });
+            let end = end_of(one).await;
+            assert_eq!(end.err().map(|failure| failure.code), code);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_stuck_does_not_keep_a_process_that_has_lost_its_lease() {
+        let (mut one, _heard) = crew();
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        let failure = end_of(one).await.unwrap_err();
+        assert_eq!(failure.code, exit::LEASE);
+    }
+}

@@ -1,0 +1,332 @@
+//! `sluice status`: every service and egress of the controller that leads, in a table.
+
+mod events;
+mod leader;
+mod table;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use futures::future::LocalBoxFuture;
+use serde::Serialize;
+use sluice_view::{EgressStatus, Overview, ServiceStatus, State, Status};
+
+pub use leader::{Leader, LeaderArguments, Refused};
+
+#[cfg(test)]
+pub(crate) use table::tests::parked as parked_for_tests;
+
+use crate::paint::Paint;
+use events::{Picture, Reader, Said};
+use table::Layout;
+
+/// After the stream of changes has broken, so long is waited before the leader is looked for again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// How often a table on a terminal is drawn again, so that its times go on.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// Which services, and how to show them.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct Arguments {
+    /// Only Services of this namespace; egresses have none
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Only those in one of these states, like `NotStarted,DeletionPending`
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
+    state: Vec<State>,
+    /// How to say it
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// Go on and show what changes: on a terminal the table, else a line for each change
+    #[arg(short, long)]
+    watch: bool,
+    /// End with exit code 2 if something is parked or failing
+    #[arg(long, conflicts_with = "watch")]
+    check: bool,
+    #[command(flatten)]
+    leader: LeaderArguments,
+}
+
+const HELP: &str = "\
+Columns: how many addresses (of endpoints or pods) are WANTED, how many of them are BUFFERED because their
+service is not ready, and how many Azure is known to have (PROGRAMMED); how many ATTEMPTS have failed since
+the last success, when the LAST began and the NEXT comes. `sluice explain NAME` says more about one line.
+
+Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check trouble";
+
+/// How to say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Output {
+    /// A table for people.
+    Table,
+    /// The same with more columns and nothing cut off.
+    Wide,
+    /// JSON for scripts.
+    Json,
+    /// Only what they are called, for `sluice explain`.
+    Name,
+}
+
+/// What was seen, for the exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Nothing that was asked about.
+    Fine,
+    /// `--check` was asked for, and something is parked or failing.
+    Trouble,
+}
+
+/// All that is shown, as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    overview: &'a Overview,
+    services: Vec<&'a ServiceStatus>,
+    egresses: Vec<&'a EgressStatus>,
+}
+
+fn state(word: &str) -> Result<State, String> {
+    State::parse(word)
+        .ok_or_else(|| format!("no state; there are {}", State::ALL.map(State::word).join(", ")))
+}
+
+/// Asks the leader and shows what it says.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<Verdict>> {
+    Box::pin(execute(arguments))
+}
+
+async fn execute(arguments: Arguments) -> anyhow::Result<Verdict> {
+    if arguments.watch {
+        return watch(&arguments).await;
+    }
+    let leader = Leader::find(&arguments.leader).await?;
+    let overview: Overview = leader.get("/api/v1/overview").await?;
+    let all = arguments.filtered(everything(&leader).await?);
+    let mut out = std::io::stdout().lock();
+    // Whoever has stopped reading misses nothing.
+    let _ = out.write_all(arguments.shown(&overview, &all, Paint::for_stdout()).as_bytes());
+    let trouble = all.iter().any(|status| table::is_trouble(status.progress()));
+    Ok(if arguments.check && trouble { Verdict::Trouble } else { Verdict::Fine })
+}
+
+async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
+    let services: Vec<ServiceStatus> = leader.all("/api/v1/services", &[]).await?;
+    let egresses: Vec<EgressStatus> = leader.all("/api/v1/egresses", &[]).await?;
+    let services = services.into_iter().map(Status::Service);
+    Ok(services.chain(egresses.into_iter().map(Status::Egress)).collect())
+}
+
+impl Arguments {
+    fn filtered(&self, mut all: Vec<Status>) -> Vec<Status> {
+        all.retain(|status| self.wants(status));
+        all
+    }
+
+    fn wants(&self, status: &Status) -> bool {
+        let in_namespace = match (&self.namespace, status) {
+            (None, _) => true,
+            (Some(_), Status::Egress(_)) => false,
+            (Some(_), Status::Service(service)) => service.namespace == self.namespace,
+        };
+        in_namespace && (self.state.is_empty() || self.state.contains(&status.progress().state))
+    }
+
+    fn shown(&self, overview: &Overview, all: &[Status], paint: Paint) -> String {
+        let lines = match self.output {
+            Output::Name => all.iter().map(Status::title).collect(),
+            Output::Json => vec![self.json(overview, all)],
+            Output::Table | Output::Wide => {
+                let mut lines = vec![table::who(overview, paint), String::new()];
+                match all.is_empty() {
+                    true => lines.push("Nothing to show.".into()),
+                    false => lines.extend(table::lines(all, self.layout(), paint)),
+                }
+                lines.push(String::new());
+                lines.extend(table::summary(overview, all, paint));
+                lines
+            }
+        };
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { wide: self.output == Output::Wide }
+    }
+
+    fn json(&self, overview: &Overview, all: &[Status]) -> String {
+        let mut shown = Shown { overview, services: Vec::new(), egresses: Vec::new() };
+        for status in all {
+            match status {
+                Status::Service(service) => shown.services.push(service),
+                Status::Egress(egress) => shown.egresses.push(egress),
+            }
+        }
+        serde_json::to_string_pretty(&shown).unwrap_or_default()
+    }
+}
+
+/// Shows what changes, until somebody has seen enough. A leader that goes away is looked for again.
+async fn watch(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let mut board = Board {
+        arguments,
+        picture: Picture::default(),
+        redraws: std::io::stdout().is_terminal() && matches!(arguments.output, Output::Table | Output::Wide),
+        paint: Paint::for_stdout(),
+        head_shown: false,
+    };
+    let mut has_seen = false;
+    loop {
+        let ended = tokio::select! {
+            ended = board.follow(&mut has_seen) => ended,
+            _ = tokio::signal::ctrl_c() => return Ok(Verdict::Fine),
+        };
+        let why = match ended {
+            Ok(Ended::Nobody) => return Ok(Verdict::Fine),
+            Ok(Ended::Because(why)) => why,
+            // Who was never reached is not waited for.
+            Err(error) if !has_seen => return Err(error),
+            Err(error) => format!("{error:#}"),
+        };
+        eprintln!("The stream has ended: {why} Looking for the leader again.");
+        tokio::select! {
+            () = tokio::time::sleep(RETRY) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(Verdict::Fine),
+        }
+    }
+}
+
+enum Ended {
+    /// Nobody reads any more.
+    Nobody,
+    Because(String),
+}
+
+struct Board<'a> {
+    arguments: &'a Arguments,
+    picture: Picture,
+    /// The table is drawn again and again; otherwise there is a line for each change.
+    redraws: bool,
+    paint: Paint,
+    head_shown: bool,
+}
+
+impl Board<'_> {
+    async fn follow(&mut self, has_seen: &mut bool) -> anyhow::Result<Ended> {
+        let leader = Leader::find(&self.arguments.leader).await?;
+        let overview: Overview = leader.get("/api/v1/overview").await?;
+        let mut chunks = leader.events(None).await?;
+        let mut reader = Reader::default();
+        let mut redraw = tokio::time::interval(REDRAW);
+        loop {
+            let chunk = tokio::select! {
+                chunk = chunks.next() => chunk?,
+                _ = redraw.tick(), if self.redraws && *has_seen => {
+                    if !self.draw(&overview) {
+                        return Ok(Ended::Nobody);
+                    }
+                    continue;
+                }
+            };
+            let Some(chunk) = chunk else {
+                return Ok(Ended::Because(format!("{} closed it.", leader.name())));
+            };
+            reader.take(&chunk);
+            while let Some(told) = reader.next() {
+                match told.said()? {
+                    Said::Nothing => {}
+                    Said::Goodbye(goodbye) => return Ok(Ended::Because(goodbye.message)),
+                    Said::Delta(delta) => {
+                        let news = self.picture.apply(Instant::now(), *delta);
+                        *has_seen = true;
+                        let goes_on = match self.redraws {
+                            true => self.draw(&overview),
+                            false => self.tell(&news),
+                        };
+                        if !goes_on {
+                            return Ok(Ended::Nobody);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The whole table in the place of the last one; `false` when nobody reads any more.
+    fn draw(&self, overview: &Overview) -> bool {
+        let all = self.arguments.filtered(self.picture.all(Instant::now()));
+        let text = self.arguments.shown(overview, &all, self.paint);
+        let mut out = std::io::stdout().lock();
+        out.write_all(format!("\x1b[H\x1b[2J{text}").as_bytes()).and_then(|()| out.flush()).is_ok()
+    }
+
+    /// A line for each change.
+    fn tell(&mut self, news: &[Status]) -> bool {
+        let news = self.arguments.filtered(news.to_vec());
+        let mut lines = match self.arguments.output {
+            Output::Name => news.iter().map(Status::title).collect(),
+            Output::Json => news.iter().filter_map(|it| serde_json::to_string(it).ok()).collect(),
+            Output::Table | Output::Wide => table::lines(&news, self.arguments.layout(), self.paint),
+        };
+        if matches!(self.arguments.output, Output::Table | Output::Wide) {
+            if self.head_shown && !lines.is_empty() {
+                lines.remove(0);
+            }
+            self.head_shown = true;
+        }
+        let mut out = std::io::stdout().lock();
+        lines.iter().all(|line| writeln!(out, "{line}").is_ok()) && out.flush().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use table::tests::{fine, overview, parked};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(words: &[&str]) -> Arguments {
+        Line::parse_from([&["status"], words].concat()).arguments
+    }
+
+    fn titles(words: &[&str]) -> Vec<String> {
+        arguments(words).filtered(vec![fine(), parked()]).iter().map(Status::title).collect()
+    }
+
+    #[test]
+    fn filters_choose_by_namespace_and_state() {
+        assert_eq!(titles(&[]), ["service/shop/web", "egress/blue"]);
+        assert_eq!(titles(&["-n", "shop"]), ["service/shop/web"]);
+        assert_eq!(titles(&["-n", "bank"]), [""; 0]);
+        assert_eq!(titles(&["--state", "notstarted,Created"]).len(), 2);
+        assert_eq!(titles(&["--state", "NotStarted"]), ["egress/blue"]);
+        assert!(Line::try_parse_from(["status", "--state", "Ready"]).is_err());
+    }
+
+    #[test]
+    fn names_are_what_explain_takes_and_json_reads_back() {
+        let all = [fine(), parked()];
+        let names = arguments(&["-o", "name"]).shown(&overview(), &all, Paint::NONE);
+        assert_eq!(names, "service/shop/web\negress/blue\n");
+        let json = arguments(&["-o", "json"]).shown(&overview(), &all, Paint::NONE);
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["services"][0]["publicIp"], "20.1.2.3");
+        assert_eq!(value["egresses"][0]["why"]["code"], "SGW0008");
+        assert_eq!(value["overview"]["role"], "leader");
+    }
+
+    #[test]
+    fn a_cluster_without_services_is_no_empty_table() {
+        let text = arguments(&[]).shown(&overview(), &[], Paint::NONE);
+        assert!(text.contains("\nNothing to show.\n") && !text.contains("NAME"), "{text}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Measurements: the real loop, engine, updaters and client against an emulated Azure.
+//!
+//! - [`calls`]: what it costs to create and delete many Services
+//! - [`process`] and [`request_log`]: an emulator, and what it wrote down
+//! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
+//! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
+//! - [`report`] and [`usage`]: what is printed
+
+pub mod calls;
+pub mod figures;
+pub mod ledger;
+pub mod process;
+pub mod report;
+pub mod request_log;
+pub mod usage;
+pub mod workload;
+pub mod world;
+
+use clap::{Args, Subcommand};
+use futures::future::LocalBoxFuture;
+
+/// Measures Sluice against an emulated Azure.
+#[derive(Args, Clone, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum What {
+    /// Counts the calls that it takes to create and delete many Services, and how long that takes
+    Calls(calls::Arguments),
+}
+
+/// Measures what is asked for. A limit that is missed is an error.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<()>> {
+    Box::pin(execute(arguments))
+}
+
+async fn execute(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.what {
+        What::Calls(arguments) => calls::run(arguments).await,
+    }
+}

@@ -1,0 +1,359 @@
+//! `sluice playground`: Kubernetes, Azure and the controller in one process, to understand it in a minute.
+//!
+//! ```text
+//! kubectl ─▶ API server ◀─ controller ─▶ emulator ◀─ somebody else at work
+//!               ▲           dashboard       ▲
+//!               └────── the last check ─────┘
+//! ```
+//!
+//! Nothing has to be set up, and nothing is left behind. The controller is the one that ships: it reads a
+//! configuration file and speaks HTTPS to both sides. A scenario plays a story with a narrator; its end is
+//! judged from outside, by what the API server wants and the emulator has.
+//!
+//! Missing on purpose: containers. Pods are there and have addresses, but nothing runs in them.
+
+mod azure;
+mod banner;
+mod changes;
+mod check;
+mod cluster;
+mod controller;
+pub mod emulator;
+mod narrator;
+mod pace;
+mod parts;
+mod scenarios;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod user;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use clap::Args;
+use futures::future::LocalBoxFuture;
+use serde_json::json;
+use sluice_commands::lease::SHIPPED_NAMESPACE;
+use sluice_commands::output::Output;
+use sluice_commands::say;
+
+use banner::{AzureLine, Banner};
+use controller::Controller;
+use narrator::Narrator;
+use pace::Pace;
+use parts::{Doors, Folder};
+use scenarios::{End, SCENARIOS, Scenario};
+use sluice_commands::failure::{Failure, exit};
+use sluice_commands::logs;
+use sluice_commands::run::signals::{Signal, Signals};
+use stage::Stage;
+
+/// What the log of the controller holds, unless somebody says otherwise.
+const LOGGED: &str = "warn,sluice=info";
+
+/// What can be said about the playground on the command line.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct Arguments {
+    /// Play a story with a narrator; --list shows which there are
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+    /// End after the story: with 0 if Kubernetes and Azure agree, else with 1 and what differs
+    #[arg(long, requires = "scenario")]
+    exit: bool,
+    /// Show the stories, and end
+    #[arg(long, exclusive = true)]
+    list: bool,
+    /// How many seconds pass for Azure and Sluice in a real one, 1 to 1000
+    #[arg(long, value_name = "FACTOR", default_value_t = 10.0, value_parser = sluice_commands::pace::factor)]
+    time_factor: f64,
+    /// How long a story waits for anything, in Azure's time [default: 20m, and at least a real minute]
+    #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
+    patience: Option<Duration>,
+    /// How to say where everything is: words for people, or one line of JSON for scripts
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Keep kubeconfig, certificates, configuration and log in this folder, instead of a temporary one
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// Only Kubernetes, without Azure and Sluice: an API server for tests of your own, with nodes, a scheduler
+    /// and pods that become ready
+    #[arg(long, conflicts_with_all = ["scenario", "exit", "kubeconfig"])]
+    kubernetes_only: bool,
+    /// How many nodes there are; with none there is no scheduler and no kubelet either, for tests that make
+    /// nodes and pods by themselves
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=250))]
+    nodes: u16,
+    /// Play on this cluster instead of one of our own. All Services of it are ours then, so take one that
+    /// is for tests
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    kubeconfig: Option<PathBuf>,
+    // Last, since everything after it would be under its heading.
+    #[command(flatten)]
+    doors: DoorArguments,
+}
+
+/// Where everything listens.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Addresses, by default any free port of 127.0.0.1")]
+struct DoorArguments {
+    /// Where Kubernetes is
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen_kubernetes: SocketAddr,
+    /// Where Azure is
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen_azure: SocketAddr,
+    /// Where the dashboard and the API of the controller are
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen_dashboard: SocketAddr,
+    /// Where health and metrics of the controller are
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen_metrics: SocketAddr,
+}
+
+const HELP: &str = "\
+Examples:
+  sluice playground
+      Everything on this machine until Ctrl-C, and three things to try.
+  sluice playground --scenario tour --exit
+      A story with a narrator; exit code 0 if everything converged.
+  sluice playground --scenario outage --time-factor 50
+      Faster; the playground stays when the story is over.
+  sluice playground --output json
+      For scripts: the first line says where everything is, once it serves.
+  sluice playground --kubernetes-only --output json
+      An API server for tests of your own; the line has the path of its kubeconfig.
+
+Exit codes: 0 stopped as asked, or converged with --exit · 1 failed or not converged ·
+2 wrong arguments · 3 cannot listen · 5 Kubernetes cannot be reached";
+
+/// Plays until the story is over or somebody wants it to stop; whether all converged.
+pub fn run(arguments: Arguments, log: Option<String>) -> LocalBoxFuture<'static, Result<bool, Failure>> {
+    Box::pin(execute(arguments, log))
+}
+
+async fn execute(arguments: Arguments, log: Option<String>) -> Result<bool, Failure> {
+    if arguments.list {
+        for it in SCENARIOS {
+            say!("{:<15} {}", it.name, it.about);
+        }
+        return Ok(true);
+    }
+    let scenario = match &arguments.scenario {
+        None => None,
+        Some(name) => Some(scenarios::named(name).map_err(|hint| Failure {
+            code: exit::WRONG,
+            error: anyhow!("there is no scenario {name}"),
+            hint: Some(hint),
+        })?),
+    };
+    // First of all, so that a signal during the start ends it in good order.
+    let mut signals = Signals::listen()?;
+    let folder = Folder::make(arguments.keep.as_deref())?;
+    let log_file = folder.path().join("sluice.log");
+    let _logs = logs::start_in_file(log.as_deref().unwrap_or(LOGGED), &log_file)?;
+    if arguments.kubernetes_only {
+        return serve_kubernetes(&arguments, &folder, signals).await;
+    }
+    let narrator = |pace| match arguments.output {
+        Output::Text => Narrator::aloud(pace),
+        Output::Json => Narrator::silent(pace),
+    };
+    let playground = Playground::start(&arguments, &folder, narrator);
+    let mut playground = tokio::select! {
+        started = playground => started?,
+        () = asked_to_end(&mut signals) => return Ok(!arguments.exit),
+    };
+    let converged = tokio::select! {
+        ended = playground.play(&arguments, scenario) => ended,
+        () = asked_to_end(&mut signals) => {
+            if matches!(arguments.output, Output::Text) {
+                say!("\nStopping; a second Ctrl-C does not wait.");
+            }
+            // A story that was broken off has not converged.
+            Ok(!arguments.exit)
+        }
+    };
+    tokio::select! {
+        () = playground.stop() => {}
+        () = asked_to_end(&mut signals) => {}
+    }
+    converged
+}
+
+/// Ctrl-C, SIGTERM, and SIGHUP too: there is nothing to read again, and whoever closed the terminal is gone.
+async fn asked_to_end(signals: &mut Signals) {
+    while signals.next().await == Signal::ToggleDebug {}
+}
+
+/// All parts at work.
+struct Playground {
+    kubernetes: Option<sluice_apiserver::Running>,
+    azure: sluice_emulator::Running,
+    stage: Stage,
+    banner: Banner,
+}
+
+impl Playground {
+    async fn start(
+        arguments: &Arguments,
+        folder: &Folder,
+        narrator: impl FnOnce(Pace) -> Narrator,
+    ) -> Result<Playground, Failure> {
+        let began = Instant::now();
+        let factor = arguments.time_factor;
+        let doors = Doors {
+            azure: arguments.doors.listen_azure,
+            dashboard: arguments.doors.listen_dashboard,
+            metrics: arguments.doors.listen_metrics,
+        };
+        let (running, azure) =
+            parts::start_azure(folder.path(), doors.azure, factor).await.map_err(unserved)?;
+        azure.make_network().await?;
+        let config = folder.path().join("azure.yaml");
+        parts::write_configuration(&config, &running, doors)?;
+        let kubernetes = match arguments.kubeconfig {
+            Some(_) => None,
+            None => Some(start_kubernetes(arguments, folder).await?),
+        };
+        let theirs =
+            || (arguments.kubeconfig.clone().unwrap_or_default(), "the one of that kubeconfig".to_owned());
+        let (kubeconfig, kubernetes_url) =
+            kubernetes.as_ref().map_or_else(theirs, |it| (it.kubeconfig.clone(), it.url.clone()));
+        let client = cluster_client(&kubeconfig).await?;
+        user::make_namespace(&client, SHIPPED_NAMESPACE).await?;
+        let pace = Pace::begin(factor);
+        let controller = Controller::new(&config, &kubeconfig, factor);
+        let mut stage = Stage::new(narrator(pace), pace, azure, client, controller);
+        stage.patience = arguments.patience.unwrap_or(stage.patience);
+        let banner = Banner {
+            kubeconfig,
+            kubernetes: kubernetes_url,
+            azure: Some(AzureLine {
+                url: running.url(),
+                ca: running.ca_path().to_owned(),
+                config,
+                log: folder.path().join("sluice.log"),
+            }),
+            places: None,
+            folder: folder.path().to_owned(),
+            is_kept: folder.is_kept(),
+            time_factor: factor,
+            started_in: began.elapsed(),
+        };
+        Ok(Playground { kubernetes, azure: running, stage, banner })
+    }
+
+    /// Says where everything is, plays the story if there is one, and stays unless it is to end.
+    async fn play(&mut self, arguments: &Arguments, scenario: Option<&Scenario>) -> Result<bool, Failure> {
+        if scenario.is_none_or(|it| it.begins_at_work) {
+            self.banner.places = Some(self.stage.start_controller().await?);
+        }
+        self.banner.greet(arguments.output, scenario.is_none());
+        if let Some(scenario) = scenario {
+            let end = scenarios::play(scenario, &mut self.stage).await;
+            if matches!(arguments.output, Output::Json) {
+                let differences = match &end {
+                    End::Converged => &[][..],
+                    End::Stuck(differences) => differences,
+                };
+                say!(
+                    "{}",
+                    json!({
+                        "scenario": scenario.name,
+                        "converged": end == End::Converged,
+                        "differences": differences,
+                        "emulatedSeconds": self.stage.narrator.elapsed().as_secs(),
+                    })
+                );
+            }
+            if arguments.exit {
+                return Ok(end == End::Converged);
+            }
+            if matches!(arguments.output, Output::Text) {
+                say!("\nThe playground stays; its places are above. Stop with Ctrl-C.");
+            }
+        }
+        Err(self.stage.controller.ended().await)
+    }
+
+    /// Ends everything in order: the controller first, since it speaks to the others.
+    async fn stop(self) {
+        let Playground { kubernetes, azure, mut stage, .. } = self;
+        if let Err(failure) = stage.controller.stop().await {
+            tracing::warn!("the controller did not end well: {:#}", failure.error);
+        }
+        drop(stage);
+        azure.stop().await;
+        if let Some(kubernetes) = kubernetes {
+            kubernetes.stop().await;
+        }
+    }
+}
+
+/// Only Kubernetes, until somebody wants it to stop.
+async fn serve_kubernetes(
+    arguments: &Arguments,
+    folder: &Folder,
+    mut signals: Signals,
+) -> Result<bool, Failure> {
+    let began = Instant::now();
+    let running = start_kubernetes(arguments, folder).await?;
+    let banner = Banner {
+        kubeconfig: running.kubeconfig.clone(),
+        kubernetes: running.url.clone(),
+        azure: None,
+        places: None,
+        folder: folder.path().to_owned(),
+        is_kept: folder.is_kept(),
+        time_factor: arguments.time_factor,
+        started_in: began.elapsed(),
+    };
+    banner.greet(arguments.output, true);
+    asked_to_end(&mut signals).await;
+    tokio::select! {
+        () = running.stop() => {}
+        () = asked_to_end(&mut signals) => {}
+    }
+    Ok(true)
+}
+
+async fn start_kubernetes(
+    arguments: &Arguments,
+    folder: &Folder,
+) -> Result<sluice_apiserver::Running, Failure> {
+    let options = sluice_apiserver::Options {
+        listen: arguments.doors.listen_kubernetes,
+        dir: folder.path().to_owned(),
+        nodes: arguments.nodes,
+        time_factor: arguments.time_factor,
+    };
+    sluice_apiserver::start(options).await.map_err(|error| {
+        let code = match &error {
+            sluice_apiserver::StartError::Listen { .. } => exit::LISTEN,
+            sluice_apiserver::StartError::NotLoopback { .. } => exit::WRONG,
+            _ => exit::FAILED,
+        };
+        Failure { code, error: error.into(), hint: None }
+    })
+}
+
+async fn cluster_client(kubeconfig: &Path) -> Result<kube::Client, Failure> {
+    parts::client(kubeconfig).await.map_err(|error| Failure {
+        code: exit::KUBERNETES,
+        error,
+        hint: Some("--kubeconfig must be one that kubectl can use".into()),
+    })
+}
+
+fn unserved(error: sluice_emulator::StartError) -> Failure {
+    let code = match &error {
+        sluice_emulator::StartError::Listen { .. } => exit::LISTEN,
+        sluice_emulator::StartError::NotLoopback { .. } => exit::WRONG,
+        _ => exit::FAILED,
+    };
+    Failure { code, hint: Some(error.hint().to_owned()), error: error.into() }
+}
