@@ -10,10 +10,13 @@ use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::DynamicObject;
 use kube::runtime::watcher::{Config, watcher};
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::kinds::untyped;
 
 /// How often somebody is woken at most, and how soon a stream that broke is opened again.
 const PACE: Duration = Duration::from_millis(100);
@@ -32,11 +35,11 @@ impl Changes {
     pub(super) fn of(client: &Client) -> Changes {
         let (bell, heard) = watch::channel(0);
         let mut ears = JoinSet::new();
-        ears.spawn(ring(&bell, Api::<Service>::all(client.clone())));
-        ears.spawn(ring(&bell, Api::<EndpointSlice>::all(client.clone())));
-        ears.spawn(ring(&bell, Api::<Node>::all(client.clone())));
-        ears.spawn(ring(&bell, Api::<Pod>::all(client.clone())));
-        ears.spawn(ring(&bell, Api::<Deployment>::all(client.clone())));
+        ears.spawn(ring(&bell, untyped::<Service>(client)));
+        ears.spawn(ring(&bell, untyped::<EndpointSlice>(client)));
+        ears.spawn(ring(&bell, untyped::<Node>(client)));
+        ears.spawn(ring(&bell, untyped::<Pod>(client)));
+        ears.spawn(ring(&bell, untyped::<Deployment>(client)));
         Changes { heard, bell, ears }
     }
 
@@ -65,10 +68,7 @@ impl Changes {
 }
 
 /// Rings at every change of a kind.
-fn ring<K>(bell: &watch::Sender<u64>, api: Api<K>) -> impl Future<Output = ()> + Send + 'static
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
-{
+fn ring(bell: &watch::Sender<u64>, api: Api<DynamicObject>) -> impl Future<Output = ()> + Send + 'static {
     let bell = bell.clone();
     async move {
         let mut events = std::pin::pin!(watcher(api, Config::default()));

@@ -9,13 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt as _;
 use serde_json::Value;
 
 use super::azure::{State, list, name_of, text};
 use super::cluster::{Cluster, pod_ip, published};
+use super::kinds::{Service, ServicePort};
 
 /// The finalizer by which a Service is held until Azure's side is gone.
 const FINALIZER: &str = "sluice.dev/cleanup";
@@ -87,14 +86,14 @@ struct Wanted {
 
 fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut Vec<String>) {
     let Seen { cluster, azure } = seen;
-    let name = format!("{}/{}", service.namespace().unwrap_or_default(), service.name_any());
-    let spec = service.spec.clone().unwrap_or_default();
-    let is_ours = spec.type_.as_deref() == Some("LoadBalancer") && spec.load_balancer_class.is_none();
-    if service.metadata.deletion_timestamp.is_some() {
+    let (spec, metadata) = (&service.spec, &service.metadata);
+    let name = format!("{}/{}", metadata.namespace, metadata.name);
+    let is_ours = spec.kind == "LoadBalancer" && spec.load_balancer_class.is_none();
+    if metadata.deletion_timestamp.is_some() {
         wrong.push(format!("Service {name} is deleted and still there"));
         return;
     }
-    let is_held = service.finalizers().iter().any(|it| it == FINALIZER);
+    let is_held = metadata.finalizers.iter().any(|it| it == FINALIZER);
     if !is_ours {
         if is_held || !published(service).is_empty() {
             wrong.push(format!("Service {name} is no load balancer, and has a finalizer or an IP of one"));
@@ -104,7 +103,7 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
     if !is_held {
         wrong.push(format!("Service {name} has no finalizer"));
     }
-    let uid = service.metadata.uid.clone().unwrap_or_default();
+    let uid = metadata.uid.clone();
     let ip = format!("{uid}-pip");
     let shown = published(service);
     match azure.address(&ip) {
@@ -116,7 +115,7 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
         )),
     }
     if let Some(balancer) = azure.named("loadBalancers", &uid) {
-        let (should, are) = (rules_of(&spec.ports.unwrap_or_default()), rules_in(balancer));
+        let (should, are) = (rules_of(&spec.ports), rules_in(balancer));
         if !are.iter().map(|(protocol, front, _)| (protocol, front)).eq(should.iter().map(|(p, f, _)| (p, f)))
             || should.iter().zip(&are).any(|(one, other)| one.2.is_some() && one.2 != other.2)
         {
@@ -140,9 +139,8 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
 fn of_egresses(cluster: &Cluster, wanted: &mut Wanted) {
     let mut names = BTreeSet::from([DEFAULT_EGRESS.to_owned()]);
     for (pod, egress) in cluster.egress_pods() {
-        let node = pod.spec.as_ref().and_then(|it| it.node_name.clone()).unwrap_or_default();
         if let Some(ip) = pod_ip(pod)
-            && let Some(location) = cluster.location(&node, ip)
+            && let Some(location) = cluster.location(&pod.spec.node_name, ip)
         {
             wanted.addresses.entry((location, ip.to_owned())).or_default().insert(egress.clone());
         }
@@ -157,18 +155,17 @@ fn of_egresses(cluster: &Cluster, wanted: &mut Wanted) {
 /// Protocol, port, and the pods' port where it is a number.
 type Rules = BTreeSet<(String, u64, Option<u64>)>;
 
-fn rules_of(ports: &[k8s_openapi::api::core::v1::ServicePort]) -> Rules {
-    let number = |it: i32| u64::try_from(it).unwrap_or_default();
+fn rules_of(ports: &[ServicePort]) -> Rules {
     ports
         .iter()
         .map(|port| {
             let backend = match &port.target_port {
-                None | Some(IntOrString::Int(0)) => Some(number(port.port)),
-                Some(IntOrString::Int(target)) => Some(number(*target)),
+                None | Some(IntOrString::Int(0)) => Some(port.port.into()),
+                Some(IntOrString::Int(target)) => u64::try_from(*target).ok(),
                 // Only the pods know.
                 Some(IntOrString::String(_)) => None,
             };
-            (port.protocol.as_deref().unwrap_or("TCP").to_ascii_lowercase(), number(port.port), backend)
+            (port.protocol.as_deref().unwrap_or("TCP").to_ascii_lowercase(), port.port.into(), backend)
         })
         .collect()
 }

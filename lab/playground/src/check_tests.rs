@@ -1,12 +1,11 @@
 //! The check against two small worlds that agree, and one mistake at a time.
 
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::azure::resource_id;
+use crate::kinds::{EndpointSlice, Node, Pod, Service};
 
 fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object of a test can be read")
@@ -128,7 +127,10 @@ fn every_single_mistake_is_told_in_words() {
             },
             "Azure is still at work: delete of natGateways/x",
         ),
-        (|cluster, _| cluster.services[0].metadata.finalizers = None, "Service default/web has no finalizer"),
+        (
+            |cluster, _| cluster.services[0].metadata.finalizers.clear(),
+            "Service default/web has no finalizer",
+        ),
         (
             |_, azure| azure["natGateways"][0]["provisioningState"] = json!("Failed"),
             "NAT gateway blue is Failed",
@@ -143,7 +145,7 @@ fn every_single_mistake_is_told_in_words() {
 #[test]
 fn a_service_that_is_no_load_balancer_any_more_must_be_free() {
     let lines = judged(|cluster, _| {
-        cluster.services[0].spec.as_mut().expect("it has one").type_ = Some("ClusterIP".to_owned());
+        cluster.services[0].spec.kind = "ClusterIP".to_owned();
     });
     assert!(
         lines[0].starts_with("Service default/web is no load balancer, and has a finalizer"),

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt as _};
+use anyhow::Result;
+use k8s_openapi::api::{apps, core, discovery};
+use kube::Client;
+
+use crate::kinds::{Deployment, EndpointSlice, Node, Pod, Service, list};
 
 /// The label that names a pod's egress.
 pub(super) const EGRESS_LABEL: &str = "kubernetes.azure.com/service-egress-gateway";
@@ -34,37 +33,24 @@ pub(super) struct Endpoint {
 impl Cluster {
     /// Reads everything, live.
     pub(super) async fn read(client: &Client) -> Result<Cluster> {
-        let all = ListParams::default();
-        let services = Api::<Service>::all(client.clone());
-        let slices = Api::<EndpointSlice>::all(client.clone());
-        let nodes = Api::<Node>::all(client.clone());
-        let pods = Api::<Pod>::all(client.clone());
-        let deployments = Api::<Deployment>::all(client.clone());
         let (services, slices, nodes, pods, deployments) = tokio::try_join!(
-            services.list(&all),
-            slices.list(&all),
-            nodes.list(&all),
-            pods.list(&all),
-            deployments.list(&all)
-        )
-        .context("the API server cannot be read")?;
-        Ok(Cluster {
-            services: services.items,
-            slices: slices.items,
-            nodes: nodes.items,
-            pods: pods.items,
-            deployments: deployments.items,
-        })
+            list::<core::v1::Service, _>(client),
+            list::<discovery::v1::EndpointSlice, _>(client),
+            list::<core::v1::Node, _>(client),
+            list::<core::v1::Pod, _>(client),
+            list::<apps::v1::Deployment, _>(client),
+        )?;
+        Ok(Cluster { services, slices, nodes, pods, deployments })
     }
 
     /// A Service of the namespace `default`.
     pub(super) fn service(&self, name: &str) -> Option<&Service> {
-        self.services.iter().find(|it| it.name_any() == name && it.namespace().as_deref() == Some("default"))
+        self.services.iter().find(|it| it.metadata.name == name && it.metadata.namespace == "default")
     }
 
     /// The UID of a Service, which is its name in Azure.
     pub(super) fn uid(&self, service: &str) -> Option<String> {
-        self.service(service)?.metadata.uid.clone()
+        Some(self.service(service)?.metadata.uid.clone())
     }
 
     /// The address that a Service has published.
@@ -74,7 +60,7 @@ impl Cluster {
 
     /// All published addresses of the Services that have some, by name.
     pub(super) fn ips(&self) -> BTreeMap<String, String> {
-        let of = |it: &Service| Some((it.name_any(), published(it).into_iter().next()?));
+        let of = |it: &Service| Some((it.metadata.name.clone(), published(it).into_iter().next()?));
         self.services.iter().filter_map(of).collect()
     }
 
@@ -83,7 +69,7 @@ impl Cluster {
         let (mut ready, mut ending) = (Vec::new(), Vec::new());
         for slice in self.slices.iter().filter(|it| belongs(it, service)) {
             for endpoint in slice.endpoints.iter().flatten() {
-                let conditions = endpoint.conditions.clone().unwrap_or_default();
+                let conditions = endpoint.conditions;
                 let is_ready = conditions.ready.unwrap_or(true);
                 let Some(address) = endpoint.addresses.first().cloned() else { continue };
                 let node = endpoint.node_name.clone().unwrap_or_default();
@@ -102,10 +88,12 @@ impl Cluster {
 
     /// The address of a node that addresses of this family are at.
     pub(super) fn location(&self, node: &str, address: &str) -> Option<String> {
-        let node = self.nodes.iter().find(|it| it.name_any() == node)?;
-        let addresses = node.status.as_ref()?.addresses.iter().flatten();
-        let mut own: Vec<std::net::IpAddr> = addresses
-            .filter(|it| it.type_ == "InternalIP")
+        let node = self.nodes.iter().find(|it| it.metadata.name == node)?;
+        let mut own: Vec<std::net::IpAddr> = node
+            .status
+            .addresses
+            .iter()
+            .filter(|it| it.kind == "InternalIP")
             .filter_map(|it| it.address.parse().ok())
             .filter(|ip: &std::net::IpAddr| ip.is_ipv6() == address.contains(':'))
             .collect();
@@ -116,10 +104,9 @@ impl Cluster {
     /// The pods that go out by an egress: those with the label that are not over and not on the host's network.
     pub(super) fn egress_pods(&self) -> impl Iterator<Item = (&Pod, String)> {
         self.pods.iter().filter_map(|pod| {
-            let name = pod.labels().get(EGRESS_LABEL)?.to_ascii_lowercase();
-            let is_over = matches!(phase(pod), "Succeeded" | "Failed");
-            let on_the_host = pod.spec.as_ref().and_then(|it| it.host_network).unwrap_or(false);
-            (!is_over && !on_the_host && !name.is_empty()).then_some((pod, name))
+            let name = pod.metadata.labels.get(EGRESS_LABEL)?.to_ascii_lowercase();
+            let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+            (!is_over && !pod.spec.host_network && !name.is_empty()).then_some((pod, name))
         })
     }
 
@@ -128,17 +115,13 @@ impl Cluster {
         let mut lines = Vec::new();
         for it in &self.deployments {
             let wanted = it.spec.replicas.unwrap_or(1);
-            let status = it.status.clone().unwrap_or_default();
-            let (ready, updated, all) = (
-                status.ready_replicas.unwrap_or(0),
-                status.updated_replicas.unwrap_or(0),
-                status.replicas.unwrap_or(0),
-            );
+            let status = it.status;
+            let (ready, updated, all) = (status.ready_replicas, status.updated_replicas, status.replicas);
             let is_seen = status.observed_generation == it.metadata.generation;
             if !is_seen || (ready, updated, all) != (wanted, wanted, wanted) {
                 lines.push(format!(
                     "deployment {}: {ready} of {wanted} pods are ready, {updated} of {all} are new",
-                    it.name_any()
+                    it.metadata.name
                 ));
             }
         }
@@ -153,21 +136,15 @@ impl Cluster {
 
 /// The addresses in the status of a Service.
 pub(super) fn published(service: &Service) -> Vec<String> {
-    let status = service.status.as_ref().and_then(|it| it.load_balancer.as_ref());
-    status.iter().flat_map(|it| it.ingress.iter().flatten()).filter_map(|it| it.ip.clone()).collect()
-}
-
-/// The phase of a pod.
-pub(super) fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|it| it.phase.as_deref()).unwrap_or("Pending")
+    service.status.load_balancer.ingress.iter().filter_map(|it| it.ip.clone()).collect()
 }
 
 /// The first address of a pod.
 pub(super) fn pod_ip(pod: &Pod) -> Option<&str> {
-    pod.status.as_ref()?.pod_ip.as_deref()
+    pod.status.pod_ip.as_deref()
 }
 
 fn belongs(slice: &EndpointSlice, service: &Service) -> bool {
-    slice.namespace() == service.namespace()
-        && slice.labels().get(SERVICE_NAME) == service.metadata.name.as_ref()
+    slice.metadata.namespace == service.metadata.namespace
+        && slice.metadata.labels.get(SERVICE_NAME) == Some(&service.metadata.name)
 }

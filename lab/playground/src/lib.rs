@@ -19,6 +19,7 @@ mod check;
 mod cluster;
 mod controller;
 pub mod emulator;
+mod kinds;
 mod narrator;
 mod pace;
 mod parts;

@@ -4,12 +4,12 @@ use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
-use serde::de::DeserializeOwned;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::cluster::EGRESS_LABEL;
+use super::kinds::{untyped, untyped_in_default};
 use super::stage::{Look, Stage};
 
 /// The image of every container; nothing is ever pulled.
@@ -147,57 +147,21 @@ impl Stage {
         self.delete::<Pod>("pod", name).await
     }
 
-    fn api<K>(&self) -> Api<K>
-    where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>,
-        K::DynamicType: Default,
-    {
-        Api::namespaced(self.client.clone(), "default")
+    async fn create<K: Resource<DynamicType = ()>>(&self, object: Value) -> Result<()> {
+        create(untyped_in_default::<K>(&self.client), object).await
     }
 
-    async fn create<K>(&self, object: Value) -> Result<()>
-    where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + serde::Serialize
-            + DeserializeOwned,
-        K::DynamicType: Default,
-    {
-        let name = object["metadata"]["name"].to_string();
-        let object: K = serde_json::from_value(object).expect("what a story makes is an object of its kind");
-        self.api::<K>()
-            .create(&PostParams::default(), &object)
-            .await
-            .with_context(|| format!("{name} cannot be made"))?;
-        Ok(())
-    }
-
-    async fn patch<K>(&self, name: &str, patch: Value) -> Result<()>
-    where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-        K::DynamicType: Default,
-    {
-        self.api::<K>()
+    async fn patch<K: Resource<DynamicType = ()>>(&self, name: &str, patch: Value) -> Result<()> {
+        untyped_in_default::<K>(&self.client)
             .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
             .await
             .with_context(|| format!("{name} cannot be changed"))?;
         Ok(())
     }
 
-    async fn delete<K>(&self, kind: &str, name: &str) -> Result<()>
-    where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned,
-        K::DynamicType: Default,
-    {
+    async fn delete<K: Resource<DynamicType = ()>>(&self, kind: &str, name: &str) -> Result<()> {
         self.narrator.command(&format!("kubectl delete {kind} {name}"));
-        self.api::<K>()
+        untyped_in_default::<K>(&self.client)
             .delete(name, &DeleteParams::background())
             .await
             .with_context(|| format!("{kind} {name} cannot be deleted"))?;
@@ -205,18 +169,26 @@ impl Stage {
     }
 }
 
+async fn create(api: Api<DynamicObject>, object: Value) -> Result<()> {
+    let object: DynamicObject = serde_json::from_value(object)?;
+    let name = object.name_any();
+    api.create(&PostParams::default(), &object).await.with_context(|| format!("{name} cannot be made"))?;
+    Ok(())
+}
+
 /// Makes a namespace, unless it is there.
 pub(super) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
-    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))
-        .expect("a namespace is nothing but its name");
-    match Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await {
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        made => made.map(drop).with_context(|| format!("namespace {name} cannot be made")),
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    match create(untyped::<Namespace>(client), namespace).await {
+        Err(error) if matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409) => {
+            Ok(())
+        }
+        made => made,
     }
 }
 
 /// The UID of a namespace.
 pub(super) async fn namespace_uid(client: &Client, name: &str) -> Result<String> {
-    let namespace = Api::<Namespace>::all(client.clone()).get(name).await?;
+    let namespace = untyped::<Namespace>(client).get(name).await?;
     namespace.metadata.uid.with_context(|| format!("namespace {name} has no UID"))
 }

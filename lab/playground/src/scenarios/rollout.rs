@@ -64,9 +64,10 @@ pub(super) async fn play(stage: &mut Stage) -> Result<()> {
 
 /// The pods that have an address and are not ending, by name.
 fn pods(seen: &crate::check::Seen) -> BTreeMap<String, String> {
-    use kube::ResourceExt as _;
     let alive = seen.cluster.pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    alive.filter_map(|pod| Some((pod.name_any(), crate::cluster::pod_ip(pod)?.to_owned()))).collect()
+    alive
+        .filter_map(|pod| Some((pod.metadata.name.clone(), crate::cluster::pod_ip(pod)?.to_owned())))
+        .collect()
 }
 
 fn named(ips: &BTreeMap<String, String>) -> String {
