@@ -1,6 +1,7 @@
 //! What the command line says.
 
 use sluice_model::seeded::{Bug, Seeded};
+use sluice_sim::bugs::plant;
 use sluice_sim::names::FaultKind;
 use sluice_sim::world::CrashPoint;
 
@@ -87,12 +88,12 @@ WHAT TO RUN (the default is --seeds 200)
   --stories          list the named stories
   --all-stories      run every named story once
   --crash-points     crash before and after every external call of every story
-  --bugs             plant every seeded bug and say what catches it
+  --bugs             plant every seeded bug and say what catches it (needs the feature seeded-bugs)
     --bug-seeds N    seeds to try for each (default 400)
   --calls            make and remove 500 services, and print what that costs
 
 HOW
-  --bug NAME         plant one seeded bug, to see what it does
+  --bug NAME         plant one seeded bug, to see what it does (needs the feature seeded-bugs)
   --faults LIST      only these faults, like K1,Z5,P1; 'none' for none
   --failures N       go on until N seeds have failed (default 1)
   --output json      for machines
@@ -102,6 +103,7 @@ EXAMPLES
   cargo run --release -p sluice-sim -- --seeds 2000
   cargo run --release -p sluice-sim -- --seed 8841
   cargo run --release -p sluice-sim -- --story 'three rapid edits'
+  cargo run --release -p sluice-sim --features seeded-bugs -- --bugs
 
 EXIT CODES
   0 all is well   1 something did not hold   2 the command line makes no sense
@@ -134,7 +136,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             "--calls" => modes.push(("--calls", Task::Calls)),
             "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
             "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
-            "--bug" => seeded = Seeded::with(bug(&value()?)?),
+            "--bug" => seeded = plant(bug(&value()?)?)?,
             "--faults" => faults = Some(fault_list(&value()?)?),
             "--failures" => failures_max = Some(number(&name, &value()?)?),
             "--output" => match value()?.as_str() {

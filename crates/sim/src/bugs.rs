@@ -26,9 +26,26 @@ const FAMILIES: &[&[FaultKind]] = &[
 
 /// The command that runs something again, with the bug that was planted, if one was.
 pub fn replay(what: &str, seeded: Seeded) -> String {
-    let planted = ALL.iter().find(|bug| seeded.has(**bug));
-    let bug = planted.map(|bug| format!(" --bug {bug:?}")).unwrap_or_default();
-    format!("cargo run --release -p sluice-sim -- {what}{bug}")
+    match ALL.iter().find(|bug| seeded.has(**bug)) {
+        Some(bug) => {
+            format!("cargo run --release -p sluice-sim --features seeded-bugs -- {what} --bug {bug:?}")
+        }
+        None => format!("cargo run --release -p sluice-sim -- {what}"),
+    }
+}
+
+/// The switch with this bug on.
+#[cfg(feature = "seeded-bugs")]
+pub fn plant(bug: Bug) -> Result<Seeded, String> {
+    Ok(Seeded::with(bug))
+}
+
+/// The bugs are not in this build; the error says which build has them.
+#[cfg(not(feature = "seeded-bugs"))]
+pub fn plant(_: Bug) -> Result<Seeded, String> {
+    Err("this sluice-sim was built without the seeded bugs; to have them, run: \
+         cargo run --release -p sluice-sim --features seeded-bugs -- --bugs"
+        .into())
 }
 
 /// Every seeded bug, in the order of the model.
@@ -139,8 +156,14 @@ pub struct Catch {
 }
 
 /// Plants one bug and looks for it, in at most so many seeds.
-pub fn hunt(bug: Bug, seeds: u64) -> Catch {
-    let seeded = Seeded::with(bug);
+///
+/// # Errors
+/// In a build without the seeded bugs, as [`plant`] says.
+pub fn hunt(bug: Bug, seeds: u64) -> Result<Catch, String> {
+    plant(bug).map(|seeded| hunt_planted(bug, seeded, seeds))
+}
+
+fn hunt_planted(bug: Bug, seeded: Seeded, seeds: u64) -> Catch {
     if let Some((_, test, why)) = BY_UNIT_TEST.iter().find(|(one, ..)| *one == bug) {
         let by = Some((format!("unit test {test}"), (*why).to_owned()));
         return Catch { bug, by, at: String::new(), by_unit_test: true };

@@ -96,7 +96,7 @@ fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Opti
     result.err()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "seeded-bugs"))]
 mod tests {
     use sluice_model::seeded::Bug;
 
@@ -109,8 +109,8 @@ mod tests {
         let crash = Some(CrashPoint { call: 12, after: true });
         let failed = Failed { story: "a", crash, seeded: Seeded::with(Bug::NoBrake), report };
         let text = failed.to_string();
-        let command =
-            "Replay: cargo run --release -p sluice-sim -- --story \"a\" --crash after:12 --bug NoBrake";
+        let command = "Replay: cargo run --release -p sluice-sim --features seeded-bugs -- \
+                       --story \"a\" --crash after:12 --bug NoBrake";
         assert!(text.ends_with(command), "{text}");
     }
 }

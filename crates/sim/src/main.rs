@@ -36,6 +36,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    match carry_out(&arguments) {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does the task; says whether something did not hold.
+fn carry_out(arguments: &Arguments) -> Result<bool, String> {
     let failed = match &arguments.task {
         Task::Help => {
             say!("{}", arguments::HELP.trim_end());
@@ -47,24 +59,19 @@ fn main() -> ExitCode {
             }
             false
         }
-        Task::Seeds { start, count } => seeds(&arguments, *start, *count),
-        Task::Seed(seed) => one(&arguments, &plan_of(&arguments, *seed, true), &format!("seed {seed}")),
-        Task::Story { name, crash } => match find_story(name) {
-            Ok(story) => {
-                let plan = Plan::of_story(&story, arguments.seeded, true, *crash);
-                one(&arguments, &plan, &format!("story {:?}", story.name))
-            }
-            Err(problem) => {
-                eprintln!("error: {problem}");
-                return ExitCode::from(2);
-            }
-        },
-        Task::CrashPoints => crash_points(&arguments),
-        Task::AllStories => all_stories(&arguments),
-        Task::Bugs { seeds } => bugs(&arguments, *seeds),
-        Task::Calls => calls(&arguments),
+        Task::Seeds { start, count } => seeds(arguments, *start, *count),
+        Task::Seed(seed) => one(arguments, &plan_of(arguments, *seed, true), &format!("seed {seed}")),
+        Task::Story { name, crash } => {
+            let story = find_story(name)?;
+            let plan = Plan::of_story(&story, arguments.seeded, true, *crash);
+            one(arguments, &plan, &format!("story {:?}", story.name))
+        }
+        Task::CrashPoints => crash_points(arguments),
+        Task::AllStories => all_stories(arguments),
+        Task::Bugs { seeds } => bugs(arguments, *seeds)?,
+        Task::Calls => calls(arguments),
     };
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    Ok(failed)
 }
 
 fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
@@ -190,12 +197,12 @@ fn find_story(name: &str) -> Result<Story, String> {
     }
 }
 
-fn bugs(arguments: &Arguments, seeds: u64) -> bool {
+fn bugs(arguments: &Arguments, seeds: u64) -> Result<bool, String> {
     let mut caught = 0;
     let mut rows = Vec::new();
     let mut progress = Progress::new("bugs", sluice_sim::bugs::ALL.len() as u64);
     for (at, bug) in sluice_sim::bugs::ALL.iter().enumerate() {
-        let row = sluice_sim::bugs::hunt(*bug, seeds);
+        let row = sluice_sim::bugs::hunt(*bug, seeds)?;
         caught += usize::from(row.by.is_some());
         progress.clear();
         if !arguments.json {
@@ -210,5 +217,5 @@ fn bugs(arguments: &Arguments, seeds: u64) -> bool {
     } else {
         say!("caught {caught}/{}", rows.len());
     }
-    caught < rows.len()
+    Ok(caught < rows.len())
 }

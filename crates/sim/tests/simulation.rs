@@ -59,6 +59,7 @@ fn a_story_survives_a_crash_before_and_after_every_call() {
     assert!(points.points > 50, "{}", points.points);
 }
 
+#[cfg(feature = "seeded-bugs")]
 #[test]
 fn planted_bugs_are_caught_by_the_invariant_they_break() {
     for (bug, code) in [
@@ -68,7 +69,17 @@ fn planted_bugs_are_caught_by_the_invariant_they_break() {
         (Bug::CountPods, "S13"),
         (Bug::TwiceInOneCommit, "S10"),
     ] {
-        let caught = hunt(bug, 0).by.map(|(by, _)| by);
+        let caught = hunt(bug, 0).expect("this build has the bugs").by.map(|(by, _)| by);
         assert_eq!(caught.as_deref(), Some(code), "{bug:?}");
     }
+}
+
+#[cfg(not(feature = "seeded-bugs"))]
+#[test]
+fn a_build_without_the_bugs_names_the_command_that_has_them() {
+    let problem = hunt(Bug::NoBrake, 0).expect_err("there is nothing to plant");
+    assert!(
+        problem.ends_with("cargo run --release -p sluice-sim --features seeded-bugs -- --bugs"),
+        "{problem}"
+    );
 }

@@ -1,5 +1,6 @@
 //! Stories: effects in, scripted replies, and everything that came out, as text.
 
+#[cfg(feature = "seeded-bugs")]
 mod bugs;
 mod bulk;
 mod busy;
