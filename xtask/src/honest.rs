@@ -15,7 +15,7 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     let program = testenv::program()?;
     let program = program.to_string_lossy();
     let environment = [(testenv::VARIABLE, &*program)];
-    let arguments = ["run", "--quiet", "-p", "sluice-honest"];
+    let arguments = ["run", "--quiet", "--bin", "sluice-honest"];
     let said = stage::cargo(&arguments, &environment, outputs::anything)?;
     let last = said.lines().last().unwrap_or_default();
     if last.ends_with(", 0 failed") {
