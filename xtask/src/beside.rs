@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::conformance::{binary, target_folder};
-use crate::stage::cargo_quietly;
+use crate::programs::{Program, target_folder};
 use crate::tidy::readme;
 use crate::{kubectl, packages};
 
@@ -31,7 +30,7 @@ pub(crate) struct Playground {
 impl Playground {
     /// Builds and starts it.
     pub(crate) fn start() -> Result<Playground, Vec<String>> {
-        cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
+        Program::Lab.path()?;
         let kubectl = kubectl::program()?;
         Playground::greeted(&kubectl).map_err(|why| vec![why])
     }
@@ -42,7 +41,7 @@ impl Playground {
             [target_folder().join("release"), kubectl.parent().map(Path::to_owned).unwrap_or_default()];
         let before = std::env::var("PATH").unwrap_or_default();
         let path = tools.iter().map(|it| it.display().to_string()).chain([before]);
-        let process = Command::new(binary())
+        let process = Command::new(Program::Lab.place())
             .args(arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

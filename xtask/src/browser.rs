@@ -7,10 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::conformance::target_folder;
 use crate::packages;
 use crate::parts::{Part, tool};
-use crate::stage::cargo_quietly;
+use crate::programs::{Program, target_folder};
 use crate::tree::{Tree, root};
 
 /// The variable that names the browser where it is not Debian's.
@@ -37,8 +36,7 @@ pub(crate) fn task() -> Result<String, Vec<String>> {
 
 /// The stage.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    cargo_quietly(&["build", "--quiet", "-p", "sluice-controller", "--example", "dashboard"])?;
-    let example = target_folder().join("debug/examples/dashboard");
+    let example = Program::Dashboard.path()?;
     let artefacts = target_folder().join("browser");
     drive(&example, &artefacts).map_err(|why| vec![why])?;
     let measured = fs::read_to_string(artefacts.join("measured.json"));

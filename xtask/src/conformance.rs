@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use matrix::{Column, judge, read_results};
 
 use crate::parts::{Part, tool};
-use crate::stage;
+use crate::programs::{Program, target_folder};
 use crate::tree::{Tree, root};
 
 /// One version of one official client.
@@ -74,8 +74,7 @@ pub(crate) fn task(names: &[String]) -> ExitCode {
 }
 
 fn run_clients(clients: &[Client]) -> Result<String, Vec<String>> {
-    stage::cargo(&["build", "--quiet", "--release", "-p", "sluice"], &[], |_| Ok(()))?;
-    let binary = binary();
+    let binary = Program::Lab.path()?;
     let folder = packages_folder();
     let mut columns = Vec::new();
     let mut problems = Vec::new();
@@ -145,11 +144,6 @@ fn in_own_group(command: &mut Command) -> std::io::Result<bool> {
     Ok(ended)
 }
 
-/// The binary that the clients are run against.
-pub(crate) fn binary() -> PathBuf {
-    target_folder().join("release").join(format!("sluice{}", std::env::consts::EXE_SUFFIX))
-}
-
 /// The interpreter that has the newest Python client.
 pub(crate) fn newest_python() -> Result<PathBuf, String> {
     let newest = CLIENTS.into_iter().rfind(|client| client.language == Language::Python);
@@ -159,9 +153,4 @@ pub(crate) fn newest_python() -> Result<PathBuf, String> {
 
 fn packages_folder() -> PathBuf {
     target_folder().join("conformance")
-}
-
-/// Where cargo puts what it builds.
-pub(crate) fn target_folder() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

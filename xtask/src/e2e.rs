@@ -1,14 +1,13 @@
 //! The stories, end to end: builds what they are played with and plays them.
 //!
-//! The shipped binary is built by itself and optimised, as it ships; the simulator's switches for
-//! seeded bugs would come along if it were built with the whole workspace. The words of the command
+//! The shipped binary is built optimised, as it ships. The words of the command
 //! line are `sluice-e2e`'s own: `--list`, names of stories, `--variant killed`, `--seed 7`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::conformance::target_folder;
+use crate::programs::target_folder;
 use crate::stage::cargo;
 use crate::tree::{Tree, root};
 use crate::{seed, testenv};

@@ -17,8 +17,8 @@ mod server;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::conformance::target_folder;
 use crate::kubectl;
+use crate::programs::target_folder;
 use crate::tree::{Tree, root};
 use play::{Answer, Stage};
 use server::{Server, Side};

@@ -6,7 +6,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::conformance::target_folder;
+use crate::programs::target_folder;
 use crate::stage::cargo_quietly;
 use crate::tree::Tree;
 

@@ -47,7 +47,8 @@ impl Program {
         }
     }
 
-    fn place(self) -> PathBuf {
+    /// Where it is once it is built.
+    pub(crate) fn place(self) -> PathBuf {
         target_folder().join("programs").join(format!("{}{}", self.name(), std::env::consts::EXE_SUFFIX))
     }
 
@@ -58,7 +59,9 @@ impl Program {
             Program::Lab => (&["-p", "sluice"], "sluice"),
             Program::EndToEnd => (&["-p", "sluice-e2e"], "sluice-e2e"),
             Program::Honest => (&["-p", "sluice-honest"], "sluice-honest"),
-            Program::Dashboard => (&["-p", "sluice-controller", "--example", "dashboard"], "examples/dashboard"),
+            Program::Dashboard => {
+                (&["-p", "sluice-controller", "--example", "dashboard"], "examples/dashboard")
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::conformance;
 use crate::markdown;
-use crate::stage::cargo_quietly;
+use crate::programs::Program;
 use crate::tree::Tree;
 
 /// The page.
@@ -20,7 +20,7 @@ const COMMAND: &str = "cargo run --release -- ";
 pub(crate) fn run(tree: &Tree) -> Result<String, Vec<String>> {
     let page = tree.text(PAGE).unwrap_or("");
     let session = Session::of(page).map_err(|why| vec![why])?;
-    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
+    Program::Lab.path()?;
     let mut emulator = Emulator::start(&session.arguments).map_err(|why| vec![why])?;
     let printed = python(&session.with(&emulator.address, &emulator.ca)).and_then(|printed| {
         if printed.trim() == session.prints { Ok(printed) } else { Err(differs(&session, &printed)) }
@@ -103,7 +103,7 @@ struct Emulator {
 
 impl Emulator {
     fn start(arguments: &str) -> Result<Emulator, String> {
-        let mut process = Command::new(conformance::binary())
+        let mut process = Command::new(Program::Lab.place())
             .args(arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use crate::conformance::target_folder;
 use crate::parts::{self, Part};
+use crate::programs::target_folder;
 use crate::runner::{self, End, Job, Load};
 use crate::stages::STAGES;
 use crate::tree::{Tree, root};

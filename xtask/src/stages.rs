@@ -5,8 +5,8 @@ use crate::runner::Load;
 use crate::stage::{Stage, Tier, Work};
 use crate::tree::Tree;
 use crate::{
-    book, browser, conformance, coverage, e2e, first_minute, honest, kubectl_session, outputs, playground,
-    purity, session, testenv, tidy, tour,
+    book, browser, conformance, coverage, e2e, features, first_minute, honest, kubectl_session, outputs,
+    playground, production, programs, purity, session, testenv, tidy, tour,
 };
 
 /// A stage that runs cargo on all cores; its exit status says it all.
@@ -32,6 +32,7 @@ const fn own(
     Stage { name, tier, load: Load::Waits, limit_min, needs, after: &[], work: Work::Own(check) }
 }
 
+const PROGRAMS: &str = "build of the programs that stages start";
 const SEEDS: &str = "simulator: 2000 seeds";
 
 /// All of them.
@@ -41,8 +42,11 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("format", Tier::Check, 5, &[Part::Rustfmt], &["fmt", "--all", "--check"])
     },
     own("tidy", Tier::Check, 5, &[], tidy::run),
+    own("one set of features, no seeded bug", Tier::Check, 5, &[], features::run),
+    own("the production build has no lab", Tier::Check, 5, &[], production::run),
     own("purity of the pure crates", Tier::Check, 5, &[], purity::run),
     own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
+    Stage { load: Load::Busy, ..own(PROGRAMS, Tier::Test, 30, &[], programs::run) },
     cargo("unit tests", Tier::Check, 30, &[], &["test", "--quiet", "--workspace", "--lib", "--bins"]),
     cargo(
         "lints",
@@ -50,40 +54,6 @@ pub(crate) const STAGES: &[Stage] = &[
         30,
         &[Part::Clippy],
         &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    ),
-    // The simulator switches the seeded bugs on for the whole workspace; this is the code that ships.
-    cargo(
-        "lints without the seeded bugs",
-        Tier::Check,
-        30,
-        &[Part::Clippy],
-        &[
-            "clippy",
-            "--quiet",
-            "-p",
-            "sluice-model",
-            "-p",
-            "sluice-engine",
-            "-p",
-            "sluice-updater",
-            "-p",
-            "sluice-cloud",
-            "-p",
-            "sluice-arm-wire",
-            "-p",
-            "sluice-arm",
-            "-p",
-            "sluice-emulator",
-            "-p",
-            "sluice-controller",
-            "-p",
-            "sluice",
-            "--lib",
-            "--bins",
-            "--",
-            "-D",
-            "warnings",
-        ],
     ),
     Stage {
         work: Work::Cargo {
@@ -114,6 +84,8 @@ pub(crate) const STAGES: &[Stage] = &[
             "-p",
             "sluice-controller",
             "-p",
+            "sluice-playground",
+            "-p",
             "sluice",
             "-p",
             "xtask",
@@ -139,6 +111,14 @@ pub(crate) const STAGES: &[Stage] = &[
             "--include-ignored",
         ],
     ),
+    // Apart from the others, so that no build of the product has the seeded bugs.
+    cargo(
+        "fault stories and the table of calls",
+        Tier::Test,
+        30,
+        &[],
+        &["test", "--quiet", "-p", "sluice-bench", "--features", "seeded-bugs", "--test", "*"],
+    ),
     // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
     Stage {
         work: Work::Cargo {
@@ -152,19 +132,56 @@ pub(crate) const STAGES: &[Stage] = &[
                 "-p",
                 "sluice-engine",
                 "-p",
-                "sluice-updater",
-                "-p",
                 "sluice-cloud",
                 "-p",
                 "sluice-arm-wire",
-                "-p",
-                "sluice-sim",
             ],
             environment: &[("PROPTEST_CASES", "1024")],
             shows: outputs::anything,
         },
-        ..cargo("all tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
+        ..cargo("tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
     },
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "test",
+                "--quiet",
+                "--release",
+                "--no-fail-fast",
+                "-p",
+                "sluice-updater",
+                "-p",
+                "sluice-sim",
+                "--features",
+                "seeded-bugs",
+            ],
+            environment: &[("PROPTEST_CASES", "1024")],
+            shows: outputs::anything,
+        },
+        ..cargo("tests of updater and simulator with seeded bugs, optimised", Tier::Test, 30, &[], &[])
+    },
+    cargo(
+        "lints of the seeded bugs",
+        Tier::Test,
+        15,
+        &[Part::Clippy],
+        &[
+            "clippy",
+            "--quiet",
+            "-p",
+            "sluice-sim",
+            "-p",
+            "sluice-updater",
+            "-p",
+            "sluice-bench",
+            "--features",
+            "seeded-bugs",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ),
     Stage {
         work: Work::Cargo {
             arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
@@ -173,11 +190,40 @@ pub(crate) const STAGES: &[Stage] = &[
         },
         ..cargo(SEEDS, Tier::Test, 20, &[], &[])
     },
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "run",
+                "--quiet",
+                "--release",
+                "-p",
+                "sluice-sim",
+                "--",
+                "--seeds",
+                "20000",
+                "--start",
+                "100000",
+            ],
+            environment: &[],
+            shows: outputs::simulation,
+        },
+        ..cargo("simulator: 20000 more seeds", Tier::All, 60, &[], &[])
+    },
     // Where runs without a bug fail, every planted bug is "caught" by the same failure.
     Stage {
         after: &[SEEDS],
         work: Work::Cargo {
-            arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--bugs"],
+            arguments: &[
+                "run",
+                "--quiet",
+                "--release",
+                "-p",
+                "sluice-sim",
+                "--features",
+                "seeded-bugs",
+                "--",
+                "--bugs",
+            ],
             environment: &[],
             shows: outputs::bugs,
         },
@@ -188,50 +234,104 @@ pub(crate) const STAGES: &[Stage] = &[
         ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
     Stage { load: Load::Busy, ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands) },
-    own("the book's commands", Tier::Test, 15, &[Part::Kubectl], book::run),
-    own(
-        "conformance: official clients against the emulator",
-        Tier::Test,
-        20,
-        &[Part::AzureClients],
-        conformance::run,
-    ),
-    own("the emulator's page and its Python session", Tier::Test, 10, &[Part::AzureClients], session::run),
-    own("the README's first minute, with kubectl", Tier::Test, 10, &[Part::Kubectl], first_minute::run),
-    own(
-        "testenv: a control plane that starts, answers and stops",
-        Tier::Test,
-        15,
-        &[Part::ControlPlane, Part::Kubectl],
-        testenv::run,
-    ),
-    own("the simulator's Kubernetes is as the real one", Tier::Test, 15, &[Part::ControlPlane], honest::run),
-    own("the tour with a real API server", Tier::Test, 15, &[Part::ControlPlane, Part::Kubectl], tour::run),
-    own("the dashboard in a browser", Tier::Test, 20, &[Part::Chromium, Part::BrowserPackages], browser::run),
-    own(
-        "one kubectl session: a real API server and the playground's",
-        Tier::Test,
-        15,
-        &[Part::ControlPlane, Part::Kubectl],
-        kubectl_session::run,
-    ),
-    own("the stories of the playground", Tier::Test, 20, &[], playground::run),
-    own("end to end: stories against a real API server", Tier::Test, 40, &[Part::ControlPlane], e2e::run),
-    own(
-        "end to end: stories against the playground's API server",
-        Tier::Test,
-        30,
-        &[],
-        e2e::run_on_the_playground,
-    ),
     Stage {
-        load: Load::Alone,
-        work: Work::Cargo {
-            arguments: &["bench", "--quiet", "-p", "sluice-engine"],
-            environment: &[],
-            shows: outputs::benchmark,
-        },
-        ..cargo("engine benchmark: ratios and bytes", Tier::Test, 15, &[], &[])
+        after: &[PROGRAMS],
+        ..own(
+            "end to end: stories against a real API server",
+            Tier::Test,
+            40,
+            &[Part::ControlPlane],
+            e2e::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "end to end: stories against the playground's API server",
+            Tier::Test,
+            30,
+            &[],
+            e2e::run_on_the_playground,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "conformance: official clients against the emulator",
+            Tier::Test,
+            20,
+            &[Part::AzureClients],
+            conformance::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "the dashboard in a browser",
+            Tier::Test,
+            20,
+            &[Part::Chromium, Part::BrowserPackages],
+            browser::run,
+        )
+    },
+    Stage { after: &[PROGRAMS], ..own("the book's commands", Tier::Test, 15, &[Part::Kubectl], book::run) },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "the emulator's page and its Python session",
+            Tier::Test,
+            10,
+            &[Part::AzureClients],
+            session::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own("the README's first minute, with kubectl", Tier::Test, 10, &[Part::Kubectl], first_minute::run)
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own("the stories of the playground", Tier::Test, 20, &[], playground::run)
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "testenv: a control plane that starts, answers and stops",
+            Tier::Test,
+            15,
+            &[Part::ControlPlane, Part::Kubectl],
+            testenv::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "the simulator's Kubernetes is as the real one",
+            Tier::Test,
+            15,
+            &[Part::ControlPlane],
+            honest::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "the tour with a real API server",
+            Tier::Test,
+            15,
+            &[Part::ControlPlane, Part::Kubectl],
+            tour::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "one kubectl session: a real API server and the playground's",
+            Tier::Test,
+            15,
+            &[Part::ControlPlane, Part::Kubectl],
+            kubectl_session::run,
+        )
     },
     Stage {
         work: Work::Cargo {
@@ -248,6 +348,15 @@ pub(crate) const STAGES: &[Stage] = &[
             shows: outputs::cloud_instructions,
         },
         ..cargo("cloud benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+    },
+    Stage {
+        load: Load::Alone,
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-engine"],
+            environment: &[],
+            shows: outputs::benchmark,
+        },
+        ..cargo("engine benchmark: ratios and bytes", Tier::Test, 15, &[], &[])
     },
 ];
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::conformance::target_folder;
+use crate::programs::target_folder;
 use crate::stage::cargo_quietly;
 use crate::testenv::{self, process::ControlPlane};
 use crate::tree::{Tree, root};

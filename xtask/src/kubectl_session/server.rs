@@ -4,8 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::conformance;
-use crate::stage::cargo_quietly;
+use crate::programs::Program;
 use crate::testenv;
 use crate::testenv::process::{ControlPlane, field};
 
@@ -73,8 +72,7 @@ fn playground_program() -> Result<PathBuf, Vec<String>> {
         let missing = format!("{VARIABLE} names {}, and there is no such program", given.display());
         return if given.is_file() { Ok(given) } else { Err(vec![missing]) };
     }
-    cargo_quietly(&["build", "--quiet", "--release", "-p", "sluice"])?;
-    Ok(conformance::binary())
+    Program::Lab.path()
 }
 
 /// The playground without nodes: no scheduler and no kubelet, as with the control plane of `testenv/`.
