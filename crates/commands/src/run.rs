@@ -18,15 +18,15 @@ pub mod supervise;
 
 use std::panic::PanicHookInfo;
 
-use crate::config::{ConfigArguments, LogFormat, print};
-use crate::output::Output;
-use crate::reach;
-use crate::say;
 use clap::Args;
 use futures::future::LocalBoxFuture;
 
+use crate::config::{ConfigArguments, LogFormat, print};
 use crate::failure::Failure;
 use crate::logs::{self, Logs};
+use crate::output::Output;
+use crate::reach;
+use crate::say;
 use signals::{Signal, Signals};
 
 /// What can be said about the controller on the command line.

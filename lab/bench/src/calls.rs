@@ -11,19 +11,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
+use sluice_commands::output::Output;
+use sluice_commands::pace::{FastClock, Paced};
 use sluice_controller::Clock as _;
 use tokio::time::Instant;
 
 use super::figures::{Figures, Limit};
-
 use super::process::Emulator;
 use super::report::{self, Phase, Report, Run};
 use super::request_log::{Bookmark, RequestLog};
 use super::usage::{Usage, cpu_time};
 use super::workload;
 use super::world::{self, World};
-use sluice_commands::output::Output;
-use sluice_commands::pace::{FastClock, Paced};
 
 /// How long the controller has to make the gateway and to settle before anything is counted.
 const SETTLE: Duration = Duration::from_secs(60);

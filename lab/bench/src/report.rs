@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sluice_commands::output::Output;
 
 use super::figures::{Figures, Limit};
 use super::usage::Usage;
-use sluice_commands::output::Output;
 
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug)]

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use sluice_commands::config::{self, Assignment, ConfigArguments, Environment};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-
 use sluice_commands::failure::{Failure, exit};
 use sluice_commands::run::prepare;
 use sluice_commands::run::signals::{Signal, Signals};
 use sluice_commands::run::supervise;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// How often a port that the last life had is tried again, and how long between.
 const PORT_TRIES: u32 = 100;

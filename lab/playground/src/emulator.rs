@@ -12,11 +12,11 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use futures::future::LocalBoxFuture;
 use sluice_cloud::{Buckets, Config, Latencies, Quota, Span};
+use sluice_commands::failure::Failure;
 use sluice_commands::say;
 use sluice_emulator::{Credentials, Emulator, Options, Prepared, StartError};
 
 use greeting::Greeting;
-use sluice_commands::failure::Failure;
 pub(crate) use values::duration;
 use values::{buckets, client, span};
 

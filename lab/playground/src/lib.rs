@@ -37,8 +37,11 @@ use anyhow::anyhow;
 use clap::Args;
 use futures::future::LocalBoxFuture;
 use serde_json::json;
+use sluice_commands::failure::{Failure, exit};
 use sluice_commands::lease::SHIPPED_NAMESPACE;
+use sluice_commands::logs;
 use sluice_commands::output::Output;
+use sluice_commands::run::signals::{Signal, Signals};
 use sluice_commands::say;
 
 use banner::{AzureLine, Banner};
@@ -47,9 +50,6 @@ use narrator::Narrator;
 use pace::Pace;
 use parts::{Doors, Folder};
 use scenarios::{End, SCENARIOS, Scenario};
-use sluice_commands::failure::{Failure, exit};
-use sluice_commands::logs;
-use sluice_commands::run::signals::{Signal, Signals};
 use stage::Stage;
 
 /// What the log of the controller holds, unless somebody says otherwise.

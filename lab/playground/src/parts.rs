@@ -9,9 +9,8 @@ use kube::Client;
 use sluice_emulator::{Emulator, Options, Prepared};
 use sluice_k8s::connect::is_loopback;
 
-use crate::emulator::for_sluice::LeadsToAzure;
-
 use super::azure::{Azure, GROUP, NETWORK, REGION, SUBNET, SUBSCRIPTION, TENANT};
+use crate::emulator::for_sluice::LeadsToAzure;
 
 /// Where the parts listen; port 0 is any free one.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use kube::Client;
+use sluice_commands::failure::Failure;
 
 use super::azure::Azure;
 use super::changes::Changes;
@@ -12,7 +13,6 @@ use super::cluster::Cluster;
 use super::controller::{Controller, Places};
 use super::narrator::Narrator;
 use super::pace::{Pace, span};
-use sluice_commands::failure::Failure;
 
 /// How long anything may take in Azure's time before a story gives up.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);

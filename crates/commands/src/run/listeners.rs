@@ -7,12 +7,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::config::Listen;
 use rustls::ServerConfig;
 use sluice_controller::admin::Access;
 use tokio::net::TcpListener;
 
 use super::renewals::Renewals;
+use crate::config::Listen;
 use crate::failure::{Failure, exit};
 
 /// Both, bound and not yet served.

@@ -6,9 +6,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::config::{Config, ConfigArguments};
-use crate::doctor::{self, Finding, Mark};
-use crate::{lease, reach};
 use futures::future::BoxFuture;
 use sluice_arm::{CallRecord, Observer as _};
 use sluice_controller::metrics::Calls;
@@ -16,7 +13,10 @@ use sluice_k8s::access::{self, Need};
 use sluice_k8s::connect::Connection;
 
 use super::listeners::Listeners;
+use crate::config::{Config, ConfigArguments};
+use crate::doctor::{self, Finding, Mark};
 use crate::failure::{Failure, exit};
+use crate::{lease, reach};
 
 /// What `work` needs.
 pub struct Prepared {

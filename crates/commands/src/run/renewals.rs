@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::Listen;
 use anyhow::Context as _;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
@@ -20,6 +19,8 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use sluice_arm::Secret;
 use tokio::sync::watch;
+
+use crate::config::Listen;
 
 /// How long a new token or certificate may lie there before it counts.
 const PACE: Duration = Duration::from_secs(10);

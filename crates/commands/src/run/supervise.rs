@@ -11,8 +11,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::config::Config;
-use crate::lease;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use sluice_controller::admin::{About, Admin, Almanac, Parts, ServeLimits, WindowLimits, serve, watch_lines};
@@ -32,7 +30,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::migration::{self, UnderWay};
 use super::prepare::{self, Prepared};
 use super::signals::{Signal, Signals};
+use crate::config::Config;
 use crate::failure::{Failure, exit};
+use crate::lease;
 #[cfg(feature = "lab")]
 use crate::pace::{FastClock, Paced, stretched};
 
