@@ -1,17 +1,17 @@
 //! The stories, end to end: a real API server, the emulator as a process, and the shipped binary.
 //!
-//! It depends on no other crate of ours. What the controller has done is judged from outside, by the
+//! It uses the emulator's client and no code of the controller. What the controller has done is judged from outside, by the
 //! API server and the emulator; see [`judge`]. How a story is played is in [`scene`], how one is
 //! written in `README.md`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to a terminal")]
 
 mod azure;
+mod checks;
 mod controller;
 mod judge;
 mod narration;
 mod page;
 mod plane;
-mod process;
 mod recorder;
 mod runner;
 mod scene;
@@ -31,11 +31,12 @@ use runner::{Ended, Means, Run};
 use scene::Programs;
 use seed::Seeded;
 use serde_json::json;
+use sluice_emulator_client::process;
 use story::{Story, Variant};
 
 /// Plays stories against a real API server, the emulator and the shipped binary.
 #[derive(Parser, Debug)]
-#[command(name = "sluice-e2e")]
+#[command(name = "sluice-e2e", after_help = checks::HELP)]
 struct Arguments {
     /// The stories to play [default: all]
     names: Vec<String>,
@@ -103,6 +104,9 @@ fn third(text: &str) -> Result<usize, String> {
 fn main() -> ExitCode {
     // Two rustls providers in one process would panic at the first client; this is the one.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    if let Some(check) = checks::asked() {
+        return checks::main(check);
+    }
     let arguments = Arguments::parse();
     let outcome = if arguments.list { list(arguments.output) } else { play(arguments) };
     match outcome {

@@ -10,7 +10,6 @@
 //! per plane, and the controller gets a token of the ServiceAccount in them.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, bail};
@@ -23,23 +22,14 @@ use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, Config, ResourceExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{ChildStdin, ChildStdout, Command};
-use tokio::sync::Mutex;
+use sluice_e2e::testenv::{Ready, Testenv};
+use tokio::process::Command;
 
 use crate::judge::cluster::{Cluster, named};
-use crate::process::{Program, appending, tail};
+use crate::process::Program;
 
 /// The namespaces that are there from the start.
 const OWN_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// What testenv says once it serves.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Ready {
-    pub(crate) url: String,
-    pub(crate) kubeconfig: PathBuf,
-    pub(crate) ca: PathBuf,
-}
 
 /// One control plane.
 #[derive(Debug)]
@@ -53,9 +43,14 @@ pub(crate) struct Plane {
     pub(crate) account: Account,
     /// A kubeconfig with nothing but that account's token.
     pub(crate) kubeconfig: PathBuf,
-    /// Where testenv takes orders; the playground takes none.
-    pipe: Option<Mutex<(ChildStdin, tokio::io::Lines<BufReader<ChildStdout>>)>>,
-    _program: Program,
+    program: Server,
+}
+
+/// What serves. Only testenv takes commands.
+#[derive(Debug)]
+enum Server {
+    Testenv(Testenv),
+    Playground(#[allow(dead_code, reason = "it ends when it is dropped")] Program),
 }
 
 /// A client that can be shown as nothing but its name.
@@ -98,28 +93,12 @@ impl Plane {
     /// The playground's own API server, without a kubelet: the story plays that.
     async fn of_playground(number: usize, sluice: &Path, folder: &Path) -> Result<Plane> {
         let log = folder.join(format!("plane-{number}.log"));
-        let mut child = Command::new(sluice)
-            .args(["playground", "--kubernetes-only", "--nodes=0", "--output=json"])
-            .arg(format!("--keep={}", folder.join(format!("plane-{number}")).display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(appending(&log)?)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("{} cannot be started", sluice.display()))?;
-        let stdout = child.stdout.take().context("the playground has no standard output")?;
-        let program = Program::watch("the playground", child)?;
-        let Some(line) = BufReader::new(stdout).lines().next_line().await? else {
-            bail!("the playground ended before it was ready:\n{}", tail(&log, 20));
-        };
-        let said: Value = serde_json::from_str(&line).context("the playground says what is no JSON")?;
-        let own = PathBuf::from(said["kubeconfig"].as_str().context("it has no kubeconfig")?);
+        let keep = folder.join(format!("plane-{number}"));
+        let (program, ready) = playground_without_nodes(sluice, &log, Some(&keep)).await?;
         // Stories about bad starts change it, and know it as JSON.
-        let text: Value = serde_yaml_ng::from_str(&std::fs::read_to_string(&own)?)?;
+        let text: Value = serde_yaml_ng::from_str(&std::fs::read_to_string(&ready.kubeconfig)?)?;
         let kubeconfig = folder.join(format!("plane-{number}.kubeconfig"));
         std::fs::write(&kubeconfig, text.to_string())?;
-        let url = said["kubernetesUrl"].as_str().context("it has no address")?.to_string();
-        let ready = Ready { url, kubeconfig: own, ca: PathBuf::new() };
         let admin = admin_client(&ready).await?;
         let account = Account { namespace: "sluice-system".to_string(), name: "sluice".to_string() };
         let namespace = serde_json::from_value(json!({"metadata": {"name": account.namespace}}))?;
@@ -130,30 +109,15 @@ impl Plane {
             admin: AdminClient(admin),
             account,
             kubeconfig,
-            pipe: None,
-            _program: program,
+            program: Server::Playground(program),
         })
     }
 
     /// Starts testenv and applies the shipped manifests.
     async fn of_testenv(number: usize, testenv: &Path, manifests: &Path, folder: &Path) -> Result<Plane> {
         let log = folder.join(format!("plane-{number}.log"));
-        let mut child = Command::new(testenv)
-            .arg("up")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(appending(&log)?)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("{} cannot be started", testenv.display()))?;
-        let stdin = child.stdin.take().context("testenv has no standard input")?;
-        let stdout = child.stdout.take().context("testenv has no standard output")?;
-        let program = Program::watch("testenv", child)?;
-        let mut lines = BufReader::new(stdout).lines();
-        let Some(line) = lines.next_line().await? else {
-            bail!("testenv ended before it was ready:\n{}", tail(&log, 20));
-        };
-        let ready: Ready = serde_json::from_str(&line).context("testenv says what is no JSON")?;
+        let testenv = Testenv::start(testenv, &log).await?;
+        let ready = testenv.ready.clone();
         let admin = admin_client(&ready).await?;
         let account = install(&admin, manifests).await?;
         let kubeconfig = folder.join(format!("plane-{number}.kubeconfig"));
@@ -165,8 +129,7 @@ impl Plane {
             admin: AdminClient(admin),
             account,
             kubeconfig,
-            pipe: Some(Mutex::new((stdin, lines))),
-            _program: program,
+            program: Server::Testenv(testenv),
         })
     }
 
@@ -177,17 +140,10 @@ impl Plane {
 
     /// Does something to a part of the plane: `restart apiserver`, `pause apiserver`, ….
     pub(crate) async fn tell(&self, command: &str) -> Result<()> {
-        let Some(pipe) = &self.pipe else { bail!("the playground's control plane cannot {command}") };
-        let mut pipe = pipe.lock().await;
-        let (stdin, lines) = &mut *pipe;
-        stdin.write_all(format!("{command}\n").as_bytes()).await?;
-        stdin.flush().await?;
-        let line = lines.next_line().await?.with_context(|| format!("testenv ended at {command:?}"))?;
-        let answer: Value = serde_json::from_str(&line)?;
-        if answer["ok"] != true {
-            bail!("testenv does not {command}: {}", answer["error"]);
+        match &self.program {
+            Server::Testenv(testenv) => testenv.tell(command).await,
+            Server::Playground(_) => bail!("the playground's control plane cannot {command}"),
         }
-        Ok(())
     }
 
     /// The namespaces that stories have made and that are not on their way out.
@@ -228,6 +184,23 @@ impl Plane {
         left.extend(cluster.pods.iter().map(|it| format!("pod {}", named(it))));
         Ok(left)
     }
+}
+
+/// Starts `sluice playground --kubernetes-only` without scheduler and kubelet, and waits until it serves.
+pub(crate) async fn playground_without_nodes(
+    sluice: &Path,
+    log: &Path,
+    keep: Option<&Path>,
+) -> Result<(Program, Ready)> {
+    let mut command = Command::new(sluice);
+    command.args(["playground", "--kubernetes-only", "--nodes=0", "--output=json"]);
+    command.args(keep.map(|it| format!("--keep={}", it.display())));
+    let (program, mut talk) = Program::talk("the playground", &mut command, log)?;
+    let said: Value =
+        serde_json::from_str(&talk.hear().await?).context("the playground says what is no JSON")?;
+    let word = |name: &str| said[name].as_str().with_context(|| format!("the playground has no {name}"));
+    let ready = json!({"url": word("kubernetesUrl")?, "kubeconfig": word("kubeconfig")?});
+    Ok((program, serde_json::from_value(ready)?))
 }
 
 async fn admin_client(ready: &Ready) -> Result<Client> {

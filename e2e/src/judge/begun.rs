@@ -46,7 +46,6 @@ fn target(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     const GATEWAY: &str = "/subscriptions/s/providers/Microsoft.Network/serviceGateways/gw";
     const POLL: &str = "/subscriptions/s/providers/Microsoft.Network/locations/x/operations/o";
@@ -57,13 +56,9 @@ mod tests {
             area: "arm".into(),
             method: "POST".into(),
             path: path.into(),
-            kind: None,
-            name: None,
             call: Some(call.into()),
-            user_agent: None,
             status: Some(200),
-            answered_ms: None,
-            body: Value::Null,
+            ..Request::default()
         }
     }
 

@@ -88,7 +88,6 @@ pub(crate) fn strange_writes(requests: &[Request], identities: &BTreeSet<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     fn shown(wants_an_ip: bool, ingress: &[&str]) -> Shown {
         Shown {
@@ -151,13 +150,8 @@ mod tests {
             area: "arm".into(),
             method: "PUT".into(),
             path: format!("/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/{path}"),
-            kind: None,
-            name: None,
-            call: None,
-            user_agent: None,
             status: Some(200),
-            answered_ms: None,
-            body: Value::Null,
+            ..Request::default()
         };
         let identities = BTreeSet::from(["blue".to_string()]);
         let ours = [

@@ -19,33 +19,53 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controller", &["engine", "updater", "arm", "k8s", "view", "dashboard", "model"]),
     // It reads and writes JSON by itself, so that it and the client cannot agree on a mistake.
     ("emulator", &["cloud", "model"]),
+    // Used by programs that share no code with the controller.
+    ("emulator/client", &[]),
     // A Kubernetes of its own, for the same reason.
     ("apiserver", &[]),
     ("sim", &["engine", "updater", "cloud", "model"]),
     // `plan` lets engine and updaters work on a copy of Azure, which is `cloud`.
     ("commands", &["model", "engine", "updater", "cloud", "arm", "k8s", "view", "controller"]),
     // All but `commands` only in its tests; the crates of the lab only behind its feature.
-    ("cli", &["commands", "model", "engine", "updater", "arm", "view", "controller"]),
+    ("cli", &["commands", "model", "engine", "updater", "arm", "view", "controller", "emulator-client"]),
+    // It judges the controller from outside: a client of the emulator, and nothing of the controller.
+    ("e2e", &["emulator-client"]),
+    ("e2e/honest", &["e2e", "k8s", "model", "sim"]),
+    ("xtask", &[]),
 ];
 
 /// The same of the crates in `lab/`, which play and measure. No crate of the product names one of them, except
 /// `cli` as an optional dependency.
 const LAB: &[(&str, &[&str])] = &[
-    ("playground", &["commands", "cloud", "emulator", "apiserver", "k8s", "view", "arm", "model"]),
-    ("bench", &["commands", "model", "engine", "updater", "arm", "controller", "cloud", "emulator"]),
+    (
+        "playground",
+        &["commands", "cloud", "emulator", "emulator-client", "apiserver", "k8s", "view", "arm", "model"],
+    ),
+    (
+        "bench",
+        &[
+            "commands",
+            "model",
+            "engine",
+            "updater",
+            "arm",
+            "controller",
+            "cloud",
+            "emulator",
+            "emulator-client",
+        ],
+    ),
 ];
 
 /// Names every dependency that points outward; tests obey the same arrows.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
     for (path, text) in tree.ending("/Cargo.toml") {
-        let Some((folder, name)) = path.strip_suffix("/Cargo.toml").and_then(|it| it.split_once('/')) else {
-            continue;
-        };
-        let table = match folder {
-            "crates" => ARROWS,
-            "lab" => LAB,
-            _ => continue,
+        let folder = path.trim_end_matches("/Cargo.toml");
+        let (table, name) = match folder.split_once('/') {
+            Some(("lab", name)) => (LAB, name),
+            Some(("crates", name)) => (ARROWS, name),
+            _ => (ARROWS, folder),
         };
         let Some((_, may_name)) = table.iter().find(|(known, _)| *known == name) else {
             problems.push(format!(
@@ -128,11 +148,16 @@ mod tests {
             ("crates/cloud/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\n"),
             ("crates/sim/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\ntokio = \"1\"\n"),
             ("crates/new/Cargo.toml", ""),
+            (
+                "e2e/Cargo.toml",
+                "[dependencies]\nsluice-emulator-client.workspace = true\nsluice-model = \"1\"\n",
+            ),
         ]);
         let found = check(&tree);
-        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("cloud must not name engine"));
         assert!(found[1].contains("no row"));
+        assert!(found[2].contains("e2e must not name model; it may name emulator-client"));
     }
 
     #[test]

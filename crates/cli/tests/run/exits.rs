@@ -45,7 +45,8 @@ fn without_a_credential_it_is_6_refused_or_away() {
         ended.says("there is no token for Azure");
         ended.says("more: sluice explain SGW0104");
     }
-    let emulator = Emulator::start(&["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
+    let emulator =
+        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
     scene.configure_for(&emulator, "");
     for command in COMMANDS {
         let ended = scene.start(command, &[]).end();
@@ -58,7 +59,8 @@ fn without_a_credential_it_is_6_refused_or_away() {
 #[test]
 fn a_list_that_kubernetes_refuses_is_5_and_one_that_fails_for_a_moment_is_asked_for_again() {
     let (scene, api) = (Scene::new(), ApiServer::start());
-    let emulator = Emulator::start(&["--client", "11111111-1111-1111-1111-111111111111=s3cret-of-azure"]);
+    let emulator =
+        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=s3cret-of-azure"]);
     scene.configure_for(&emulator, "  defaultOutbound: leave\n");
     api.kubeconfig(scene.folder());
     api.answer(|heard| {

@@ -120,7 +120,8 @@ fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() 
 #[test]
 fn a_credential_that_is_refused_ends_the_start_and_is_not_repeated() {
     let (scene, api) = (Scene::new(), ApiServer::start());
-    let emulator = Emulator::start(&["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
+    let emulator =
+        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
     scene.configure_for(&emulator, "");
     api.kubeconfig(scene.folder());
     let ended = scene.run(&[]).end();

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use serde_json::Value;
+use sluice_emulator_client::{ANY_PORT, Greeting};
 
 /// The password in every configuration; it must be nowhere else.
 const SECRET: &str = "s3cret-of-azure";
@@ -38,8 +38,8 @@ impl Scene {
     }
 
     pub(crate) fn configure_for(&self, emulator: &Emulator, more: &str) {
-        let ca = format!("    caFile: {}\n", emulator.word("caPath"));
-        self.write(emulator.word("url"), emulator.word("tenantId"), &ca, more);
+        let Greeting { url, tenant_id, ca_path, .. } = &emulator.greeting;
+        self.write(url, tenant_id, &format!("    caFile: {}\n", ca_path.display()), more);
     }
 
     fn write(&self, url: &str, tenant: &str, azure: &str, more: &str) {
@@ -190,29 +190,19 @@ impl Ended {
 
 /// An emulator process.
 pub(crate) struct Emulator {
-    child: Child,
-    ready: Value,
+    greeting: Greeting,
+    _process: sluice_emulator_client::Emulator,
+    /// Ends the process when it is dropped.
+    _runtime: tokio::runtime::Runtime,
 }
 
 impl Emulator {
-    pub(crate) fn start(arguments: &[&str]) -> Emulator {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
-        command.args(["emulator", "--listen", "127.0.0.1:0", "--output", "json"]).args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Emulator { child, ready: serde_json::from_str(&line).unwrap() }
-    }
-
-    fn word(&self, name: &str) -> &str {
-        self.ready[name].as_str().unwrap()
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Emulator {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (sluice, log) = (Path::new(env!("CARGO_BIN_EXE_sluice")), scene.folder().join("emulator.log"));
+        let start = sluice_emulator_client::Emulator::start(sluice, ANY_PORT, arguments, &log);
+        let process = runtime.block_on(start).unwrap();
+        Emulator { greeting: process.client.greeting.clone(), _process: process, _runtime: runtime }
     }
 }

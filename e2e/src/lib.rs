@@ -1,0 +1,3 @@
+//! What the programs of `e2e/` share: the driver of a real control plane.
+
+pub mod testenv;
