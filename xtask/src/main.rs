@@ -5,10 +5,10 @@
 //! new check needs. There is no shell script behind it and no dependency.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
-mod beside;
 mod book;
 mod browser;
 mod cache;
+mod checks;
 mod conformance;
 mod coverage;
 mod e2e;

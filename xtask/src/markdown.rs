@@ -2,37 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// A line outside of code blocks, with its number from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut fence: Option<&str> = None;
-    text.lines().enumerate().filter_map(move |(at, line)| {
-        let start = line.trim_start();
-        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => return Some((at + 1, line)),
-            _ => {}
-        }
-        None
-    })
-}
-
-/// The lines of all code blocks of one language.
-pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
-    let mut inside: Option<bool> = None;
-    let mut found = Vec::new();
-    for line in text.lines() {
-        match (line.trim_start().strip_prefix("```"), inside) {
-            (Some(word), None) => inside = Some(word.trim() == language),
-            (Some(_), Some(_)) => inside = None,
-            (None, Some(true)) => found.push(line),
-            (None, _) => {}
-        }
-    }
-    found
-}
-
 /// A code block.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Fence<'a> {
@@ -46,9 +15,9 @@ pub(crate) struct Fence<'a> {
     pub(crate) lines: Vec<&'a str>,
 }
 
-/// All code blocks, whatever their language.
-pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
-    let mut found: Vec<Fence<'_>> = Vec::new();
+/// All code blocks, and the lines outside of them with their numbers from 1.
+fn split(text: &str) -> (Vec<Fence<'_>>, Vec<(usize, &str)>) {
+    let (mut fences, mut prose) = (Vec::<Fence<'_>>::new(), Vec::new());
     let mut open: Option<&str> = None;
     for (at, line) in text.lines().enumerate() {
         let start = line.trim();
@@ -57,15 +26,33 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
             (None, Some(mark)) => {
                 let language = start.trim_start_matches(['`', '~']).split_whitespace().next().unwrap_or("");
                 let is_indented = line.starts_with(char::is_whitespace);
-                found.push(Fence { line: at + 1, language, is_indented, lines: Vec::new() });
+                fences.push(Fence { line: at + 1, language, is_indented, lines: Vec::new() });
                 open = Some(mark);
             }
             (Some(word), Some(mark)) if word == mark => open = None,
-            (Some(_), _) => found.last_mut().into_iter().for_each(|fence| fence.lines.push(start)),
-            (None, None) => {}
+            (Some(_), _) => fences.last_mut().into_iter().for_each(|fence| fence.lines.push(start)),
+            (None, None) => prose.push((at + 1, line)),
         }
     }
-    found
+    (fences, prose)
+}
+
+/// All code blocks, whatever their language.
+pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
+    split(text).0
+}
+
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    split(text).1.into_iter()
+}
+
+/// The lines of all code blocks of one language.
+pub(crate) fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    fences(text)
+        .into_iter()
+        .filter(|fence| fence.language == language)
+        .flat_map(|fence| fence.lines)
+        .collect()
 }
 
 /// The anchors that links can lead to, as GitHub makes them from headings.

@@ -36,29 +36,22 @@ impl Program {
         Ok(self.place())
     }
 
-    /// The name in the folder of programs.
-    const fn name(self) -> &'static str {
-        match self {
-            Program::Production => "sluice",
-            Program::Lab => "sluice-lab",
-            Program::EndToEnd => "sluice-e2e",
-            Program::Honest => "sluice-honest",
-            Program::Dashboard => "dashboard",
-        }
-    }
-
-    /// Where it is once it is built.
-    pub(crate) fn place(self) -> PathBuf {
-        target_folder().join("programs").join(format!("{}{}", self.name(), std::env::consts::EXE_SUFFIX))
+    /// Where it is once it is built. Each has a folder of its own, since two of them have the same name.
+    fn place(self) -> PathBuf {
+        let folder = format!("{self:?}").to_lowercase();
+        let (_, built) = self.recipe();
+        let name = built.rsplit('/').next().unwrap_or(built);
+        target_folder().join("programs").join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
     }
 
     /// The words after `cargo build`, and where below the profile's folder the program then is.
     const fn recipe(self) -> (&'static [&'static str], &'static str) {
         match self {
             Program::Production => (&["-p", "sluice", "--no-default-features"], "sluice"),
-            Program::Lab => (&["-p", "sluice"], "sluice"),
-            Program::EndToEnd => (&["-p", "sluice-e2e"], "sluice-e2e"),
-            Program::Honest => (&["-p", "sluice-honest"], "sluice-honest"),
+            // Not `-p`: the features of the whole workspace are those of the tests, so nothing is compiled twice.
+            Program::Lab => (&["--bin", "sluice"], "sluice"),
+            Program::EndToEnd => (&["--bin", "sluice-e2e"], "sluice-e2e"),
+            Program::Honest => (&["--bin", "sluice-honest"], "sluice-honest"),
             Program::Dashboard => {
                 (&["-p", "sluice-controller", "--example", "dashboard"], "examples/dashboard")
             }
@@ -71,7 +64,7 @@ impl Program {
         let built = target_folder().join("debug").join(format!("{built}{}", std::env::consts::EXE_SUFFIX));
         let place = self.place();
         let cannot = |error: std::io::Error| vec![format!("{} cannot be written: {error}", place.display())];
-        std::fs::create_dir_all(target_folder().join("programs")).map_err(cannot)?;
+        std::fs::create_dir_all(place.parent().unwrap_or(&place)).map_err(cannot)?;
         // A program that still runs cannot be written over, but it can be replaced.
         let next = place.with_extension("next");
         std::fs::copy(&built, &next).map_err(cannot)?;

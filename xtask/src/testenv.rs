@@ -3,17 +3,12 @@
 //! Its sources are in `testenv/`. The build takes minutes and its result depends on nothing but those
 //! sources and the version of Go, so it is kept in the [`cache`] under a name made from both.
 
-pub(crate) mod process;
-mod trial;
-
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::checks::{self, Tool};
 use crate::tree::{Tree, root};
-use crate::{cache, kubectl, packages, parts};
-use process::ControlPlane;
-pub(crate) use trial::run;
+use crate::{cache, packages, parts};
 
 /// The words that the task takes.
 pub(crate) const WORDS: [&str; 3] = ["build", "up", "try"];
@@ -31,8 +26,8 @@ const KEPT: usize = 3;
 pub(crate) fn task(words: &[String]) -> ExitCode {
     let outcome = match words {
         [word] if word == "build" => program().map(|program| println!("{}", program.display())),
-        [word] if word == "up" => up(),
-        [word] if word == "try" => trial::run(&Tree::read_repository()).map(|text| println!("{text}")),
+        [word] if word == "up" => checks::show(&["testenv-up"], &[Tool::Testenv, Tool::Kubectl]),
+        [word] if word == "try" => run(&Tree::read_repository()).map(|text| println!("{text}")),
         _ => {
             eprintln!("cargo xtask testenv build   builds the control plane and prints where it is");
             eprintln!("cargo xtask testenv up      starts one for you; Ctrl-C stops it");
@@ -181,41 +176,21 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Starts one for a person.
-fn up() -> Result<(), Vec<String>> {
-    let program = program()?;
-    let kubectl = kubectl::program()?;
-    let mut plane = ControlPlane::start(&program).map_err(|why| vec![why])?;
-    println!("{}", greeting(&plane, &kubectl));
-    // What is typed goes to the control plane, and what it answers is shown. Where nobody can type, the end
-    // of the input says nothing: it then runs until it is stopped.
-    if std::io::stdin().is_terminal() {
-        for line in
-            std::io::stdin().lock().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty())
-        {
-            println!("{}", plane.tell(&line).map_err(|why| vec![why])?);
-        }
-        plane.stop().map_err(|why| vec![why])
-    } else {
-        plane.wait().map_err(|why| vec![why])
-    }
+/// The stage: Go's own tools are content with the sources, and a control plane starts, answers and stops.
+pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
+    sources().map_err(|why| vec![why])?;
+    checks::run(&["testenv-trial"], &[Tool::Testenv, Tool::Kubectl])
 }
 
-fn greeting(plane: &ControlPlane, kubectl: &Path) -> String {
-    let (kubectl, config) = (kubectl.display(), &plane.kubeconfig);
-    format!(
-        "Kubernetes {} is at {}\n\
-         its kubeconfig is {config}\n\
-         its logs are in {}\n\n\
-         try:\n  \
-         export KUBECONFIG={config}\n  \
-         {kubectl} get namespaces\n  \
-         {kubectl} create deployment web --image=example/web --replicas=2\n  \
-         {kubectl} get pods\n\n\
-         There is no kubelet and no scheduler, so those pods stay pending.\n\
-         Type `restart apiserver`, `pause apiserver` or `resume apiserver`; Ctrl-C stops everything.",
-        plane.version, plane.url, plane.dir
-    )
+/// What Go's own tools say of the code that is ours alone; that of Kubernetes takes them minutes.
+fn sources() -> Result<(), String> {
+    match gofmt(&["-l", "."])? {
+        files if files.is_empty() => {}
+        files => return Err(format!("testenv: gofmt would write these otherwise:\n{files}")),
+    }
+    go(&["vet", "./internal/..."])?;
+    go(&["test", "./internal/..."])?;
+    Ok(())
 }
 
 /// Runs Go over our sources, and gives back what it printed.

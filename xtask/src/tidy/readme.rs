@@ -10,14 +10,14 @@ const COMMANDS_MAX: usize = 12;
 /// Every command that the stages run, exactly as a reader would type it.
 const KNOWN: [&str; 5] = [
     PLAYGROUND,
-    "cargo run --release -- playground --scenario tour --exit",
+    "cargo run -- playground --scenario tour --exit",
     "cargo run --release -p sluice-sim -- --seeds 200",
-    "cargo run --release -- bench calls",
+    "cargo run -- bench calls",
     "cargo xtask test",
 ];
 
 /// The command that the README promises to work first. It goes on until it is stopped.
-pub(crate) const PLAYGROUND: &str = "cargo run --release -- playground";
+pub(crate) const PLAYGROUND: &str = "cargo run -- playground";
 
 /// Whether a command is typed in the reader's second shell, beside the playground.
 pub(crate) fn is_beside_the_playground(command: &str) -> bool {

@@ -1,4 +1,6 @@
-//! What differs between two transcripts, told command by command with the lines that are there on one side only.
+//! The differences between two transcripts, command by command, with the lines that only one side has.
+
+use dissimilar::Chunk;
 
 use super::play::Answer;
 
@@ -15,32 +17,30 @@ pub(super) fn between(recorded: &[Answer], said: &[Answer]) -> Vec<String> {
 
 /// How many equal lines stand around a difference.
 const AROUND: usize = 2;
+/// The first letter of a plane that no text uses.
+const FIRST: u32 = 0xF_0000;
 
-/// Both texts as one, with `-` and `+` before the lines that only one has.
+/// Both texts as one, with `-` and `+` before the lines that only one has. The comparison is of letters, so each
+/// line becomes one.
 fn lines(one: &str, two: &str) -> String {
-    let (one, two): (Vec<&str>, Vec<&str>) = (one.lines().collect(), two.lines().collect());
-    // The length of the longest row of lines that both have from here on.
-    let mut common = vec![vec![0_usize; two.len() + 1]; one.len() + 1];
-    for (i, left) in one.iter().enumerate().rev() {
-        for (j, right) in two.iter().enumerate().rev() {
-            common[i][j] =
-                if left == right { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut told: Vec<(char, &str)> = Vec::new();
-    while i < one.len() || j < two.len() {
-        if i < one.len() && j < two.len() && one[i] == two[j] {
-            told.push((' ', one[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if j == two.len() || (i < one.len() && common[i + 1][j] >= common[i][j + 1]) {
-            told.push(('-', one[i]));
-            i += 1;
-        } else {
-            told.push(('+', two[j]));
-            j += 1;
-        }
-    }
+    let mut known: Vec<&str> = one.lines().chain(two.lines()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let letters = |text: &str| -> String {
+        let letter = |line| char::from_u32(FIRST + u32::try_from(known.binary_search(&line).ok()?).ok()?);
+        text.lines().filter_map(letter).collect()
+    };
+    let told: Vec<(char, &str)> = dissimilar::diff(&letters(one), &letters(two))
+        .into_iter()
+        .flat_map(|chunk| {
+            let (sign, text) = match chunk {
+                Chunk::Equal(text) => (' ', text),
+                Chunk::Delete(text) => ('-', text),
+                Chunk::Insert(text) => ('+', text),
+            };
+            text.chars().map(|it| (sign, known[(u32::from(it) - FIRST) as usize])).collect::<Vec<_>>()
+        })
+        .collect();
     let near = |at: usize| {
         let around = at.saturating_sub(AROUND)..(at + AROUND + 1).min(told.len());
         told[around].iter().any(|(sign, _)| *sign != ' ')
