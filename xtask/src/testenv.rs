@@ -260,7 +260,7 @@ mod tests {
     fn the_stamp_and_kubectl_are_of_the_version_in_go_mod() {
         let tree = Tree::read_repository();
         let version = Sources::of(&tree).kubernetes().unwrap();
-        assert_eq!(version, format!("v{}", kubectl::VERSION));
+        assert_eq!(version, format!("v{}", crate::kubectl::VERSION));
         assert!(Sources::of(&tree).version_of("k8s.io/kube").is_err());
         assert!(stamp("v1.36.3").ends_with("version.gitMinor=36"), "{}", stamp("v1.36.3"));
     }
