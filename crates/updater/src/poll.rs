@@ -120,6 +120,8 @@ impl Habits {
             (Kind::GatewayCall, first.gateway_call),
             (Kind::Other, first.gateway_call),
         ] {
+            // Until something is known, the first question comes no later than any other.
+            let guess = guess.min(first.interval_max);
             kinds[kind as usize].guess_ms = millis(guess).clamp(MEDIAN_MIN_MS, MEDIAN_MAX_MS);
         }
         Habits {
@@ -301,6 +303,14 @@ mod tests {
             assert!(polls <= 1_700, "{span:?}: {polls} polls for 1000 operations");
             assert!(late <= 150, "{span:?}: seen {late} thousandths late");
         }
+    }
+
+    #[test]
+    fn the_first_question_ever_comes_no_later_than_the_longest_interval() {
+        let mut config = Config::default();
+        config.poll.interval_max = Duration::from_millis(300);
+        let (polls, late) = follow(&mut Habits::new(&config), 50);
+        assert_eq!((polls, late), (1, 250));
     }
 
     #[test]
