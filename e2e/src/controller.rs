@@ -29,9 +29,7 @@ const BACKOFF: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to: its grace period, and some for a slow machine.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// A process that has just been started does not listen to signals yet, and SIGTERM simply ends it.
-const DEAF_MS: i64 = 1_000;
-/// That signal's number.
+/// SIGTERM's number.
 const SIGTERM: i32 = 15;
 
 /// One replica.
@@ -152,14 +150,15 @@ impl Controller {
 
     /// SIGTERM; it must end with success within its grace period.
     pub(crate) async fn stop(&self) -> Result<()> {
-        let (program, started) = {
+        // A process that has just been started does not listen to signals yet, and SIGTERM simply ends it. It
+        // listens before it says its first word.
+        let is_newborn = self.said().is_some_and(|it| it.is_empty());
+        let program = {
             let mut inner = self.inner();
             inner.comes_back = false;
-            (inner.program.take(), inner.started)
+            inner.program.take()
         };
         let Some(program) = program else { return Ok(()) };
-        let is_newborn =
-            started.is_some_and(|it| Timestamp::now().as_millisecond() - it.as_millisecond() < DEAF_MS);
         program.signal(Signal::Terminate).await?;
         let Ok(status) = tokio::time::timeout(GRACE, program.ended()).await else {
             program.kill().await?;

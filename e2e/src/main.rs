@@ -29,7 +29,6 @@ use clap::{Parser, ValueEnum};
 use plane::Material;
 use runner::{Ended, Means, Run};
 use scene::Programs;
-use seed::Seeded;
 use serde_json::json;
 use sluice_emulator_client::process;
 use story::{Story, Variant};
@@ -46,20 +45,16 @@ struct Arguments {
     /// Only in this way
     #[arg(long, value_enum)]
     variant: Option<Variant>,
-    /// Decides when the controller is killed, and which third is played
+    /// Decides when the controller is killed, and which third of the ways `--short` plays
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only a part of all, which the seed chooses: 1/3, 2/3 or 3/3
-    #[arg(long, value_name = "K/3", value_parser = third)]
-    third: Option<usize>,
+    /// Play every story in the plain way, and of the other ways only a third, which the seed chooses; with
+    /// `--playground` a third of the plain ways and no others
+    #[arg(long, conflicts_with_all = ["names", "variant"])]
+    short: bool,
     /// How many stories are played at once, each on a control plane of its own [default: two for each core]
     #[arg(long)]
     jobs: Option<usize>,
-    /// Play what failed once more, alone and with the same seed: for machines that are too busy for several at once.
-    /// What passes then is called unsteady; one of them does not fail the whole, two do. What no busy machine
-    /// excuses (a crash, a plan that is not in sync, a broken history) stays a failure
-    #[arg(long)]
-    again: bool,
     /// How to tell what came of it
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -69,9 +64,12 @@ struct Arguments {
     /// The program that is a control plane
     #[arg(long, env = "SLUICE_TESTENV", required_unless_present_any = ["list", "playground"])]
     testenv: Option<PathBuf>,
-    /// The program under test
+    /// The program under test: the production build
     #[arg(long, required_unless_present = "list")]
     sluice: Option<PathBuf>,
+    /// The build with the lab: emulator, playground, and the controller of stories that need the scaled clock
+    #[arg(long, required_unless_present = "list")]
+    lab: Option<PathBuf>,
     /// The manifests with the controller's permissions
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/sluice.yaml"))]
     manifests: PathBuf,
@@ -83,22 +81,10 @@ struct Arguments {
     artefacts: Option<PathBuf>,
 }
 
-/// How many stories may fail and pass when they are alone. A race shows in more than one of them sooner or later.
-const UNSTEADY_MAX: usize = 1;
-
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Output {
     Text,
     Json,
-}
-
-fn third(text: &str) -> Result<usize, String> {
-    match text {
-        "1/3" => Ok(0),
-        "2/3" => Ok(1),
-        "3/3" => Ok(2),
-        _ => Err("a third is 1/3, 2/3 or 3/3".to_string()),
-    }
 }
 
 fn main() -> ExitCode {
@@ -126,7 +112,10 @@ fn list(output: Output) -> Result<bool> {
     if output == Output::Json {
         let row = |it: &&Story| {
             let variants: Vec<&str> = it.variants().iter().map(|way| way.word()).collect();
-            json!({"name": it.name, "does": it.does, "variants": variants, "whyNotAll": it.why_not_all()})
+            json!({
+                "name": it.name, "does": it.does, "variants": variants, "whyNotAll": it.why_not_all(),
+                "whyScaled": it.why_scaled(),
+            })
         };
         let rows: Vec<_> = stories.iter().map(row).collect();
         println!("{}", json!({"stories": rows, "gaps": gaps}));
@@ -151,6 +140,11 @@ fn list(output: Output) -> Result<bool> {
             println!("{}: not on the playground's API server, because {why}", it.name);
         }
     }
+    let scaled: Vec<_> = stories.iter().filter_map(|it| Some((it.name, it.why_scaled()?))).collect();
+    println!("{} stories need the scaled clock, and the lab build with it:", scaled.len());
+    for (name, why) in scaled {
+        println!("{name}: {why}");
+    }
     for gap in &gaps {
         eprintln!("{gap}");
     }
@@ -165,8 +159,9 @@ fn ways(story: &Story) -> String {
 fn play(arguments: Arguments) -> Result<bool> {
     let runs = choose(&arguments)?;
     let sluice = existing(arguments.sluice, "--sluice")?;
+    let lab = existing(arguments.lab, "--lab")?;
     let planes = if arguments.playground {
-        Material::Playground { program: sluice.clone() }
+        Material::Playground { program: lab.clone() }
     } else {
         Material::Testenv {
             program: existing(arguments.testenv, "--testenv")?,
@@ -187,51 +182,29 @@ fn play(arguments: Arguments) -> Result<bool> {
     }
     let narrate = output == Output::Text && number == 1;
     let tell = if output == Output::Json { tell_json } else { tell_text };
-    let mut means = Means {
-        programs: Programs { asks_plan: !arguments.without_plan, sluice },
+    let means = Means {
+        programs: Programs { asks_plan: !arguments.without_plan, sluice, lab },
         planes,
         artefacts: artefacts.clone(),
         seed: arguments.seed,
         jobs,
         narrate,
-        again: false,
     };
-    let mut ended = runner::play_all(runs.clone(), &means, tell)?;
-    let mut unsteady = Vec::new();
-    if arguments.again && ended.iter().any(|it| it.failure.is_some()) {
-        let may_pass = |it: &Ended| it.failure.is_some() && !it.is_broken;
-        let failed = |run: &Run| ended.iter().any(|it| may_pass(it) && it.name == run.name());
-        let again: Vec<Run> = runs.into_iter().filter(failed).collect();
-        if output == Output::Text {
-            println!("\nonce more, one at a time: {}", again.len());
-        }
-        (means.jobs, means.narrate, means.again) = (1, output == Output::Text, true);
-        for second in runner::play_all(again, &means, tell)?.into_iter().filter(|it| it.failure.is_none()) {
-            ended.retain(|it| it.name != second.name);
-            unsteady.push(second.name.clone());
-            ended.push(second);
-        }
-    }
+    let ended = runner::play_all(runs, &means, tell)?;
     let failed = ended.iter().filter(|it| it.failure.is_some()).count();
     if output == Output::Text {
         println!("\n{} passed, {failed} failed", ended.len() - failed);
         for it in ended.iter().filter(|it| it.failure.is_some()) {
             println!("  FAILED {}", it.name);
         }
-        for name in &unsteady {
-            println!("  UNSTEADY {name}: it failed, and passed when it was alone");
-        }
-        if !unsteady.is_empty() {
-            println!("  what the first failures left: {}", artefacts.display());
-        }
         if arguments.without_plan {
             println!("  PLAN NOT CHECKED: --without-plan");
         }
     }
-    if failed == 0 && unsteady.is_empty() {
+    if failed == 0 {
         let _ = std::fs::remove_dir_all(&artefacts);
     }
-    Ok(failed == 0 && unsteady.len() <= UNSTEADY_MAX)
+    Ok(failed == 0)
 }
 
 /// What the words on the command line mean.
@@ -258,11 +231,21 @@ fn choose(arguments: &Arguments) -> Result<Vec<Run>> {
     if runs.is_empty() {
         bail!("none of these is run in this way; --list shows the ways and why");
     }
-    if let Some(third) = arguments.third {
-        Seeded::new(arguments.seed, "thirds").shuffle(&mut runs);
-        runs = runs.into_iter().enumerate().filter(|(at, _)| at % 3 == third).map(|(_, run)| run).collect();
+    if arguments.short {
+        let (plain, others): (Vec<Run>, Vec<Run>) =
+            runs.into_iter().partition(|it| it.variant == Variant::Plain);
+        runs = match arguments.playground {
+            true => third(plain, arguments.seed),
+            false => [plain, third(others, arguments.seed)].concat(),
+        };
     }
     Ok(runs)
+}
+
+/// Every third of them; three seeds in a row choose all.
+fn third<T>(all: Vec<T>, seed: u64) -> Vec<T> {
+    let chosen = usize::try_from(seed % 3).unwrap_or_default();
+    all.into_iter().skip(chosen).step_by(3).collect()
 }
 
 fn existing(path: Option<PathBuf>, flag: &str) -> Result<PathBuf> {
@@ -291,4 +274,44 @@ fn tell_json(it: &Ended) {
             "failure": it.failure,
         })
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn chosen(words: &str) -> Vec<String> {
+        let words = format!("sluice-e2e --sluice s --lab l --testenv t {words}");
+        let arguments = Arguments::try_parse_from(words.split(' ')).unwrap();
+        choose(&arguments).unwrap().iter().map(Run::name).collect()
+    }
+
+    #[test]
+    fn three_seeds_play_every_other_way_once_and_every_plain_way_each_time() {
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        let mut lengths = Vec::new();
+        for seed in [7, 8, 9] {
+            let names = chosen(&format!("--short --seed {seed}"));
+            lengths.push(names.len());
+            names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
+        }
+        assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1, "{lengths:?}");
+        let mut all = chosen("--seed 7");
+        all.sort();
+        assert_eq!(times.keys().cloned().collect::<Vec<_>>(), all);
+        for (name, number) in times {
+            assert_eq!(number, if name.ends_with("/plain") { 3 } else { 1 }, "{name}");
+        }
+    }
+
+    #[test]
+    fn on_the_playground_three_seeds_play_every_plain_way_once() {
+        let mut all: Vec<String> =
+            (0..3).flat_map(|seed| chosen(&format!("--short --playground --seed {seed}"))).collect();
+        all.sort();
+        let mut plain = chosen("--playground --variant plain");
+        plain.sort();
+        assert_eq!(all, plain);
+    }
 }

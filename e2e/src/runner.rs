@@ -4,7 +4,6 @@
 //! may have left anything behind, so its plane goes with it.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -46,8 +45,6 @@ pub(crate) struct Means {
     pub(crate) jobs: usize,
     /// Tell what happens as it happens.
     pub(crate) narrate: bool,
-    /// The stories have failed once; what that left is kept beside.
-    pub(crate) again: bool,
 }
 
 /// How one ended.
@@ -56,21 +53,7 @@ pub(crate) struct Ended {
     pub(crate) took: Duration,
     /// Why it failed, with all that helps to understand it.
     pub(crate) failure: Option<String>,
-    /// It failed with what no busy machine excuses.
-    pub(crate) is_broken: bool,
 }
-
-/// A promise is broken, however slow everything was: this stays a failure even if it does not come again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Broken(pub(crate) String);
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Broken {}
 
 /// Plays all of them, and gives each to `tell` as it ends.
 pub(crate) fn play_all(runs: Vec<Run>, means: &Means, tell: fn(&Ended)) -> Result<Vec<Ended>> {
@@ -121,10 +104,8 @@ async fn play(run: &Run, plane: Arc<Plane>, means: &Means) -> Ended {
     if means.narrate {
         println!("{}: {}", run.name(), run.story.does);
     }
-    let which = if means.again { "-again" } else { "" };
-    let folder = means.artefacts.join(format!("{}-{}{which}", run.story.name, run.variant));
+    let folder = means.artefacts.join(format!("{}-{}", run.story.name, run.variant));
     let outcome = play_in(run, plane, means, &folder, &narration).await;
-    let is_broken = outcome.as_ref().is_err_and(|(problem, _)| problem.is::<Broken>());
     let failure = outcome.err().map(|(problem, report)| {
         let told = if narration.is_shown() { String::new() } else { format!("{}\n\n", narration.text()) };
         let _ = std::fs::write(folder.join("narration.txt"), narration.text());
@@ -143,7 +124,7 @@ async fn play(run: &Run, plane: Arc<Plane>, means: &Means) -> Ended {
     if failure.is_none() {
         let _ = std::fs::remove_dir_all(&folder);
     }
-    Ended { name: run.name(), took: began.elapsed(), failure, is_broken }
+    Ended { name: run.name(), took: began.elapsed(), failure }
 }
 
 async fn play_in(

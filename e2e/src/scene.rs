@@ -39,7 +39,6 @@ use crate::judge::{self, Contract, Exceptions, found, wanted};
 use crate::narration::Narration;
 use crate::plane::Plane;
 use crate::recorder::Recorder;
-use crate::runner::Broken;
 use crate::seed::Seeded;
 use crate::setting::Setting;
 use crate::story::Variant;
@@ -186,8 +185,7 @@ impl Scene {
             }
             for replica in &self.replicas {
                 if let Some(crash) = replica.crashed() {
-                    let all = format!("{crash}\nwhile the story waited until {what}:\n  - {last}");
-                    return Err(Broken(all).into());
+                    bail!("{crash}\nwhile the story waited until {what}:\n  - {last}");
                 }
             }
             if changed.elapsed() > PATIENCE || began.elapsed() > PATIENCE_IN_ALL {

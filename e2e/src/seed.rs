@@ -26,14 +26,6 @@ impl Seeded {
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
-
-    /// Puts a list into a random order.
-    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
-        for at in (1..list.len()).rev() {
-            let other = usize::try_from(self.below(at as u64 + 1)).unwrap_or(0);
-            list.swap(at, other);
-        }
-    }
 }
 
 #[cfg(test)]

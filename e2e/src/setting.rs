@@ -7,11 +7,50 @@ use serde_json::{Map, Value, json};
 use crate::azure::{GATEWAY, GROUP, Greeting, NETWORK, SUBNET, SUBSCRIPTION};
 use crate::judge::Contract;
 
-/// How many times as fast as real time emulator and controller go.
-const TIME_FACTOR: u32 = 30;
+/// How many times as fast as real time the emulator goes: its latencies, its buckets and the window in which it counts.
+///
+/// The controller is the production build, which knows no other clock than the real one, and [`FAST`] makes it fit. Only
+/// in the few stories for which that is not enough the lab build goes by a clock that is as fast as the emulator's.
+pub(crate) const TIME_FACTOR: u32 = 30;
 
-/// How long after its last renewal a leader begins requests.
-pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(2);
+/// The keys by which the controller keeps pace with that Azure on the real clock.
+///
+/// Each is about its default divided by [`TIME_FACTOR`], or the least that the key allows if that is more. So the budget
+/// is what this Azure gives in real time, no operation is asked about long after it has ended, and what is waited for
+/// (a retry, a parked service, the second look at a difference) comes within seconds. Limits that only end a lost cause
+/// stay as they are: a busy machine must not reach them. What has no key is real: a `Retry-After`, the lease, and the
+/// minute after which a gateway that cannot be used is looked at again.
+const FAST: [(&str, &str); 20] = [
+    // A load balancer is made within a third of a second; the first few are asked about when their kind is unknown.
+    ("operations.pollMin", "20ms"),
+    ("operations.pollMax", "100ms"),
+    ("drift.interval", "30s"),
+    ("drift.secondLook", "1500ms"),
+    ("drift.settle", "1s"),
+    ("deletion.reportAfter", "10s"),
+    ("retry.backoffMin", "100ms"),
+    ("retry.backoffMax", "1s"),
+    ("retry.burstPark", "10s"),
+    ("retry.quotaParkMin", "20s"),
+    ("retry.quotaParkMax", "2m"),
+    ("retry.forbiddenParkMin", "10s"),
+    ("retry.forbiddenParkMax", "2m"),
+    ("locations.backoffMin", "100ms"),
+    ("locations.backoffMax", "1s"),
+    ("locations.quarantineRetry", "10s"),
+    // A rate is multiplied instead. What a bucket holds and what a window takes are numbers without a time.
+    ("budget.window", "10s"),
+    ("budget.reads.perSecond", "750"),
+    ("budget.writes.perSecond", "300"),
+    ("budget.deletes.perSecond", "300"),
+];
+
+/// How long after its last renewal a leader begins requests, where another one is waited for. Elsewhere the lease has
+/// its defaults: whoever is stopped releases it, and a busy machine must not lose it.
+pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(3);
+
+/// From that deadline to the end of the lease: what a leader has begun must have left before another one starts.
+const MARGIN: Duration = Duration::from_secs(2);
 
 /// The choices.
 #[derive(Clone, Debug)]
@@ -20,10 +59,12 @@ pub(crate) struct Setting {
     pub(crate) class: Option<String>,
     /// The value of the cluster tag.
     pub(crate) cluster_id: String,
-    /// Emulator and controller go so many times as fast as real time.
-    pub(crate) time_factor: u32,
+    /// The controller is the lab build and goes by the emulator's clock; the story says why.
+    pub(crate) is_scaled: bool,
     /// How many replicas there are.
     pub(crate) replicas: usize,
+    /// Whether somebody waits for a lease to end, because its holder was killed, was frozen or cannot renew it.
+    pub(crate) awaits_the_lease: bool,
     /// Whether the controller runs when the story begins.
     pub(crate) starts_running: bool,
     /// Whether the controller may end by itself: because it lost its lease, or found no API server.
@@ -41,8 +82,9 @@ impl Default for Setting {
         Setting {
             class: Some("sluice.dev/e2e".to_string()),
             cluster_id: "e2e".to_string(),
-            time_factor: TIME_FACTOR,
+            is_scaled: false,
             replicas: 1,
+            awaits_the_lease: false,
             starts_running: true,
             may_end: false,
             leaves_all: false,
@@ -99,15 +141,20 @@ impl Setting {
             ("azure.authorityHost", json!(azure.url)),
             ("azure.caFile", json!(azure.ca_path)),
             ("leaderElection.namespace", json!(lease_namespace)),
-            // What a leader has begun must have left before another one starts.
-            ("azure.connectLimit", json!("2s")),
-            ("leaderElection.leaseDuration", json!("4s")),
-            ("leaderElection.renewDeadline", json!(format!("{}ms", RENEW_DEADLINE.as_millis()))),
             ("leaderElection.retryPeriod", json!("250ms")),
             ("listen.health", json!("127.0.0.1:0")),
             ("listen.api", json!("127.0.0.1:0")),
         ] {
             put(path, value);
+        }
+        if self.awaits_the_lease {
+            let ms = |span: Duration| json!(format!("{}ms", span.as_millis()));
+            put("azure.connectLimit", ms(MARGIN));
+            put("leaderElection.renewDeadline", ms(RENEW_DEADLINE));
+            put("leaderElection.leaseDuration", ms(RENEW_DEADLINE + MARGIN));
+        }
+        for (path, value) in FAST.iter().filter(|_| !self.is_scaled) {
+            put(path, json!(value));
         }
         for (path, value) in &self.keys {
             put(path, value.clone());

@@ -16,7 +16,9 @@ use crate::story::Story;
 
 /// Every story that is written.
 pub(crate) fn all() -> Vec<&'static Story> {
+    // What takes longest is begun first, so that nobody waits for it alone at the end.
     [
+        large::STORIES,
         inbound::STORIES,
         ports::STORIES,
         rejected::STORIES,
@@ -26,7 +28,6 @@ pub(crate) fn all() -> Vec<&'static Story> {
         startup::STORIES,
         process::STORIES,
         badstarts::STORIES,
-        large::STORIES,
         permissions::STORIES,
     ]
     .into_iter()

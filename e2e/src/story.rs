@@ -23,6 +23,8 @@ pub(crate) struct Story {
     ways: (&'static [Variant], &'static str),
     /// Why it can only be played on a real control plane.
     real: Option<&'static str>,
+    /// Why it needs the scaled clock.
+    scaled: Option<&'static str>,
     /// What happens.
     pub(crate) play: for<'a> fn(&'a Scene) -> Played<'a>,
 }
@@ -34,12 +36,13 @@ impl Story {
         does: &'static str,
         play: for<'a> fn(&'a Scene) -> Played<'a>,
     ) -> Story {
-        Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), real: None, play }
+        Story { name, does, setting: |_| {}, ways: (&Variant::ALL, ""), real: None, scaled: None, play }
     }
 
     /// The setting it is played in.
     pub(crate) fn setting(&self) -> Setting {
         let mut setting = Setting::default();
+        setting.is_scaled = self.scaled.is_some();
         (self.setting)(&mut setting);
         setting
     }
@@ -69,6 +72,18 @@ impl Story {
     /// Why it is not played on the playground's control plane.
     pub(crate) const fn why_not_on_the_playground(&self) -> Option<&'static str> {
         self.real
+    }
+
+    /// The same story with the lab build, whose clock goes as fast as the emulator's, because of this: no key of the
+    /// configuration makes it fast enough.
+    pub(crate) const fn scaled(mut self, why: &'static str) -> Story {
+        self.scaled = Some(why);
+        self
+    }
+
+    /// Why it needs the scaled clock.
+    pub(crate) const fn why_scaled(&self) -> Option<&'static str> {
+        self.scaled
     }
 
     /// The same story in another setting.

@@ -4,23 +4,46 @@ use std::process::Command;
 
 use crate::tree::root;
 
-/// The variable that names it, as a decimal number.
+/// The variable that names it: a decimal number, or the hash of a commit.
 pub(crate) const VARIABLE: &str = "SLUICE_SEED";
 
-/// The seed of this run: the variable, else the first digits of the commit's hash.
+/// The seed of this run: the variable, else the commit's.
 pub(crate) fn current() -> Result<u64, String> {
     match std::env::var(VARIABLE) {
-        Ok(text) if !text.is_empty() => {
-            text.parse().map_err(|_| format!("{VARIABLE} must be a decimal number, not {text:?}"))
+        Ok(text) if !text.is_empty() => of_text(&text),
+        _ => {
+            let asked = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
+            let hash = asked.map_err(|error| format!("git cannot be asked for the commit: {error}"))?.stdout;
+            // A tree without git has one seed.
+            Ok(of_commit(&String::from_utf8_lossy(&hash)).unwrap_or(1))
         }
-        _ => of_commit(),
     }
 }
 
-/// The first twelve hexadecimal digits of the commit's hash; 1 in a tree without git.
-fn of_commit() -> Result<u64, String> {
-    let asked = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
-    let hash = asked.map_err(|error| format!("git cannot be asked for the commit: {error}"))?.stdout;
-    let digits: String = String::from_utf8_lossy(&hash).chars().take(12).collect();
-    Ok(u64::from_str_radix(&digits, 16).unwrap_or(1))
+/// A decimal number; what is none is read as the hash of a commit.
+fn of_text(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| of_commit(text)).ok_or_else(|| {
+        format!("{VARIABLE} is {text:?}: it must be a decimal number below 2^64, or the hash of a commit")
+    })
+}
+
+/// The first twelve hexadecimal digits of a commit's hash.
+fn of_commit(hash: &str) -> Option<u64> {
+    let digits: String = hash.trim().chars().take(12).collect();
+    u64::from_str_radix(&digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_decimal_number_or_the_hash_of_a_commit() {
+        assert_eq!(of_text("42"), Ok(42));
+        assert_eq!(of_text("c73a1b2"), Ok(0xc73_a1b2));
+        let hash = "c73a1b2d00112233445566778899aabbccddeeff";
+        assert_eq!(of_text(hash), Ok(0xc73a_1b2d_0011));
+        assert!(of_text("tomorrow").is_err());
+    }
 }

@@ -257,6 +257,16 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         after: &[PROGRAMS],
         ..own(
+            "end to end: all stories in all ways",
+            Tier::All,
+            90,
+            &[Part::ControlPlane],
+            e2e::run_everything,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
             "conformance: official clients against the emulator",
             Tier::Test,
             20,

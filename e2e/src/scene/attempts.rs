@@ -63,12 +63,12 @@ impl Scene {
             std::fs::write(&path, text)?;
             Ok(path.display().to_string())
         };
-        let mut command = Command::new(&self.programs.sluice);
+        let (program, words) = self.programs.controller(&self.setting);
+        let mut command = Command::new(program);
         command
-            .arg("run")
+            .args(words)
             .arg(format!("--config={}", path("attempt-config.json", config)?))
             .arg(format!("--kubeconfig={}", path("attempt.kubeconfig", kubeconfig)?))
-            .arg(format!("--time-factor={}", self.setting.time_factor))
             .env("NO_COLOR", "1")
             .kill_on_drop(true);
         let Ok(ended) = tokio::time::timeout(GIVES_UP, command.output()).await else {

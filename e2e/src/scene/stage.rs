@@ -18,9 +18,8 @@ use crate::controller::Controller;
 use crate::narration::Narration;
 use crate::plane::Plane;
 use crate::recorder::Recorder;
-use crate::runner::Broken;
 use crate::seed::Seeded;
-use crate::setting::Setting;
+use crate::setting::{Setting, TIME_FACTOR};
 use crate::story::{Story, Variant};
 use crate::world::World;
 
@@ -30,10 +29,23 @@ const LEASES_LOST_MAX: usize = 1;
 /// The programs that stories are played with.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
-    /// The shipped binary.
+    /// The program under test: the production build.
     pub(crate) sluice: PathBuf,
+    /// The build with the lab: the emulator, and the controller of a story that needs the scaled clock.
+    pub(crate) lab: PathBuf,
     /// Whether `sluice plan` is asked after each story.
     pub(crate) asks_plan: bool,
+}
+
+impl Programs {
+    /// The program that is the controller in this setting, and the words that make it one.
+    pub(super) fn controller(&self, setting: &Setting) -> (&Path, Vec<String>) {
+        let run = "run".to_string();
+        match setting.is_scaled {
+            true => (&self.lab, vec![run, format!("--time-factor={TIME_FACTOR}")]),
+            false => (&self.sluice, vec![run]),
+        }
+    }
 }
 
 /// Sets the stage.
@@ -46,12 +58,12 @@ pub(crate) async fn set(
     folder: &Path,
     narration: Arc<Narration>,
 ) -> Result<Scene> {
-    let setting = story.setting();
+    let mut setting = story.setting();
+    setting.awaits_the_lease |= variant == Variant::Killed || setting.replicas > 1;
     let name = format!("{}/{variant}", story.name);
     let mut seeded = Seeded::new(seed, &name);
     let azure =
-        Azure::start(&programs.sluice, folder, setting.time_factor, seeded.below(1 << 32), &setting.emulator)
-            .await?;
+        Azure::start(&programs.lab, folder, TIME_FACTOR, seeded.below(1 << 32), &setting.emulator).await?;
     forget_the_last_story(&plane).await?;
     let client = plane.admin.0.clone();
     let namespace = format!("shop-{}", plane.next_story());
@@ -62,11 +74,11 @@ pub(crate) async fn set(
         .map(|number| {
             let name =
                 if setting.replicas == 1 { "controller".to_string() } else { format!("replica-{number}") };
-            let mut arguments = vec!["run".to_string(), format!("--time-factor={}", setting.time_factor)];
+            let (program, mut arguments) = programs.controller(&setting);
             arguments.extend(access(&config, &plane));
             // The emulator's log then says which of them asked.
             arguments.push(format!("--set=sluice.azure.userAgentSuffix={name}"));
-            Controller::new(&name, &programs.sluice, arguments, folder)
+            Controller::new(&name, program, arguments, folder)
         })
         .collect();
     let scene = Scene {
@@ -146,8 +158,7 @@ impl Scene {
         self.unasked_ends()?;
         let problems = self.history().await?;
         if !problems.is_empty() {
-            let what = format!("looking back over the whole story:\n  - {}", problems.join("\n  - "));
-            return Err(Broken(what).into());
+            bail!("looking back over the whole story:\n  - {}", problems.join("\n  - "));
         }
         self.no_write_since(mark).await
     }
@@ -187,13 +198,12 @@ impl Scene {
         }
         let output = self.plan().await?;
         if !output.status.success() {
-            let what = format!(
+            bail!(
                 "`sluice plan` ended with {} and not in sync:\n{}{}",
                 output.status,
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
-            return Err(Broken(what).into());
         }
         self.tell("`sluice plan` says that all is in sync");
         Ok(())
@@ -251,8 +261,7 @@ impl Scene {
         self.unasked_ends()?;
         let problems = self.history().await?;
         if !problems.is_empty() {
-            let what = format!("looking back after everybody left:\n  - {}", problems.join("\n  - "));
-            return Err(Broken(what).into());
+            bail!("looking back after everybody left:\n  - {}", problems.join("\n  - "));
         }
         for replica in &self.replicas {
             replica.stop().await?;

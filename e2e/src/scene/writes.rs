@@ -232,6 +232,14 @@ impl Scene {
         Ok(problems)
     }
 
+    /// From now on the deletion of a resource of this kind does not end, until [`crate::azure::Azure::calm`].
+    pub(crate) async fn deletions_wait(&self, kind: &str) -> Result<()> {
+        let rule = json!({
+            "match": {"call": "Delete", "kind": kind}, "fault": "slowBy", "factor": 100_000,
+        });
+        self.azure.tell("faults", rule).await.map(|_| ())
+    }
+
     /// Waits until the controller has asked for the deletion of a resource.
     pub(crate) async fn deletion_begun(&self, mark: Mark, kind: &str, name: &str) -> Result<()> {
         self.until(&format!("the deletion of {kind}/{name} has begun"), async || {

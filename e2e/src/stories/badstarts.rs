@@ -40,6 +40,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story::new("missing-subnet", "the subnet is not there: said where people look, until it is", |scene| {
         Box::pin(missing_subnet(scene))
     })
+    .scaled("a gateway that cannot be used is looked at again after a minute, which no key shortens")
     .with(|setting| setting.starts_running = false),
 ];
 

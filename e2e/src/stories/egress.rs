@@ -192,9 +192,9 @@ async fn comes_back(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
-    // This time the teardown has begun and takes a while, so it runs to its end, and then it is made anew.
+    // This time the teardown has begun and takes until it is told to go on, and then it is made anew.
     let mark = scene.mark_writes().await?;
-    scene.azure.tell("slow", serde_json::json!({"factor": 20})).await?;
+    scene.deletions_wait("natGateways").await?;
     scene.meanwhile(scene.delete_pods("blue", 3, 1)).await?;
     scene.deletion_begun(mark, "natGateways", "blue").await?;
     scene.meanwhile(scene.egress_pods("blue", 4, 2, &["b"])).await?;

@@ -153,12 +153,12 @@ async fn toggle_fast(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.settled().await?;
-    // And back when its load balancer is on its way out, which takes a while.
+    // And back when its load balancer is on its way out, which takes until it is told to go on.
     scene.meanwhile(scene.make_load_balancer("web")).await?;
     scene.settled().await?;
     let uid = scene.uid_of("web").await?;
     let mark = scene.mark_writes().await?;
-    scene.azure.tell("slow", json!({"factor": 20})).await?;
+    scene.deletions_wait("loadBalancers").await?;
     scene.meanwhile(scene.make_cluster_ip("web")).await?;
     scene.deletion_begun(mark, "loadBalancers", &uid).await?;
     scene.meanwhile(scene.make_load_balancer("web")).await?;

@@ -47,7 +47,10 @@ pub(crate) const STORIES: &[Story] = &[
         "the API server is away for longer than the lease: nothing is begun meanwhile",
         |scene| Box::pin(api_server_away(scene)),
     )
-    .with(|setting| setting.may_end = true)
+    .with(|setting| {
+        setting.may_end = true;
+        setting.awaits_the_lease = true;
+    })
     .on_a_real_plane("it has no parts that could be killed"),
     Story::new("emulator-restarted", "Azure is away while things change, twice", |scene| {
         Box::pin(emulator_restarted(scene))
@@ -278,17 +281,24 @@ async fn throttling(scene: &Scene) -> Result<()> {
     scene.settled().await?;
     scene.azure.each_fault_struck().await?;
     let by_rules = throttled(scene).await?;
-    scene.tell("Azure has small buckets: five calls at once, then one in a second of its own");
+    scene.tell("Azure has small buckets, and takes five writes in three seconds until one was too many");
     let small = json!({"burst": 5, "perSecond": 1});
-    scene.azure.tell("buckets", json!({"writes": small, "deletes": small})).await?;
+    let network = json!({"writes": 5, "seconds": 90});
+    scene.azure.tell("buckets", json!({"writes": small, "deletes": small, "network": network})).await?;
     scene
         .meanwhile(async {
             batch(scene, "batch").await?;
             changes(scene, 2).await
         })
         .await?;
+    scene
+        .until("a write was too many", async || {
+            let is_so = throttled(scene).await? > by_rules;
+            Ok(if is_so { Look::Yes(()) } else { Look::NotYet("all were taken".to_string()) })
+        })
+        .await?;
+    scene.azure.tell("buckets", json!({"network": {"writes": 1_000, "seconds": 300}})).await?;
     scene.settled().await?;
-    ensure!(throttled(scene).await? > by_rules, "the small buckets were never empty");
     let summary = scene.azure.summary().await?;
     let early = summary["early"]["count"].as_u64();
     let early = early.with_context(|| format!("the summary counts no early calls: {summary}"))?;

@@ -30,9 +30,7 @@ pub(crate) const STORIES: &[Story] = &[
         "a subnet that somebody detached is attached, and kept otherwise",
         |scene| Box::pin(unattached_subnet(scene)),
     )
-    .with(|setting| {
-        setting.key("drift.interval", "3m");
-    }),
+    .with(super::tamper::looks_often),
     Story::new("default-outbound", "left alone with `leave`, made with `ensure`, never deleted", |scene| {
         Box::pin(default_outbound(scene))
     })

@@ -9,9 +9,9 @@ use crate::setting::Setting;
 use crate::story::Story;
 use crate::world::ports::tcp;
 
-/// Looks for drift every six seconds, instead of twice a minute.
-fn looks_often(setting: &mut Setting) {
-    setting.key("drift.interval", "3m");
+/// Looks for drift as often as can be, instead of twice a minute.
+pub(super) fn looks_often(setting: &mut Setting) {
+    setting.key("drift.interval", "10s");
 }
 
 /// The stories of this theme.
@@ -28,7 +28,8 @@ pub(crate) const STORIES: &[Story] = &[
     .with(looks_often),
     Story::new("tamper-nat-gateway", "somebody deletes a NAT gateway, and the default one", |scene| {
         Box::pin(nat_gateway(scene))
-    }),
+    })
+    .with(looks_often),
     Story::new(
         "tamper-tags",
         "somebody puts tags of their own on what is ours: no write, and no write loses them",
