@@ -42,7 +42,7 @@ pub(crate) struct Azure {
 }
 
 impl Azure {
-    /// Starts an emulator in a folder of its own and puts a virtual network into it.
+    /// Starts an emulator in a folder of its own and puts a virtual network into it, unless a state file is there.
     pub(crate) async fn start(
         sluice: &Path,
         folder: &Path,
@@ -50,10 +50,12 @@ impl Azure {
         seed: u64,
         more: &[String],
     ) -> Result<Azure> {
+        let journal = folder.join("azure.journal");
+        let is_new = !journal.exists();
         let mut arguments = vec![
             format!("--time-factor={time_factor}"),
             format!("--seed={seed}"),
-            format!("--state={}", folder.join("azure.journal").display()),
+            format!("--state={}", journal.display()),
             format!("--dir={}", folder.join("azure-ca").display()),
         ];
         arguments.extend(more.iter().cloned());
@@ -69,6 +71,9 @@ impl Azure {
             deleted_ips: Mutex::default(),
             earlier: Mutex::default(),
         };
+        if !is_new {
+            return Ok(azure);
+        }
         let body = json!({"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/8"]}}});
         azure.tamper(json!({"do": "put", "id": network_id(), "body": body})).await?;
         let body = json!({"properties": {"addressPrefix": "10.0.0.0/16"}});

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to a terminal")]
 
 mod azure;
+mod baselines;
 mod checks;
 mod controller;
 mod judge;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use plane::Material;
 use runner::{Ended, Means, Run};
 use scene::Programs;
@@ -35,8 +36,11 @@ use story::{Story, Variant};
 
 /// Plays stories against a real API server, the emulator and the shipped binary.
 #[derive(Parser, Debug)]
-#[command(name = "sluice-e2e", after_help = checks::HELP)]
+#[command(name = "sluice-e2e", args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = checks::HELP)]
 struct Arguments {
+    #[command(subcommand)]
+    instead: Option<Instead>,
     /// The stories to play [default: all]
     names: Vec<String>,
     /// Say which stories there are, and fail if one is missing
@@ -81,6 +85,12 @@ struct Arguments {
     artefacts: Option<PathBuf>,
 }
 
+/// What there is beside the stories.
+#[derive(Subcommand, Debug)]
+enum Instead {
+    Baselines(baselines::Arguments),
+}
+
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Output {
     Text,
@@ -94,7 +104,11 @@ fn main() -> ExitCode {
         return checks::main(check);
     }
     let arguments = Arguments::parse();
-    let outcome = if arguments.list { list(arguments.output) } else { play(arguments) };
+    let outcome = match arguments.instead {
+        Some(Instead::Baselines(arguments)) => baselines::run(arguments),
+        None if arguments.list => list(arguments.output),
+        None => play(arguments),
+    };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -5,6 +5,7 @@
 //! new check needs. There is no shell script behind it and no dependency.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
+mod baselines;
 mod book;
 mod browser;
 mod cache;
@@ -100,6 +101,12 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "stories against a real API server: all of them, those that are named, or --list; --help tells more",
         run: e2e::task,
+    },
+    Task {
+        name: "baselines",
+        group: "one check alone",
+        does: "start from the states that an earlier version left behind, against a real API server",
+        run: |_| report("baselines", baselines::run(&Tree::read_repository())),
     },
     Task {
         name: "honest",

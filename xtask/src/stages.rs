@@ -5,8 +5,8 @@ use crate::runner::Load;
 use crate::stage::{Stage, Tier, Work};
 use crate::tree::Tree;
 use crate::{
-    book, browser, conformance, coverage, e2e, features, first_minute, honest, kubectl_session, outputs,
-    playground, production, programs, purity, session, testenv, tidy, tour,
+    baselines, book, browser, conformance, coverage, e2e, features, first_minute, honest, kubectl_session,
+    outputs, playground, production, programs, purity, session, testenv, tidy, tour,
 };
 
 /// A stage that runs cargo on all cores; its exit status says it all.
@@ -252,6 +252,16 @@ pub(crate) const STAGES: &[Stage] = &[
             30,
             &[],
             e2e::run_on_the_playground,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "start from the states of an earlier version",
+            Tier::Test,
+            15,
+            &[Part::ControlPlane],
+            baselines::run,
         )
     },
     Stage {

@@ -1,0 +1,109 @@
+//! JSON as a picture for the judge: every leaf under its path, so that a difference names the field.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Service;
+use serde_json::{Map, Value, json};
+
+use super::files::{Baseline, States};
+use super::record::as_object;
+pub(super) use crate::judge::Picture;
+
+/// Fields by which an element of a list is known, the first that it has.
+const KEYS: [&str; 6] = ["id", "name", "addressLocation", "address", "scope", "type"];
+
+/// All leaves of a value. The order of a list does not count.
+pub(super) fn flat(name: &str, value: &Value) -> Picture {
+    let mut picture = Picture::new();
+    gather(name, value, &mut picture);
+    picture
+}
+
+fn gather(path: &str, value: &Value, picture: &mut Picture) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, field) in fields {
+                gather(&format!("{path} {name}"), field, picture);
+            }
+        }
+        Value::Array(list) if !list.is_empty() => {
+            let mut list: Vec<&Value> = list.iter().collect();
+            list.sort_by_key(|it| it.to_string());
+            for (at, it) in list.iter().enumerate() {
+                let key = KEYS.iter().find_map(|key| it[*key].as_str());
+                let key =
+                    key.map_or_else(|| at.to_string(), |it| it.rsplit('/').next().unwrap_or(it).to_string());
+                gather(&format!("{path} {key}"), it, picture);
+            }
+        }
+        leaf => {
+            picture.insert(path.to_string(), leaf.clone());
+        }
+    }
+}
+
+/// The state of the emulator, but for the time.
+pub(super) fn of_azure(state: &Value) -> Picture {
+    let mut state = state.clone();
+    state.as_object_mut().map(|it| it.remove("time"));
+    flat("azure", &state)
+}
+
+/// What the controller says.
+pub(super) fn of_states(states: &States) -> Picture {
+    states.iter().map(|(title, state)| (format!("state of {title}"), json!(state))).collect()
+}
+
+/// Where a run from a baseline has ended. Services go by their names instead of their UIDs. Times, versions and
+/// addresses of public IPs that were made since then are left out: they are another in every run.
+pub(super) fn of_end(
+    baseline: &Baseline,
+    azure: &Value,
+    services: &[Service],
+    states: &States,
+) -> Result<Picture> {
+    let objects: Map<String, Value> = services
+        .iter()
+        .map(|it| Ok((it.metadata.name.clone().unwrap_or_default(), as_object(serde_json::to_value(it)?))))
+        .collect::<Result<_>>()?;
+    let mut text = json!({"azure": azure, "service": objects}).to_string();
+    for (name, uid) in baseline.uids() {
+        text = text.replace(&uid, &format!("({name})"));
+    }
+    let old = addresses(&baseline.azure);
+    for address in addresses(azure).difference(&old) {
+        text = text.replace(&format!("\"{address}\""), "\"(new)\"");
+    }
+    let all: Value = serde_json::from_str(&text)?;
+    let mut picture = of_azure(&all["azure"]);
+    picture.append(&mut flat("service", &all["service"]));
+    picture.retain(|path, _| !path.ends_with(" etag") && !path.ends_with(" lastTransitionTime"));
+    picture.append(&mut of_states(states));
+    Ok(picture)
+}
+
+fn addresses(azure: &Value) -> BTreeSet<String> {
+    let all = azure["publicIPAddresses"].as_array().into_iter().flatten();
+    all.filter_map(|it| it["ipAddress"].as_str().map(str::to_string)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::differences;
+
+    #[test]
+    fn a_difference_names_the_field_and_the_order_of_a_list_is_none() {
+        let lb = |name: &str, tag: &str| json!({"id": format!("/x/{name}"), "tags": {"cluster": tag}, "rules": []});
+        let state = |first: Value, second: Value, time: u64| {
+            of_azure(&json!({"time": {"emulatedMs": time}, "loadBalancers": [first, second]}))
+        };
+        let wanted = state(lb("a", "e2e"), lb("b", "e2e"), 1);
+        assert_eq!(differences(&wanted, &state(lb("b", "e2e"), lb("a", "e2e"), 2)), Vec::<String>::new());
+        let lines = differences(&wanted, &state(lb("a", "e2e"), lb("b", "other"), 1));
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with("azure loadBalancers b tags cluster is"), "{lines:?}");
+        assert_eq!(differences(&wanted, &of_azure(&json!({"loadBalancers": [lb("a", "e2e")]}))).len(), 3);
+    }
+}
