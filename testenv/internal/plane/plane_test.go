@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,6 +134,36 @@ func TestAFolderWithSomethingInItIsRefused(t *testing.T) {
 	}
 	if _, err := (options{dir: dir}).folder(); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Fatalf("%v", err)
+	}
+}
+
+// claimed is what the other process of the test below is told: the port that it tries to claim.
+const claimed = "TESTENV_TEST_CLAIM"
+
+func TestAPortIsClaimedAgainstOtherProcesses(t *testing.T) {
+	if text := os.Getenv(claimed); text != "" {
+		port, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isOurs, err := claim(port)
+		fmt.Printf("claimed: %v %v\n", isOurs, err)
+		return
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		port int
+		says string
+	}{{ports[0], "claimed: false <nil>"}, {portMax + 1 + os.Getpid(), "claimed: true <nil>"}} {
+		other := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		other.Env = append(os.Environ(), claimed+"="+strconv.Itoa(test.port))
+		output, err := other.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), test.says) {
+			t.Fatalf("%v: %s", err, output)
+		}
 	}
 }
 
