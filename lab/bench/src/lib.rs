@@ -5,6 +5,7 @@
 //! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
 //! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
 //! - [`report`] and [`usage`]: what is printed
+#![allow(clippy::print_stderr, reason = "a measurement shows at the terminal how far it is")]
 
 pub mod calls;
 pub mod figures;
