@@ -18,7 +18,7 @@ use crate::scene::{self, Programs, Scene};
 use crate::story::{Story, Variant};
 
 /// A story that takes longer is a lost cause.
-const LONGEST: Duration = Duration::from_secs(1_800);
+const LONGEST: Duration = Duration::from_secs(900);
 
 /// What is to be played.
 #[derive(Clone, Copy)]
@@ -85,14 +85,21 @@ fn work_off(
         loop {
             let next = queue.lock().expect("nobody panics with the queue in hand").pop_front();
             let Some(run) = next else { return Ok(ended) };
+            let began = Instant::now();
             let ready = match plane.take() {
-                Some(ready) => ready,
-                None => Arc::new(Plane::start(number, &means.planes, &means.artefacts).await?),
+                Some(ready) => Ok(ready),
+                None => Plane::start(number, &means.planes, &means.artefacts).await.map(Arc::new),
             };
-            let it = play(&run, Arc::clone(&ready), means).await;
+            let it = match &ready {
+                Ok(ready) => play(&run, Arc::clone(ready), means).await,
+                Err(problem) => {
+                    let failure = Some(format!("it has no control plane: {problem:#}"));
+                    Ended { name: run.name(), took: began.elapsed(), failure }
+                }
+            };
             tell(&it);
             let is_clean = it.failure.is_none() && !run.story.setting().leaves_all;
-            plane = is_clean.then_some(ready);
+            plane = ready.ok().filter(|_| is_clean);
             ended.push(it);
         }
     })

@@ -47,7 +47,8 @@ const OF_KUBECTL: &[Row] = &[
     (r"-[bcdfghjklmnpqrstvwxz2456789]{5,10}\b", "-#"),
     (r#"(pod-template-hash[:="]+ ?"?)[bcdfghjklmnpqrstvwxz2456789]{5,10}\b"#, "${1}#"),
     AGE,
-    (r"\b(?:3[01]\d{3}|32[0-6]\d\d|327[0-5]\d|3276[0-7])\b", "NODE-PORT"),
+    // Not where it is a part of something longer, as in the range of all of them.
+    (r"(^|[^-\w.])(?:3[01]\d{3}|32[0-6]\d\d|327[0-5]\d|3276[0-7])($|[^-\w.])", "${1}NODE-PORT${2}"),
     // The range of Services.
     (r"\b10\.(?:9[6-9]|10\d|11[01])\.\d{1,3}\.\d{1,3}\b", "SERVICE-IP"),
     // Columns are two spaces apart, however wide; how far a line is indented says something and stays.
@@ -186,8 +187,16 @@ mod tests {
 
     #[test]
     fn what_the_session_chose_is_compared() {
-        for said in ["10.244.7.5", "10.240.0.4", "node-a", "replicas: 3", "kube-system", "80/TCP", "v1.36.3"]
-        {
+        for said in [
+            "10.244.7.5",
+            "10.240.0.4",
+            "node-a",
+            "replicas: 3",
+            "kube-system",
+            "80/TCP",
+            "v1.36.3",
+            "30000-32767",
+        ] {
             assert_eq!(of_kubectl(said), said);
         }
     }
