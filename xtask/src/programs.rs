@@ -72,9 +72,23 @@ impl Program {
     }
 }
 
-/// The stage: builds all of them.
+/// The words after `cargo` that run the fault stories, with planted bugs too. They are no words of `-p`, so that the
+/// libraries have the same features as in every other build; no program of the product is built with them.
+pub(crate) const FAULTS: &[&str] = &[
+    "test",
+    "--quiet",
+    "--features",
+    "sluice-bench/seeded-bugs",
+    "--test",
+    "faults",
+    "--test",
+    "table_of_calls",
+];
+
+/// The stage: builds all of them, and the fault stories, which must not compile while they measure.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     Program::ALL.into_iter().try_for_each(Program::build)?;
+    cargo_quietly(&[FAULTS, &["--no-run"]].concat())?;
     Ok(format!("{} programs are built", Program::ALL.len()))
 }
 

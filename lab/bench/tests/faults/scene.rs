@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -17,6 +18,7 @@ use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
+use tokio::runtime::Runtime;
 
 use crate::judge::{self, Wanted};
 use crate::stories::{self, Story};
@@ -352,6 +354,15 @@ impl Scene {
     }
 }
 
+/// Azure has threads of its own, as it has machines of its own: a controller that computes does not delay its answers.
+static AZURE: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+        .expect("threads can be started")
+});
+
 /// An emulator in this process, on a free port.
 async fn start_azure() -> anyhow::Result<Running> {
     let options = Options {
@@ -360,7 +371,7 @@ async fn start_azure() -> anyhow::Result<Running> {
         cloud: CloudConfig { page_size: 3, ..CloudConfig::default() },
         ..Options::for_tests()
     };
-    Ok(sluice_emulator::Emulator::start(options).await?)
+    Ok(AZURE.spawn(async move { sluice_emulator::Emulator::start(options).await }).await??)
 }
 
 /// The way to it. Every tenant, client and secret are good.
