@@ -44,7 +44,8 @@ pub(crate) const STAGES: &[Stage] = &[
     own("tidy", Tier::Check, 5, &[], tidy::run),
     own("one set of features, no seeded bug", Tier::Check, 5, &[], features::run),
     own("the production build has no lab", Tier::Check, 5, &[], production::run),
-    own("purity of the pure crates", Tier::Check, 5, &[], purity::run),
+    // It builds, so it would only wait for cargo's lock beside another build.
+    Stage { load: Load::Busy, ..own("purity of the pure crates", Tier::Check, 10, &[], purity::run) },
     own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
     Stage { load: Load::Busy, ..own(PROGRAMS, Tier::Test, 30, &[], programs::run) },
     cargo("unit tests", Tier::Check, 30, &[], &["test", "--quiet", "--workspace", "--lib", "--bins"]),
