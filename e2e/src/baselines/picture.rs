@@ -29,7 +29,10 @@ fn gather(path: &str, value: &Value, picture: &mut Picture) {
         }
         Value::Array(list) if !list.is_empty() => {
             let mut list: Vec<&Value> = list.iter().collect();
-            list.sort_by_key(|it| it.to_string());
+            // Not by its text: the order of an object's fields does not count either.
+            list.sort_by_key(|it| {
+                flat("", it).into_iter().map(|leaf| format!("{leaf:?}")).collect::<Vec<_>>()
+            });
             for (at, it) in list.iter().enumerate() {
                 let key = KEYS.iter().find_map(|key| it[*key].as_str());
                 let key =
@@ -101,6 +104,9 @@ mod tests {
         };
         let wanted = state(lb("a", "e2e"), lb("b", "e2e"), 1);
         assert_eq!(differences(&wanted, &state(lb("b", "e2e"), lb("a", "e2e"), 2)), Vec::<String>::new());
+        let rules = |list: &str| flat("rules", &serde_json::from_str(list).unwrap());
+        let (one, other) = (r#"[{"a":1,"b":2},{"b":1,"a":2}]"#, r#"[{"a":2,"b":1},{"b":2,"a":1}]"#);
+        assert_eq!(differences(&rules(one), &rules(other)), Vec::<String>::new());
         let lines = differences(&wanted, &state(lb("a", "e2e"), lb("b", "other"), 1));
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("azure loadBalancers b tags cluster is"), "{lines:?}");
