@@ -43,6 +43,9 @@ struct Arguments {
     instead: Option<Instead>,
     /// The stories to play [default: all]
     names: Vec<String>,
+    /// Leave out these stories
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
     /// Say which stories there are, and fail if one is missing
     #[arg(long)]
     list: bool,
@@ -225,15 +228,16 @@ fn play(arguments: Arguments) -> Result<bool> {
 fn choose(arguments: &Arguments) -> Result<Vec<Run>> {
     let all = stories::all();
     let mut stories: Vec<&'static Story> = Vec::new();
-    for name in &arguments.names {
+    for name in arguments.names.iter().chain(&arguments.without) {
         match all.iter().find(|story| story.name == name) {
             Some(story) => stories.push(story),
             None => bail!("there is no story {name:?}; --list shows all of them"),
         }
     }
-    if stories.is_empty() {
+    if arguments.names.is_empty() {
         stories = all;
     }
+    stories.retain(|it| !arguments.without.iter().any(|name| name == it.name));
     if arguments.playground {
         stories.retain(|it| it.why_not_on_the_playground().is_none());
     }

@@ -49,7 +49,7 @@ pub(crate) struct Plane {
 /// What serves. Only testenv takes commands.
 #[derive(Debug)]
 enum Server {
-    Testenv(Testenv),
+    Testenv(Box<Testenv>),
     Playground(#[allow(dead_code, reason = "it ends when it is dropped")] Program),
 }
 
@@ -129,7 +129,7 @@ impl Plane {
             admin: AdminClient(admin),
             account,
             kubeconfig,
-            program: Server::Testenv(testenv),
+            program: Server::Testenv(Box::new(testenv)),
         })
     }
 

@@ -99,18 +99,8 @@ pub(crate) const STAGES: &[Stage] = &[
         Tier::Test,
         20,
         &[Part::Recordings],
-        &[
-            "test",
-            "--quiet",
-            "-p",
-            "sluice-arm-wire",
-            "-p",
-            "sluice-emulator",
-            "--test",
-            "recordings",
-            "--",
-            "--include-ignored",
-        ],
+        // Of all crates that have them: with `-p`, the libraries would have other features and be built once more.
+        &["test", "--quiet", "--test", "recordings", "--", "--include-ignored"],
     ),
     // Measures how soon one call follows another, so nothing else runs; PROGRAMS has built it.
     Stage {
@@ -171,8 +161,6 @@ pub(crate) const STAGES: &[Stage] = &[
             "sluice-sim",
             "-p",
             "sluice-updater",
-            "-p",
-            "sluice-bench",
             "--features",
             "seeded-bugs",
             "--all-targets",
@@ -262,6 +250,11 @@ pub(crate) const STAGES: &[Stage] = &[
             &[Part::ControlPlane],
             baselines::run,
         )
+    },
+    Stage {
+        load: Load::Alone,
+        after: &[PROGRAMS],
+        ..own("end to end: two thousand Services", Tier::Test, 20, &[Part::ControlPlane], e2e::run_large)
     },
     Stage {
         after: &[PROGRAMS],

@@ -83,9 +83,12 @@ fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     FOLDERS.into_iter().flat_map(|folder| tree.below(folder)).filter(|(path, _)| path.ends_with(".rs"))
 }
 
+/// Where a crate stands in the list: its folder, its rank and its name.
+type Place<'a> = (Option<usize>, usize, &'a str);
+
 /// What the sources say: a line per crate and, if asked for, per module with the names of what is inside it.
 fn rooms(tree: &Tree, with_modules: bool) -> String {
-    let mut crates: BTreeMap<(Option<usize>, usize, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    let mut crates: BTreeMap<Place<'_>, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for (path, _) in sources(tree) {
         let folder = FOLDERS.iter().position(|folder| path.starts_with(folder));
         let mut parts = path.split('/').skip(1);

@@ -57,6 +57,10 @@ const LAB: &[(&str, &[&str])] = &[
     ),
 ];
 
+fn is_lab(name: &str) -> bool {
+    LAB.iter().any(|(known, _)| *known == name)
+}
+
 /// Names every dependency that points outward; tests obey the same arrows.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
@@ -75,14 +79,11 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         };
         for dependency in manifest::dependencies(text) {
             match dependency.name.strip_prefix("sluice-") {
-                Some(other) if LAB.iter().any(|(known, _)| *known == other) => {
-                    if name != "cli" || !dependency.optional {
-                        problems.push(format!(
-                            "{path}: {name} must not name {other}, which is of the lab; only cli may, as an \
-                             optional dependency of its feature `lab`"
-                        ));
-                    }
-                }
+                Some(other) if is_lab(other) && name == "cli" && dependency.optional => {}
+                Some(other) if is_lab(other) => problems.push(format!(
+                    "{path}: {name} must not name {other}, which is of the lab; only cli may, as an optional \
+                     dependency of its feature `lab`"
+                )),
                 Some(other) if !may_name.contains(&other) => {
                     let allowed =
                         if may_name.is_empty() { "nothing".to_string() } else { may_name.join(", ") };
