@@ -25,7 +25,7 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 pub(crate) enum Load {
     /// Compiles or computes on all cores, at low priority. One at a time.
     Busy,
-    /// Downloads or builds in the background, at the lowest priority, beside everything else.
+    /// Downloads, builds or computes in the background, at the lowest priority, beside everything else.
     Background,
     /// Mostly waits for processes, browsers and timers. Several at a time, also beside a busy job.
     Waits,

@@ -110,6 +110,8 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
     Stage {
+        load: Load::Background,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &[
                 "test",
@@ -131,6 +133,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
     },
     Stage {
+        load: Load::Background,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &[
                 "test",
@@ -346,6 +350,8 @@ pub(crate) const STAGES: &[Stage] = &[
         )
     },
     Stage {
+        load: Load::Background,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
             environment: &[],
@@ -354,6 +360,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
     },
     Stage {
+        load: Load::Background,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["bench", "--quiet", "-p", "sluice-cloud"],
             environment: &[],
