@@ -305,7 +305,9 @@ pub(crate) const STAGES: &[Stage] = &[
         after: &[PROGRAMS],
         ..own("the README's first minute, with kubectl", Tier::Test, 10, &[Part::Kubectl], first_minute::run)
     },
+    // `throttled` judges how soon one call follows another.
     Stage {
+        load: Load::Alone,
         after: &[PROGRAMS],
         ..own("the stories of the playground", Tier::Test, 20, &[], playground::run)
     },
