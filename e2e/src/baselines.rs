@@ -4,7 +4,7 @@
 //! state that it shows, and what the controller said of each Service and egress ([`files`]). It is put onto a
 //! fresh control plane ([`load`]), and the present controller is started: on *settled* it writes nothing, from
 //! *interrupted* it ends where the earlier version itself ended, without a write about what was in sync.
-//! `--record` makes both anew with another program ([`record`]).
+//! `--record` records both again with another program ([`record`]).
 
 mod files;
 mod load;
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     /// Where the baselines are
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/baselines"))]
     baselines: PathBuf,
-    /// Make the baselines anew with this program instead of starting from them
+    /// Record the baselines again with this program instead of starting from them
     #[arg(long)]
     record: bool,
 }
@@ -75,7 +75,7 @@ impl Which {
     }
 }
 
-/// The setting in which both are recorded and loaded; whoever loads starts the controller.
+/// The setting in which both are recorded and loaded. The controller is started after loading.
 const STORY: Story = Story::new("baseline", "starts from a baseline", |_| Box::pin(async { Ok(()) }))
     .scaled("both baselines were recorded with it")
     .with(|setting| setting.starts_running = false);

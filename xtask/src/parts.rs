@@ -263,7 +263,7 @@ fn tools() -> Result<PathBuf, String> {
 /// A program that may have been installed by us.
 pub(crate) fn tool(name: &str) -> Command {
     let mut command = Command::new(name);
-    if let Ok(tools) = tools().and_then(|tools| if tools.is_dir() { Ok(tools) } else { Err(String::new()) }) {
+    if let Some(tools) = tools().ok().filter(|tools| tools.is_dir()) {
         let system = std::env::var_os("PATH").unwrap_or_default();
         let all = std::iter::once(tools).chain(std::env::split_paths(&system));
         if let Ok(path) = std::env::join_paths(all) {
