@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Service;
-use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
+use kube_runtime::watcher;
 
 use crate::judge::cluster::named;
 

@@ -10,8 +10,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::DynamicObject;
-use kube::runtime::watcher::{Config, watcher};
+use kube::api::{DynamicObject, WatchParams};
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -71,13 +70,15 @@ impl Changes {
 fn ring(bell: &watch::Sender<u64>, api: Api<DynamicObject>) -> impl Future<Output = ()> + Send + 'static {
     let bell = bell.clone();
     async move {
-        let mut events = std::pin::pin!(watcher(api, Config::default()));
-        while let Some(event) = events.next().await {
-            bell.send_modify(|rung| *rung += 1);
-            if event.is_err() {
-                // It lists anew by itself, as fast as it is asked to.
-                tokio::time::sleep(PACE).await;
+        loop {
+            // From version 0: the stream begins with everything that is there, so nothing is missed between two streams.
+            if let Ok(events) = api.watch(&WatchParams::default(), "0").await {
+                let mut events = std::pin::pin!(events);
+                while let Some(Ok(_)) = events.next().await {
+                    bell.send_modify(|rung| *rung += 1);
+                }
             }
+            tokio::time::sleep(PACE).await;
         }
     }
 }
