@@ -74,6 +74,8 @@ pub(crate) struct Ended {
     pub(crate) name: String,
     pub(crate) end: End,
     pub(crate) took: Duration,
+    /// The CPU time, if the job has written it.
+    cpu: Option<Duration>,
     counts: bool,
 }
 
@@ -140,7 +142,7 @@ impl Runner<'_> {
                 && let Some((name, end)) = self.missing_basis(at)
             {
                 let _ = writeln!(self.out, "{} needs {name:?}, which has not passed", self.jobs[at].name);
-                self.settle(at, end, Duration::ZERO);
+                self.settle(at, end, Duration::ZERO, None);
             }
         }
         let is_ready = |at: &usize| {
@@ -235,8 +237,8 @@ impl Runner<'_> {
             _ => End::Failed,
         };
         let log = self.log_of(at);
+        let text = fs::read(&log).unwrap_or_default();
         if end != End::Passed {
-            let text = fs::read(&log).unwrap_or_default();
             writeln!(self.out, "\n---- log of {:?}", self.jobs[at].name)?;
             self.out.write_all(&text)?;
             if is_over_limit {
@@ -245,19 +247,19 @@ impl Runner<'_> {
             }
             writeln!(self.out, "---- end of the log of {:?} ({})\n", self.jobs[at].name, log.display())?;
         }
-        self.settle(at, end, took);
+        self.settle(at, end, took, read_cpu_time(&text));
         Ok(())
     }
 
-    fn settle(&mut self, at: usize, end: End, took: Duration) {
+    fn settle(&mut self, at: usize, end: End, took: Duration, cpu: Option<Duration>) {
         let job = &self.jobs[at];
         self.states[at] = State::Done(end);
         let is_news = !job.prepares || end != End::Passed || took > Duration::from_secs(2);
         if is_news {
-            let line = line(end, took, &job.name);
+            let line = line(end, took, cpu, &job.name);
             let _ = writeln!(self.out, "{:>7} {line}", clock(self.began.elapsed()));
         }
-        self.ended.push(Ended { name: job.name.clone(), end, took, counts: !job.prepares });
+        self.ended.push(Ended { name: job.name.clone(), end, took, cpu, counts: !job.prepares });
     }
 
     fn next_limit(&self) -> Option<Instant> {
@@ -306,8 +308,25 @@ fn ended_well(child: &mut Child) -> bool {
     child.wait().is_ok_and(|status| status.success())
 }
 
-fn line(end: End, took: Duration, name: &str) -> String {
-    format!("{:<8}{:>8.1} s  {name}", end.label(), took.as_secs_f64())
+fn line(end: End, took: Duration, cpu: Option<Duration>, name: &str) -> String {
+    let cpu = cpu.map_or_else(String::new, |cpu| format!("{:.1} s", cpu.as_secs_f64()));
+    format!("{:<8}{:>8.1} s{cpu:>10}  {name}", end.label(), took.as_secs_f64())
+}
+
+/// What the last line of a job's log begins with.
+const CPU_TIME: &str = "seconds of CPU time: ";
+
+/// Writes the CPU time of this process and its descendants as the last line of its log.
+pub(crate) fn write_cpu_time() {
+    if let Some(time) = guard::cpu_time() {
+        println!("{CPU_TIME}{:.2}", time.as_secs_f64());
+    }
+}
+
+fn read_cpu_time(log: &[u8]) -> Option<Duration> {
+    let text = String::from_utf8_lossy(log);
+    let seconds = text.lines().next_back()?.strip_prefix(CPU_TIME)?;
+    Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
 }
 
 fn clock(time: Duration) -> String {
@@ -316,12 +335,14 @@ fn clock(time: Duration) -> String {
 
 /// The summary: the longest first, then what was skipped, then the line that counts.
 pub(crate) fn summary(ended: &[Ended], out: &mut dyn Write) -> io::Result<bool> {
-    writeln!(out, "\nsummary")?;
+    writeln!(out, "\nsummary: how it ended, how long it took, its CPU time")?;
     let mut rows: Vec<&Ended> = ended.iter().filter(|it| it.counts || it.end != End::Passed).collect();
     rows.sort_by_key(|it| std::cmp::Reverse(it.took));
     for it in &rows {
-        writeln!(out, "{}", line(it.end, it.took, &it.name))?;
+        writeln!(out, "{}", line(it.end, it.took, it.cpu, &it.name))?;
     }
+    let cpu: Duration = ended.iter().filter_map(|it| it.cpu).sum();
+    writeln!(out, "{:.1} minutes of CPU time", cpu.as_secs_f64() / 60.0)?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for it in ended.iter().filter(|it| it.counts || it.end == End::Failed) {
         *counts.entry(it.end.label()).or_default() += 1;
@@ -438,6 +459,13 @@ mod tests {
         let mut out = Vec::new();
         assert!(!summary(&ended, &mut out).unwrap());
         assert!(String::from_utf8(out).unwrap().ends_with("1 passed, 1 failed\n"));
+    }
+
+    #[test]
+    fn the_cpu_time_that_a_job_writes_last_is_in_its_line() {
+        let folder = Folder::new("cpu");
+        let (_, printed) = run(vec![job("computes", &format!("echo work; echo '{CPU_TIME}12.34'"))], &folder);
+        assert!(printed.contains(" 12.3 s  computes"), "{printed}");
     }
 
     #[test]

@@ -177,15 +177,14 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
         eprintln!("there is no stage {name:?}; did you mean {:?}?", nearest::of(name, &names));
         return ExitCode::from(2);
     };
-    match run_one(stage) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problems) => {
-            for problem in problems {
-                eprintln!("{problem}");
-            }
-            ExitCode::FAILURE
-        }
+    let result = run_one(stage);
+    for problem in result.as_ref().err().into_iter().flatten() {
+        eprintln!("{problem}");
     }
+    if std::env::var_os(guard::MARK).is_some() {
+        runner::write_cpu_time();
+    }
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The task: one part, by its name; without a name, the list of all.

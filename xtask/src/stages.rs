@@ -64,6 +64,64 @@ pub(crate) const STAGES: &[Stage] = &[
         },
         ..cargo("docs", Tier::Check, 20, &[], &[])
     },
+    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "test",
+                "--quiet",
+                "--release",
+                "--no-fail-fast",
+                "-p",
+                "sluice-model",
+                "-p",
+                "sluice-engine",
+                "-p",
+                "sluice-cloud",
+                "-p",
+                "sluice-arm-wire",
+            ],
+            environment: &[("PROPTEST_CASES", "1024")],
+            shows: outputs::anything,
+        },
+        ..cargo("tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
+    },
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "test",
+                "--quiet",
+                "--release",
+                "--no-fail-fast",
+                "-p",
+                "sluice-updater",
+                "-p",
+                "sluice-sim",
+                "--features",
+                "seeded-bugs",
+            ],
+            environment: &[("PROPTEST_CASES", "1024")],
+            shows: outputs::anything,
+        },
+        ..cargo("tests of updater and simulator with seeded bugs, optimised", Tier::Test, 30, &[], &[])
+    },
+    // On one core, so they come while the stages that wait use the other.
+    Stage {
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
+            environment: &[],
+            shows: outputs::instructions,
+        },
+        ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+    },
+    Stage {
+        work: Work::Cargo {
+            arguments: &["bench", "--quiet", "-p", "sluice-cloud"],
+            environment: &[],
+            shows: outputs::cloud_instructions,
+        },
+        ..cargo("cloud benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+    },
     // These start processes and listeners, so a faster build of them would show nothing more.
     cargo(
         "tests of the outer crates",
@@ -107,51 +165,6 @@ pub(crate) const STAGES: &[Stage] = &[
         load: Load::Alone,
         after: &[PROGRAMS],
         ..cargo("fault stories and the table of calls", Tier::Test, 20, &[], programs::FAULTS)
-    },
-    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
-    Stage {
-        load: Load::Background,
-        after: &[PROGRAMS],
-        work: Work::Cargo {
-            arguments: &[
-                "test",
-                "--quiet",
-                "--release",
-                "--no-fail-fast",
-                "-p",
-                "sluice-model",
-                "-p",
-                "sluice-engine",
-                "-p",
-                "sluice-cloud",
-                "-p",
-                "sluice-arm-wire",
-            ],
-            environment: &[("PROPTEST_CASES", "1024")],
-            shows: outputs::anything,
-        },
-        ..cargo("tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
-    },
-    Stage {
-        load: Load::Background,
-        after: &[PROGRAMS],
-        work: Work::Cargo {
-            arguments: &[
-                "test",
-                "--quiet",
-                "--release",
-                "--no-fail-fast",
-                "-p",
-                "sluice-updater",
-                "-p",
-                "sluice-sim",
-                "--features",
-                "seeded-bugs",
-            ],
-            environment: &[("PROPTEST_CASES", "1024")],
-            shows: outputs::anything,
-        },
-        ..cargo("tests of updater and simulator with seeded bugs, optimised", Tier::Test, 30, &[], &[])
     },
     cargo(
         "lints of the seeded bugs",
@@ -224,7 +237,11 @@ pub(crate) const STAGES: &[Stage] = &[
         load: Load::Busy,
         ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
-    Stage { load: Load::Busy, ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands) },
+    // What it runs is built by then.
+    Stage {
+        after: &[PROGRAMS, SEEDS],
+        ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands)
+    },
     Stage {
         after: &[PROGRAMS],
         ..own(
@@ -351,26 +368,6 @@ pub(crate) const STAGES: &[Stage] = &[
             &[Part::ControlPlane, Part::Kubectl],
             kubectl_session::run,
         )
-    },
-    Stage {
-        load: Load::Background,
-        after: &[PROGRAMS],
-        work: Work::Cargo {
-            arguments: &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
-            environment: &[],
-            shows: outputs::instructions,
-        },
-        ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
-    },
-    Stage {
-        load: Load::Background,
-        after: &[PROGRAMS],
-        work: Work::Cargo {
-            arguments: &["bench", "--quiet", "-p", "sluice-cloud"],
-            environment: &[],
-            shows: outputs::cloud_instructions,
-        },
-        ..cargo("cloud benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
     },
     Stage {
         load: Load::Alone,
