@@ -4,18 +4,18 @@
 //! that had resolved an IP cares. So every version that the watch shows is kept, cut down to the
 //! fields that the judge's history needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Service;
+use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client, ResourceExt as _};
-use kube_runtime::watcher;
 
 use crate::judge::cluster::named;
 
-/// How long it takes until a watch that broke begins anew.
+/// How long it takes until a watch that ended begins again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// One version of a Service.
@@ -42,37 +42,15 @@ impl Recorder {
     /// Begins to watch.
     pub(crate) fn start(client: Client) -> Recorder {
         let shown = Arc::new(Mutex::new(Vec::new()));
+        let services = Api::<Service>::all(client);
         let record = Arc::clone(&shown);
         let watching = tokio::spawn(async move {
-            let services = Api::<Service>::all(client);
-            let mut versions = watcher(services, watcher::Config::default()).boxed();
-            let mut listed = BTreeSet::new();
-            while let Some(version) = versions.next().await {
-                if version.is_err() {
-                    // Whatever went wrong, the watch begins anew with a list, and soon: who waits longer and
-                    // longer has seen nothing when the judge asks.
-                    tokio::time::sleep(PAUSE).await;
-                }
-                let mut record = record.lock().expect("nobody panics with the record in hand");
-                match version {
-                    Ok(watcher::Event::Init) => listed.clear(),
-                    Ok(watcher::Event::InitApply(service)) => {
-                        let seen = show(&service);
-                        listed.insert(seen.uid.clone());
-                        take_down(&mut record, seen);
-                    }
-                    // Who is not in a list went while nobody watched.
-                    Ok(watcher::Event::InitDone) => {
-                        let gone = |it: &&Shown| !listed.contains(&it.uid);
-                        let gone: Vec<Shown> = record.iter().filter(gone).map(Shown::at_its_end).collect();
-                        gone.into_iter().for_each(|it| take_down(&mut record, it));
-                    }
-                    Ok(watcher::Event::Apply(service)) => take_down(&mut record, show(&service)),
-                    Ok(watcher::Event::Delete(service)) => {
-                        take_down(&mut record, show(&service).at_its_end());
-                    }
-                    Err(_) => {}
-                }
+            let mut version = None;
+            loop {
+                version = follow(&services, version, &record).await;
+                // Always after the same short time: a recorder that waits longer and longer has seen nothing when
+                // the judge asks.
+                tokio::time::sleep(PAUSE).await;
             }
         });
         Recorder { shown, watching }
@@ -97,7 +75,7 @@ impl Recorder {
 
     /// Everything that was shown, in order.
     pub(crate) fn shown(&self) -> Vec<Shown> {
-        self.shown.lock().expect("nobody panics with the record in hand").clone()
+        self.shown.lock().expect("no holder of the record panics").clone()
     }
 }
 
@@ -106,6 +84,46 @@ impl Shown {
     fn at_its_end(&self) -> Shown {
         Shown { wants_an_ip: false, ingress: Vec::new(), ..self.clone() }
     }
+}
+
+/// Writes down what a watch shows until it ends. It begins after a version, or with a list; returns the version to go on
+/// from, or nothing if only a list can tell what was missed.
+async fn follow(
+    services: &Api<Service>,
+    version: Option<String>,
+    record: &Mutex<Vec<Shown>>,
+) -> Option<String> {
+    let lock = || record.lock().expect("no holder of the record panics");
+    let mut version = match version {
+        Some(version) => version,
+        None => {
+            let list = services.list(&ListParams::default()).await.ok()?;
+            let seen: Vec<Shown> = list.items.iter().map(show).collect();
+            let mut record = lock();
+            // A Service that is not in the list was deleted while there was no watch.
+            let gone = |it: &&Shown| !seen.iter().any(|listed| listed.uid == it.uid);
+            let gone: Vec<Shown> = record.iter().filter(gone).map(Shown::at_its_end).collect();
+            gone.into_iter().chain(seen).for_each(|it| take_down(&mut record, it));
+            list.metadata.resource_version?
+        }
+    };
+    let events = services.watch(&WatchParams::default(), &version).await.ok()?;
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        match event.ok()? {
+            WatchEvent::Added(service) | WatchEvent::Modified(service) => {
+                take_down(&mut lock(), show(&service));
+                version = service.resource_version()?;
+            }
+            WatchEvent::Deleted(service) => {
+                take_down(&mut lock(), show(&service).at_its_end());
+                version = service.resource_version()?;
+            }
+            WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
+            WatchEvent::Error(_) => return None,
+        }
+    }
+    Some(version)
 }
 
 /// Adds a version, unless it shows what the last one of its Service did.
