@@ -14,10 +14,11 @@ use clap::Args;
 use sluice_commands::output::Output;
 use sluice_commands::pace::{FastClock, Paced};
 use sluice_controller::Clock as _;
+use sluice_emulator_client::{ANY_PORT, Emulator};
 use tokio::time::Instant;
 
+use super::azure;
 use super::figures::{Figures, Limit};
-use super::process::Emulator;
 use super::report::{self, Phase, Report, Run};
 use super::request_log::{Bookmark, RequestLog};
 use super::usage::{Usage, cpu_time};
@@ -96,17 +97,20 @@ async fn measure(arguments: &Arguments, concurrency: usize) -> anyhow::Result<Ru
         None => std::env::current_exe().context("cannot find out which program this is")?,
     };
     let seed = arguments.seed.to_string();
-    let mut options = vec!["--seed", seed.as_str()];
+    let factor = time_factor.to_string();
+    let mut options = vec!["--time-factor", factor.as_str(), "--seed", seed.as_str()];
     if !throttled {
         options.push("--no-throttling");
     }
-    let emulator = Emulator::start(&program, time_factor, &options).await?;
-    emulator.prepare_network().await?;
+    let folder = tempfile::tempdir().context("a temporary folder cannot be created")?;
+    let process = Emulator::start(&program, ANY_PORT, &options, &folder.path().join("emulator.log")).await?;
+    let emulator = &process.client;
+    azure::prepare_network(emulator).await?;
 
     let clock = FastClock::start(time_factor);
-    let config = world::config(emulator.scope(), concurrency, arguments.seed);
+    let config = world::config(azure::scope(&emulator.greeting), concurrency, arguments.seed);
     let config = if throttled { config } else { world::lifted(config) };
-    let azure = Paced::new(emulator.client()?, time_factor);
+    let azure = Paced::new(azure::product_client(&emulator.greeting)?, time_factor);
     let waited = azure.waited();
     let world = World::start(config, azure, clock, workload::furnish).await?;
     world.handle.wait_for_initial_sync().await?;
@@ -122,7 +126,7 @@ async fn measure(arguments: &Arguments, concurrency: usize) -> anyhow::Result<Ru
 
     clock.sleep_until(clock.now() + SETTLE).await;
     let mut bookmark = Bookmark::default();
-    RequestLog::read_on(&emulator, &mut bookmark).await?;
+    RequestLog::read_on(emulator, &mut bookmark).await?;
     workload::create(&world.cluster, services);
     let progress = Progress::start(&world, "creating", concurrency, services);
     let published =
@@ -133,24 +137,24 @@ async fn measure(arguments: &Arguments, concurrency: usize) -> anyhow::Result<Ru
     };
     patience.wait_for(&world, "created", done).await??;
     drop(progress);
-    let created = count(RequestLog::read_on(&emulator, &mut bookmark).await?)?;
+    let created = count(RequestLog::read_on(emulator, &mut bookmark).await?)?;
 
     workload::delete(&world.cluster, services);
     let progress = Progress::start(&world, "deleting", concurrency, services);
     patience.wait_for(&world, "deleted", world.cluster.wait_until(<[_]>::is_empty)).await?;
     drop(progress);
-    let deleted = count(RequestLog::read_on(&emulator, &mut bookmark).await?)?;
+    let deleted = count(RequestLog::read_on(emulator, &mut bookmark).await?)?;
 
     let ended = world.stop().await?;
     ensure!(ended.tally.panics == 0, "{} calls panicked; see the log", ended.tally.panics);
     let usage = Usage {
         real: began.elapsed(),
         own: cpu_time(None).zip(own_before).map(|(after, before)| after.saturating_sub(before)),
-        emulator: cpu_time(Some(emulator.greeting.pid)),
+        emulator: cpu_time(Some(process.program.id())),
         calls: ended.tally.calls_ended,
         in_calls: waited.so_far(),
     };
-    emulator.stop().await?;
+    process.program.kill().await?;
     Ok(Run { concurrency, time_factor, throttled, created, deleted, usage })
 }
 

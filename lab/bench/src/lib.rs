@@ -1,16 +1,16 @@
 //! Measurements: the real loop, engine, updaters and client against an emulated Azure.
 //!
 //! - [`calls`]: what it costs to create and delete many Services
-//! - [`process`] and [`request_log`]: an emulator, and what it wrote down
+//! - [`azure`] and [`request_log`]: the emulated Azure, and its request log
 //! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
 //! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
 //! - [`report`] and [`usage`]: what is printed
 #![allow(clippy::print_stderr, reason = "a measurement shows at the terminal how far it is")]
 
+pub mod azure;
 pub mod calls;
 pub mod figures;
 pub mod ledger;
-pub mod process;
 pub mod report;
 pub mod request_log;
 pub mod usage;

@@ -1,16 +1,12 @@
 //! What an emulator process wrote down of every call, read through its control API.
 
-use anyhow::{Context as _, ensure};
-use serde::Deserialize;
+use anyhow::Context as _;
 use serde_json::Value;
+use sluice_emulator_client::{Client, Request};
 use sluice_model::Time;
 use sluice_model::call::Method;
 
 use super::ledger::{Entry, Errand};
-use super::process::Emulator;
-
-/// More calls than any measurement makes; that many are read at once.
-const READ_MAX: usize = 100_000;
 
 /// A call that arrives so many real milliseconds after an answer may have been on its way when that
 /// left, even on a busy machine. `Retry-After` is a second at least.
@@ -40,57 +36,29 @@ pub struct Bookmark {
     excused: u64,
 }
 
-/// One entry, as the control API shows it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown {
-    number: u64,
-    area: String,
-    arrived_emulated_ms: u64,
-    answered_emulated_ms: Option<u64>,
-    path: String,
-    status: Option<u16>,
-    code: Option<String>,
-    call: Option<String>,
-    kind: Option<String>,
-    principal: Option<String>,
-    operation: Option<String>,
-    operation_ends_emulated_ms: Option<u64>,
-    fault: Option<String>,
-    retry_after: Option<u64>,
-    #[serde(default)]
-    body: Value,
-}
-
 impl RequestLog {
     /// Reads everything that one client has asked.
-    pub async fn read(emulator: &Emulator) -> anyhow::Result<RequestLog> {
+    pub async fn read(emulator: &Client) -> anyhow::Result<RequestLog> {
         RequestLog::read_on(emulator, &mut Bookmark::default()).await
     }
 
     /// Reads what one client has asked since the bookmark, and puts that behind it.
-    pub async fn read_on(emulator: &Emulator, bookmark: &mut Bookmark) -> anyhow::Result<RequestLog> {
+    pub async fn read_on(emulator: &Client, bookmark: &mut Bookmark) -> anyhow::Result<RequestLog> {
         let after = bookmark.number;
-        let answer = emulator.ask(&format!("requests?after={after}&limit={READ_MAX}&bodies=true")).await?;
-        let number = |field: &str| answer.get(field).and_then(Value::as_u64);
-        ensure!(number("dropped") == Some(0), "the emulator has forgotten some of the log");
-        let shown = answer.get("requests").cloned().context("the request log has no requests")?;
-        let shown: Vec<Shown> =
-            serde_json::from_value(shown).context("the request log is of another form")?;
-        ensure!(shown.len() < READ_MAX, "the request log is longer than can be read");
-        let summary = emulator.ask(&format!("requests/summary?graceMs={GRACE_MS}")).await?;
+        let requests = emulator.control.requests(after, true).await?;
+        let summary = emulator.control.ask(&format!("requests/summary?graceMs={GRACE_MS}")).await?;
         let count = |pointer: &str| {
             let count = summary.pointer(pointer).and_then(Value::as_u64);
             count.with_context(|| format!("the summary has no {pointer}"))
         };
         let early_calls = summary.pointer("/early/calls").and_then(Value::as_array).cloned();
         let now = Bookmark {
-            number: shown.last().map_or(after, |entry| entry.number),
+            number: requests.last().map_or(after, |entry| entry.number),
             early: count("/early/count")?,
             excused: count("/early/onTheirWay")?,
         };
         let before = std::mem::replace(bookmark, now);
-        let ours: Vec<Shown> = shown
+        let ours: Vec<Request> = requests
             .into_iter()
             .filter(|entry| {
                 entry.area == "arm" && entry.principal.as_deref() == Some(&emulator.greeting.client_id)
@@ -101,42 +69,40 @@ impl RequestLog {
             early_calls: early_calls.context("the summary does not say who came too early")?,
             waits: ours.iter().filter(|entry| entry.retry_after.is_some()).count() as u64,
             excused: now.excused - before.excused,
-            calls: ours.into_iter().map(Shown::into_entry).collect::<anyhow::Result<Vec<Entry>>>()?,
+            calls: ours.into_iter().map(entry).collect::<anyhow::Result<Vec<Entry>>>()?,
         })
     }
 }
 
-impl Shown {
-    fn into_entry(self) -> anyhow::Result<Entry> {
-        let method = match self.call.as_deref() {
-            Some("Get") => Method::Get,
-            Some("List") => Method::List,
-            Some("Put") => Method::Put,
-            Some("PatchTags") => Method::PatchTags,
-            Some("Delete") => Method::Delete,
-            Some("UpdateServices") => Method::UpdateServices,
-            Some("UpdateLocations") => Method::UpdateLocations,
-            Some("Poll") => Method::Poll,
-            other => anyhow::bail!("request {} is {other:?}, which is no call of ours", self.number),
-        };
-        let at = Time::from_millis(self.arrived_emulated_ms);
-        Ok(Entry {
-            at,
-            answered: self.answered_emulated_ms.map_or(at, Time::from_millis),
-            method,
-            kind: self.kind.unwrap_or_default(),
-            target: self.path,
-            status: self.status.unwrap_or(0),
-            code: self.code,
-            operation: self
-                .operation
-                .zip(self.operation_ends_emulated_ms)
-                .map(|(operation, ends)| (operation, Time::from_millis(ends))),
-            services: services(&self.body),
-            fault: self.fault,
-            body: self.body,
-        })
-    }
+fn entry(request: Request) -> anyhow::Result<Entry> {
+    let method = match request.call.as_deref() {
+        Some("Get") => Method::Get,
+        Some("List") => Method::List,
+        Some("Put") => Method::Put,
+        Some("PatchTags") => Method::PatchTags,
+        Some("Delete") => Method::Delete,
+        Some("UpdateServices") => Method::UpdateServices,
+        Some("UpdateLocations") => Method::UpdateLocations,
+        Some("Poll") => Method::Poll,
+        other => anyhow::bail!("request {} is {other:?}, which is no call of ours", request.number),
+    };
+    let at = Time::from_millis(request.arrived_emulated_ms);
+    Ok(Entry {
+        at,
+        answered: request.answered_emulated_ms.map_or(at, Time::from_millis),
+        method,
+        kind: request.kind.unwrap_or_default(),
+        target: request.path,
+        status: request.status.unwrap_or(0),
+        code: request.code,
+        operation: request
+            .operation
+            .zip(request.operation_ends_emulated_ms)
+            .map(|(operation, ends)| (operation, Time::from_millis(ends))),
+        services: services(&request.body),
+        fault: request.fault,
+        body: request.body,
+    })
 }
 
 /// The services in the body of an `updateServices` call.

@@ -1,8 +1,9 @@
 //! The emulator seen from outside: its state, its request log, and somebody else at work in it.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use sluice_emulator::Running;
+use sluice_emulator_client::Control;
 
 /// The tenant of the playground.
 pub(super) const TENANT: &str = "00000000-0000-0000-0000-000000000000";
@@ -22,16 +23,13 @@ pub(super) const GATEWAY: &str = "servicegateway";
 /// The control API of the emulator.
 #[derive(Clone, Debug)]
 pub(super) struct Azure {
-    url: String,
-    client: reqwest::Client,
+    control: Control,
 }
 
 impl Azure {
     /// The way to an emulator of this process.
     pub(super) fn of(running: &Running) -> Result<Azure> {
-        let authority = reqwest::Certificate::from_pem(running.ca_pem().as_bytes())?;
-        let client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy().build()?;
-        Ok(Azure { url: running.url(), client })
+        Ok(Azure { control: Control::new(&running.url(), running.ca_pem().as_bytes())? })
     }
 
     /// Makes the network that nodes are in.
@@ -48,13 +46,12 @@ impl Azure {
 
     /// Everything there is.
     pub(super) async fn state(&self) -> Result<State> {
-        self.read("state").await.map(State)
+        self.control.state().await.map(State)
     }
 
     /// Counts of the request log: all calls, 429s, and calls before a `Retry-After` was over.
     pub(super) async fn summary(&self) -> Result<Summary> {
-        // On a busy machine a call may be on its way for a quarter of a second.
-        let summary = self.read("requests/summary?graceMs=250").await?;
+        let summary = self.control.summary().await?;
         let count = |value: &Value| {
             value.as_u64().with_context(|| format!("the emulator's summary has another form: {summary}"))
         };
@@ -74,29 +71,17 @@ impl Azure {
 
     /// Somebody else at work in the subscription.
     pub(super) async fn tamper(&self, deed: Value) -> Result<()> {
-        self.tell("tamper", deed).await
+        self.control.tamper(&deed).await.map(drop)
     }
 
     /// Ends all faults.
     pub(super) async fn calm(&self) -> Result<()> {
-        self.tell("calm", json!({})).await
+        self.control.calm().await
     }
 
     /// Tells the control API something: `("faults", {…})`.
     pub(super) async fn tell(&self, path: &str, body: Value) -> Result<()> {
-        let url = format!("{}/_emulator/{path}", self.url);
-        let answer = self.client.post(&url).json(&body).send().await?;
-        let status = answer.status();
-        if !status.is_success() {
-            bail!("{url} refuses {body}: {status}: {}", answer.text().await.unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    async fn read(&self, path: &str) -> Result<Value> {
-        let url = format!("{}/_emulator/{path}", self.url);
-        let answer = self.client.get(&url).send().await.with_context(|| format!("no answer to {url}"))?;
-        Ok(answer.error_for_status()?.json().await?)
+        self.control.tell(path, &body).await.map(drop)
     }
 }
 

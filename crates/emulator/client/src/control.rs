@@ -188,6 +188,9 @@ impl Control {
         let (status, text) = (answer.status(), answer.text().await?);
         let sent = body.map(Value::to_string).unwrap_or_default();
         ensure!(status.is_success(), "{method} {url} {sent} answered {status}: {text}");
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
         serde_json::from_str(&text).with_context(|| format!("{method} {url} answered no JSON: {text}"))
     }
 }

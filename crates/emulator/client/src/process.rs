@@ -79,6 +79,11 @@ impl Program {
         Ok(Program { name: name.to_string(), id, ended, waiting })
     }
 
+    /// Its process id.
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
     /// How it ended, if it has.
     pub fn status(&self) -> Option<ExitStatus> {
         *self.ended.borrow()

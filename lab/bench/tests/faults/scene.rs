@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
-use sluice_bench::process::{Emulator, Greeting};
+use sluice_bench::azure;
 use sluice_bench::request_log::RequestLog;
 use sluice_bench::world::{self, World};
 use sluice_cloud::Config as CloudConfig;
 use sluice_commands::pace::{FastClock, Paced};
 use sluice_controller::Clock as _;
 use sluice_emulator::{Options, Prepared, Running};
+use sluice_emulator_client::{Client, Greeting};
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
@@ -64,7 +65,7 @@ pub(crate) struct Told {
 }
 
 pub(crate) struct Scene {
-    pub(crate) emulator: Emulator,
+    pub(crate) emulator: Client,
     pub(crate) scope: Scope,
     azure: Running,
     world: World,
@@ -90,15 +91,15 @@ pub(crate) async fn tell(story: &Story, calm_writes: Option<u64>, seeded: Seeded
 
 impl Scene {
     async fn open(story: &Story, seeded: Seeded) -> anyhow::Result<Scene> {
-        let azure = start_azure().await?;
-        let emulator = Emulator::at(greeting(&azure))?;
-        emulator.prepare_network().await?;
-        let scope = emulator.scope();
+        let running = start_azure().await?;
+        let emulator = Client::new(greeting(&running))?;
+        azure::prepare_network(&emulator).await?;
+        let scope = azure::scope(&emulator.greeting);
         for (id, body) in judge::strangers(&scope) {
-            emulator.tell("tamper", &json!({"do": "put", "id": id, "body": body})).await?;
+            emulator.control.tamper(&json!({"do": "put", "id": id, "body": body})).await?;
         }
         for (path, body) in (story.before)(&scope) {
-            emulator.tell(path, &body).await?;
+            emulator.control.tell(path, &body).await?;
         }
         let clock = FastClock::start(TIME_FACTOR);
         let mut config = world::config(scope.clone(), 10, 1);
@@ -107,14 +108,14 @@ impl Scene {
             // A sweep that happens to come in time would heal what the bug has broken.
             config.engine.drift_interval = Duration::from_secs(24 * 3_600);
         }
-        let client = Paced::new(emulator.client()?, TIME_FACTOR);
+        let client = Paced::new(azure::product_client(&emulator.greeting)?, TIME_FACTOR);
         let world = World::start(config, client, clock, |cluster| {
             for node in 1..=3 {
                 cluster.apply_node(&format!("node-{node}"), vec![node_ip(node)]);
             }
         })
         .await?;
-        Ok(Scene { emulator, scope, azure, world, clock, wanted: Wanted::default() })
+        Ok(Scene { emulator, scope, azure: running, world, clock, wanted: Wanted::default() })
     }
 
     async fn play(&mut self, story: &Story, calm_writes: Option<u64>) -> anyhow::Result<Told> {
@@ -130,8 +131,8 @@ impl Scene {
 
         self.meanwhile(story).await.context("while the faults lasted")?;
         let strikes = self.strikes(story).await?;
-        self.emulator.tell("calm", &Value::Null).await?;
-        self.emulator.withdraw("faults").await?;
+        self.emulator.control.calm().await?;
+        self.emulator.control.withdraw("faults").await?;
         self.control(&(story.mend)(self)).await?;
         let within = Duration::from_secs(story.minutes * 60);
         self.converge(within, &foreign).await.context("after the faults were over")?;
@@ -161,7 +162,7 @@ impl Scene {
 
     /// Keeps the emulator's log and state in a file.
     async fn keep(&self, story: &Story, seeded: Seeded) -> anyhow::Result<PathBuf> {
-        let log = self.emulator.ask("requests?limit=100000&bodies=true").await?;
+        let log = self.emulator.control.ask("requests?limit=100000&bodies=true").await?;
         let kept = json!({"state": self.state().await?, "log": log});
         let bug = if seeded == Seeded::NONE { "" } else { "-with-a-bug" };
         let name = format!("faults-{}{bug}.json", story.id);
@@ -183,12 +184,12 @@ impl Scene {
     }
 
     pub(crate) async fn state(&self) -> anyhow::Result<Value> {
-        self.emulator.ask("state").await
+        self.emulator.control.state().await
     }
 
     async fn control(&self, calls: &[(&str, Value)]) -> anyhow::Result<()> {
         for (path, body) in calls {
-            self.emulator.tell(path, body).await?;
+            self.emulator.control.tell(path, body).await?;
         }
         Ok(())
     }
@@ -310,7 +311,7 @@ impl Scene {
 
     /// How often the rules struck; each must have, or the story tells nothing.
     async fn strikes(&self, story: &Story) -> anyhow::Result<u64> {
-        let rules = self.emulator.ask("faults").await?;
+        let rules = self.emulator.control.ask("faults").await?;
         let mut strikes = 0;
         for rule in rules.as_array().context("the faults are a list")? {
             let struck = rule.get("struck").and_then(Value::as_u64).unwrap_or(0);
@@ -378,7 +379,6 @@ async fn start_azure() -> anyhow::Result<Running> {
 fn greeting(azure: &Running) -> Greeting {
     Greeting {
         url: azure.url(),
-        control_url: format!("{}/_emulator/", azure.url()),
         ca_path: azure.ca_path().to_owned(),
         tenant_id: SUBSCRIPTION.into(),
         client_id: "controller".into(),
@@ -386,7 +386,6 @@ fn greeting(azure: &Running) -> Greeting {
         subscription_id: SUBSCRIPTION.into(),
         resource_group: Some("sluice".into()),
         time_factor: TIME_FACTOR,
-        pid: std::process::id(),
     }
 }
 

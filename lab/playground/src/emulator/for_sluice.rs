@@ -4,9 +4,10 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
-use serde_json::{Value, json};
+use anyhow::Context as _;
+use serde_json::json;
 use sluice_emulator::{Prepared, Running};
+use sluice_emulator_client::Control;
 
 use super::greeting::Greeting;
 
@@ -32,21 +33,12 @@ pub(super) async fn prepare(
             "subnets": [{ "name": SUBNET, "properties": { "addressPrefix": "10.1.0.0/16" } }],
         },
     });
-    tamper(running, json!({ "do": "put", "id": id, "body": body })).await?;
+    let url = format!("https://127.0.0.1:{}", running.address().port());
+    let control = Control::new(&url, running.ca_pem().as_bytes())?;
+    let deed = json!({ "do": "put", "id": id, "body": body });
+    control.tamper(&deed).await.context("the network cannot be created")?;
     std::fs::write(path, configuration(group, greeting))
         .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// One call to our own control API.
-async fn tamper(running: &Running, deed: Value) -> anyhow::Result<()> {
-    let ca = reqwest::Certificate::from_pem(running.ca_pem().as_bytes())?;
-    let client = reqwest::Client::builder().add_root_certificate(ca).no_proxy().build()?;
-    let url = format!("https://127.0.0.1:{}/_emulator/tamper", running.address().port());
-    let answer = client.post(url).json(&deed).send().await?;
-    if !answer.status().is_success() {
-        bail!("the network cannot be made: {}", answer.text().await.unwrap_or_default());
-    }
-    Ok(())
 }
 
 /// An azure.json, in YAML, that leads here.
