@@ -30,7 +30,8 @@ pub(crate) fn install_packages() -> Result<PathBuf, String> {
 
 /// The task.
 pub(crate) fn task() -> Result<String, Vec<String>> {
-    Part::ensure_all(&[Part::Chromium, Part::BrowserPackages]).map_err(|why| vec![why])?;
+    Part::ensure_all(&[Part::Chromium, Part::BrowserPackages])
+        .map_err(|trouble| vec![trouble.to_string()])?;
     run(&Tree::read_repository())
 }
 

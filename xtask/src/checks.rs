@@ -1,11 +1,11 @@
 //! Calls the checks of the end-to-end program (`e2e/src/checks.rs`): builds what they start and hands over the paths.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::programs::Program;
 use crate::tree::root;
-use crate::{kubectl, testenv};
+use crate::{kubectl, stage, testenv};
 
 /// A program that a check is given.
 pub(crate) enum Tool {
@@ -19,20 +19,17 @@ pub(crate) enum Tool {
     Python(PathBuf),
 }
 
-/// Runs a check and returns what it says; why it failed is on standard error.
+/// Runs a check, prints what it prints, and returns its last line.
 pub(crate) fn run(check: &[&str], tools: &[Tool]) -> Result<String, Vec<String>> {
-    output(&mut command(check, tools)?, &format!("the check {}", check.join(" ")))
+    last_line(&mut command(check, tools)?, &format!("the check {}", check.join(" ")))
 }
 
-/// Runs a command that must end well, and returns what it prints.
-pub(crate) fn output(command: &mut Command, name: &str) -> Result<String, Vec<String>> {
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| vec![format!("{name} cannot be started: {error}")])?;
-    let text = String::from_utf8_lossy(&output.stdout).trim_end().to_string();
-    if output.status.success() {
-        Ok(text)
-    } else {
-        Err(vec![text, format!("{name} ended with {}", output.status)])
+/// Runs a command that must succeed, prints what it prints, and returns its last line.
+pub(crate) fn last_line(command: &mut Command, name: &str) -> Result<String, Vec<String>> {
+    match stage::stream(command, true) {
+        Ok((text, status)) if status.success() => Ok(text.lines().last().unwrap_or_default().to_string()),
+        Ok((_, status)) => Err(vec![format!("{name} ended with {status}")]),
+        Err(error) => Err(vec![format!("{name} cannot be run: {error}")]),
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn task(names: &[String]) -> ExitCode {
         .filter(|client| names.is_empty() || names.iter().any(|name| name == client.name))
         .collect();
     let ready = Part::ensure_all(&[Part::Python, Part::Node]);
-    let outcome = ready.map_err(|why| vec![why]).and_then(|()| run_clients(&chosen));
+    let outcome = ready.map_err(|trouble| vec![trouble.to_string()]).and_then(|()| run_clients(&chosen));
     match outcome {
         Ok(text) => {
             println!("{text}");

@@ -36,17 +36,32 @@ pub(crate) fn cpu_time() -> Option<Duration> {
     Some(Duration::from_millis(ticks * 10))
 }
 
-/// Kills every process that has the mark, except one.
+/// How often the processes that are to end are looked for, and how often in all.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOKS_MAX: u32 = 70;
+/// So many looks are for processes that clear up behind them, such as a control plane; then they are killed.
+const LOOKS_GENTLE: u32 = 50;
+
+/// Ends every process that has the mark, except one.
 pub(crate) fn end_all(mark: &str, except: u32) {
     // A process may start another one between the look and the signal: repeat until a look finds none.
-    for _ in 0..20 {
+    for look in 0..LOOKS_MAX {
         let found: Vec<String> =
             marked(mark).into_iter().filter(|id| *id != except).map(|id| id.to_string()).collect();
         if found.is_empty() {
             return;
         }
-        let _ = Command::new("kill").arg("-KILL").args(&found).stderr(Stdio::null()).status();
+        let signal = if look < LOOKS_GENTLE { "-TERM" } else { "-KILL" };
+        // The shell's own `kill`: small images have no program of that name.
+        let mut kill = Command::new("sh");
+        kill.args(["-c", "kill \"$@\"", "sh", signal]).args(&found).stderr(Stdio::null());
+        if let Err(error) = kill.status() {
+            eprintln!("cannot end the processes {found:?}: {error}");
+            return;
+        }
+        std::thread::sleep(LOOK_EVERY);
     }
+    eprintln!("these processes did not end: {:?}", marked(mark));
 }
 
 /// The processes whose environment has the mark.

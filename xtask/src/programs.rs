@@ -3,7 +3,8 @@
 //! The runner has a stage that builds all of them at once, before the stages that start them; a task that is run
 //! alone builds what it needs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::guard;
 use crate::stage::cargo_quietly;
@@ -72,8 +73,8 @@ impl Program {
     }
 }
 
-/// The words after `cargo` that run the fault stories, with planted bugs too. They are no words of `-p`, so that the
-/// libraries have the same features as in every other build; no program of the product is built with them.
+/// The words after `cargo` that run the fault stories, with planted bugs too. Without `-p`, so that the
+/// libraries keep the features of every other build; no program of the product is built with them.
 pub(crate) const FAULTS: &[&str] = &[
     "test",
     "--quiet",
@@ -88,8 +89,20 @@ pub(crate) const FAULTS: &[&str] = &[
 /// The stage: builds all of them, and the fault stories, which must not compile while they measure.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     Program::ALL.into_iter().try_for_each(Program::build)?;
+    has_no_lab(&Program::Production.place())?;
     cargo_quietly(&[FAULTS, &["--no-run"]].concat())?;
     Ok(format!("{} programs are built", Program::ALL.len()))
+}
+
+/// The production build refuses what only the lab has.
+fn has_no_lab(program: &Path) -> Result<(), Vec<String>> {
+    let output = Command::new(program).arg("playground").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| vec![format!("{} cannot be started: {error}", program.display())])?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && said.contains("playground is not in the production build") {
+        return Ok(());
+    }
+    Err(vec![format!("the production build has a playground, or says something else about it: {said}")])
 }
 
 /// Where cargo puts what it builds.

@@ -2,13 +2,13 @@
 //!
 //! `#![no_std]` at the top makes a stray clock or socket a compile error in our own code
 //! (see [`crate::tidy::arrows`]); this looks at what they depend on. A build for a target
-//! without std proves the same once more, if rustup has or can get one; a machine without
-//! that is told so and relies on the other two.
-
-use std::process::Command;
+//! without std proves the same once more.
 
 use crate::stage::cargo_quietly;
 use crate::tree::Tree;
+
+/// A target without std.
+pub(crate) const BARE: &str = "thumbv7em-none-eabi";
 
 /// The crates without I/O.
 pub(crate) const PURE: [&str; 4] = ["model", "engine", "updater", "cloud"];
@@ -56,27 +56,13 @@ fn strangers(package: &str, listing: &str) -> Vec<String> {
         .collect()
 }
 
-/// Builds for a target without std, if there is one to be had.
+/// Builds for a target without std.
 fn bare_target() -> Result<String, Vec<String>> {
-    const BARE: &str = "thumbv7em-none-eabi";
-    if !(has_target(BARE) || rustup(&["target", "add", BARE]).is_some() && has_target(BARE)) {
-        return Ok(format!(
-            "rustup cannot get {BARE}, so #![no_std] and the lists above are the whole proof"
-        ));
-    }
-    for name in PURE {
-        cargo_quietly(&["check", "--quiet", "-p", &format!("sluice-{name}"), "--target", BARE])?;
-    }
+    let packages: Vec<String> = PURE.iter().map(|name| format!("sluice-{name}")).collect();
+    let words = packages.iter().flat_map(|package| ["-p", package]);
+    let all: Vec<&str> = ["check", "--quiet", "--target", BARE].into_iter().chain(words).collect();
+    cargo_quietly(&all)?;
     Ok(format!("all of them build for {BARE}, which has no std"))
-}
-
-fn has_target(target: &str) -> bool {
-    rustup(&["target", "list", "--installed"]).is_some_and(|list| list.lines().any(|line| line == target))
-}
-
-fn rustup(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("rustup").args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,9 @@ use crate::guard;
 
 /// How many waiting jobs run at once.
 const WAITING_MAX: usize = 3;
+
+/// The exit code of a job that could not install its part.
+pub(crate) const MISSING: u8 = 3;
 
 /// How often the jobs that still run are named.
 const HEARTBEAT: Duration = Duration::from_secs(60);
@@ -25,7 +28,9 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 pub(crate) enum Load {
     /// Compiles or computes on all cores, at low priority. One at a time.
     Busy,
-    /// Downloads, builds or computes in the background, at the lowest priority, beside everything else.
+    /// Computes on one core, at low priority. One at a time, also beside a busy job.
+    Single,
+    /// Downloads or builds in the background, at the lowest priority, beside everything else.
     Background,
     /// Mostly waits for processes, browsers and timers. Several at a time, also beside a busy job.
     Waits,
@@ -43,9 +48,9 @@ pub(crate) struct Job {
     pub(crate) limit: Duration,
     /// Names of jobs that must have passed. A job that builds on one that did not is not run.
     pub(crate) after: Vec<String>,
-    /// It prepares something for others: its line is left out if it passes at once, and it is not counted.
+    /// It installs a part: it is not counted, and its line is printed only if it fails or takes longer than 2 s.
     pub(crate) prepares: bool,
-    /// What becomes of the jobs that build on this one if it does not pass, and of itself if it prepares.
+    /// The result of the jobs that depend on this one if it fails; of itself too, if it ends with [`MISSING`].
     pub(crate) without: End,
 }
 
@@ -118,11 +123,11 @@ impl Runner<'_> {
                 self.start(at, &sender)?;
             }
             if !self.states.iter().any(|state| matches!(state, State::Running { .. })) {
-                return Ok(());
+                return self.fail_pending();
             }
             let wake = self.next_limit().map_or(heartbeat, |limit| limit.min(heartbeat));
             match events.recv_timeout(wake.saturating_duration_since(Instant::now())) {
-                Ok((at, succeeded)) => self.finish(at, succeeded)?,
+                Ok((at, code)) => self.finish(at, code)?,
                 Err(RecvTimeoutError::Timeout) => {
                     self.end_those_over_limit();
                     if Instant::now() >= heartbeat {
@@ -135,7 +140,22 @@ impl Runner<'_> {
         }
     }
 
-    /// The next job to start; jobs that cannot be run any more are settled on the way.
+    /// Nothing runs and nothing can start: what is left waits for a job that does not exist, or for itself.
+    fn fail_pending(&mut self) -> io::Result<()> {
+        for at in 0..self.jobs.len() {
+            if matches!(self.states[at], State::Pending) {
+                writeln!(
+                    self.out,
+                    "{} cannot start: it waits for {:?}",
+                    self.jobs[at].name, self.jobs[at].after
+                )?;
+                self.settle(at, End::Failed, Duration::ZERO, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next job to start; also ends the jobs whose dependency has failed.
     fn next(&mut self) -> Option<usize> {
         for at in 0..self.jobs.len() {
             if matches!(self.states[at], State::Pending)
@@ -177,21 +197,22 @@ impl Runner<'_> {
             let states = self.states.iter().zip(&self.jobs);
             states.filter(|(state, job)| matches!(state, State::Running { .. }) && job.load == wanted).count()
         };
-        let all: usize = [Load::Busy, Load::Background, Load::Waits, Load::Alone].map(running).iter().sum();
+        let all: usize =
+            [Load::Busy, Load::Single, Load::Background, Load::Waits, Load::Alone].map(running).iter().sum();
         let others_pending = || {
             let mut states = self.states.iter().zip(&self.jobs);
             states.any(|(state, job)| matches!(state, State::Pending) && job.load != Load::Alone)
         };
         running(Load::Alone) == 0
             && match load {
-                Load::Busy => running(Load::Busy) == 0,
+                Load::Busy | Load::Single => running(load) == 0,
                 Load::Background => true,
                 Load::Waits => running(Load::Waits) < WAITING_MAX,
                 Load::Alone => all == 0 && !others_pending(),
             }
     }
 
-    fn start(&mut self, at: usize, sender: &mpsc::Sender<(usize, bool)>) -> io::Result<()> {
+    fn start(&mut self, at: usize, sender: &mpsc::Sender<(usize, Option<i32>)>) -> io::Result<()> {
         let mark = format!("{}-{at}-{}", std::process::id(), self.began.elapsed().as_nanos());
         let log = File::create(self.log_of(at))?;
         let job = &mut self.jobs[at];
@@ -200,7 +221,7 @@ impl Runner<'_> {
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log.try_clone()?);
-        // Ctrl-C is for the runner; its end is how a stage hears of it.
+        // Ctrl-C must reach only the runner; a stage ends when its standard input closes.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut job.command, 0);
         match job.command.spawn() {
@@ -210,30 +231,30 @@ impl Runner<'_> {
                 self.states[at] = State::Running { started, mark, is_over_limit: false, _input: input };
                 let sender = sender.clone();
                 std::thread::spawn(move || {
-                    let succeeded = ended_well(&mut child);
+                    let code = child.wait().ok().and_then(|status| status.code());
                     // The runner may have given up already.
-                    let _ = sender.send((at, succeeded));
+                    let _ = sender.send((at, code));
                 });
                 Ok(())
             }
             Err(error) => {
-                writeln!(&log, "it cannot be started: {error}")?;
+                writeln!(&log, "cannot start: {error}")?;
                 self.states[at] =
                     State::Running { started: Instant::now(), mark, is_over_limit: false, _input: None };
-                self.finish(at, false)
+                self.finish(at, None)
             }
         }
     }
 
-    /// Takes the end of a process to the books.
-    fn finish(&mut self, at: usize, succeeded: bool) -> io::Result<()> {
+    /// Records how a job ended and prints its line.
+    fn finish(&mut self, at: usize, code: Option<i32>) -> io::Result<()> {
         let State::Running { started, mark, is_over_limit, .. } = &self.states[at] else { return Ok(()) };
         let (took, is_over_limit) = (started.elapsed(), *is_over_limit);
-        // Whatever it has left behind would disturb the others.
+        // Processes that it left running would disturb other jobs.
         guard::end_all(mark, std::process::id());
         let end = match &self.jobs[at] {
-            _ if succeeded && !is_over_limit => End::Passed,
-            job if job.prepares => job.without,
+            _ if code == Some(0) && !is_over_limit => End::Passed,
+            job if job.prepares && code == Some(i32::from(MISSING)) => job.without,
             _ => End::Failed,
         };
         let log = self.log_of(at);
@@ -304,10 +325,6 @@ impl Runner<'_> {
     }
 }
 
-fn ended_well(child: &mut Child) -> bool {
-    child.wait().is_ok_and(|status| status.success())
-}
-
 fn line(end: End, took: Duration, cpu: Option<Duration>, name: &str) -> String {
     let cpu = cpu.map_or_else(String::new, |cpu| format!("{:.1} s", cpu.as_secs_f64()));
     format!("{:<8}{:>8.1} s{cpu:>10}  {name}", end.label(), took.as_secs_f64())
@@ -335,7 +352,7 @@ fn clock(time: Duration) -> String {
 
 /// The summary: the longest first, then what was skipped, then the line that counts.
 pub(crate) fn summary(ended: &[Ended], out: &mut dyn Write) -> io::Result<bool> {
-    writeln!(out, "\nsummary: how it ended, how long it took, its CPU time")?;
+    writeln!(out, "\nsummary: result, wall time, CPU time, stage")?;
     let mut rows: Vec<&Ended> = ended.iter().filter(|it| it.counts || it.end != End::Passed).collect();
     rows.sort_by_key(|it| std::cmp::Reverse(it.took));
     for it in &rows {
@@ -472,7 +489,7 @@ mod tests {
     fn a_job_over_its_limit_is_ended_with_its_children() {
         let folder = Folder::new("limit");
         let file = folder.file("child");
-        // The child outlives its parent's shell and is in nobody's process group but its own.
+        // The shell that is killed does not wait for the child.
         let script = format!("echo begun; sh -c 'echo $$ > {file}; exec sleep 1000' & wait");
         let jobs = vec![Job { limit: Duration::from_millis(500), ..job("hangs", &script) }];
         let (ended, printed) = run(jobs, &folder);
@@ -513,7 +530,7 @@ mod tests {
             Job {
                 prepares: true,
                 without: End::Skipped,
-                ..job("browser", "echo install it by hand; exit 1")
+                ..job("browser", "echo install it by hand; exit 3")
             },
             Job { after: vec!["browser".to_string()], ..job("pages", "true") },
             job("other", "true"),
@@ -523,6 +540,25 @@ mod tests {
         let mut out = Vec::new();
         assert!(summary(&ended, &mut out).unwrap());
         assert!(String::from_utf8(out).unwrap().ends_with("1 passed, 0 failed, 1 skipped\n"));
+    }
+
+    #[test]
+    fn a_part_that_is_broken_is_a_failure_even_where_it_may_be_missing() {
+        let folder = Folder::new("broken");
+        let jobs = vec![
+            Job { prepares: true, without: End::Skipped, ..job("browser", "exit 1") },
+            Job { after: vec!["browser".to_string()], ..job("pages", "true") },
+        ];
+        let (ended, _) = run(jobs, &folder);
+        assert_eq!((end_of(&ended, "browser"), end_of(&ended, "pages")), (End::Failed, End::Skipped));
+    }
+
+    #[test]
+    fn a_job_that_can_never_start_fails() {
+        let folder = Folder::new("never");
+        let jobs = vec![Job { after: vec!["misspelt".to_string()], ..job("waits", "true") }];
+        let (ended, printed) = run(jobs, &folder);
+        assert_eq!(end_of(&ended, "waits"), End::Failed, "{printed}");
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! stage whose part is missing is skipped, which the last line counts; with `SLUICE_REQUIRE_ALL=1` it fails, so
 //! that green in CI means that everything has run.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{self, BufRead as _, BufReader};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::parts::{self, Part};
+use crate::parts::{self, Part, Trouble};
 use crate::programs::target_folder;
 use crate::runner::{self, End, Job, Load};
 use crate::stages::STAGES;
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) limit_min: u64,
     /// What it needs beside cargo itself.
     pub(crate) needs: &'static [Part],
-    /// Stages without whose success this one proves nothing.
+    /// Stages that must pass first.
     pub(crate) after: &'static [&'static str],
     /// What it does.
     pub(crate) work: Work,
@@ -101,8 +101,8 @@ fn jobs_of(stages: &[&Stage], program: &std::path::Path) -> Vec<Job> {
     let without = if parts::are_all_required() { End::Failed } else { End::Skipped };
     let parts = Part::ALL.into_iter().filter(|part| needed.contains(part)).map(|part| Job {
         name: part.job(),
-        command: command(program, &["part", part.name()], part.load()),
-        load: part.load(),
+        command: command(program, &["part", part.name()], Load::Background),
+        load: Load::Background,
         limit: part.limit(),
         after: part.needs().iter().map(|part| part.job()).collect(),
         prepares: true,
@@ -125,10 +125,10 @@ fn jobs_of(stages: &[&Stage], program: &std::path::Path) -> Vec<Job> {
     parts.chain(stages.iter().map(of_stage)).collect()
 }
 
-/// What computes gives way to what waits for a moment.
+/// Jobs that compute run at lower priority, so that the timers of the others stay exact.
 fn command(program: &std::path::Path, words: &[&str], load: Load) -> Command {
     let niceness = match load {
-        Load::Busy => Some("5"),
+        Load::Busy | Load::Single => Some("5"),
         Load::Background => Some("10"),
         Load::Waits | Load::Alone => None,
     };
@@ -144,7 +144,7 @@ fn command(program: &std::path::Path, words: &[&str], load: Load) -> Command {
     command
 }
 
-/// The word of a stage that does nothing until its runner is gone: for the test of that.
+/// For a test: a stage that waits until its runner has ended.
 const UNTIL_ABANDONED: &str = "--until-abandoned";
 
 /// The task: one stage, by its name; without a name, the list of all.
@@ -155,7 +155,7 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
             std::thread::park();
         }
     }
-    let [name] = words else {
+    if words.is_empty() {
         for stage in STAGES {
             let tier = match stage.tier {
                 Tier::Check => "check",
@@ -171,10 +171,11 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
             );
         }
         return ExitCode::SUCCESS;
-    };
+    }
+    let name = words.join(" ");
     let Some(stage) = STAGES.iter().find(|stage| stage.name == name) else {
         let names: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
-        eprintln!("there is no stage {name:?}; did you mean {:?}?", nearest::of(name, &names));
+        eprintln!("there is no stage {name:?}; did you mean {:?}?", nearest::of(&name, &names));
         return ExitCode::from(2);
     };
     let result = run_one(stage);
@@ -190,33 +191,42 @@ pub(crate) fn task(words: &[String]) -> ExitCode {
 /// The task: one part, by its name; without a name, the list of all.
 pub(crate) fn part_task(words: &[String]) -> ExitCode {
     guard::end_with_the_runner();
-    let [name] = words else {
+    if words.is_empty() {
         for part in Part::ALL {
             println!("{}", part.name());
         }
         return ExitCode::SUCCESS;
-    };
+    }
+    let name = words.join(" ");
     let Some(part) = Part::ALL.into_iter().find(|part| part.name() == name) else {
         let names: Vec<&str> = Part::ALL.iter().map(|part| part.name()).collect();
-        eprintln!("there is no part {name:?}; did you mean {:?}?", nearest::of(name, &names));
+        eprintln!("there is no part {name:?}; did you mean {:?}?", nearest::of(&name, &names));
         return ExitCode::from(2);
     };
-    match part.ensure() {
+    let result = part.ensure();
+    let code = match &result {
         Ok(()) => {
-            println!("{name} is there");
+            println!("{name} is installed");
             ExitCode::SUCCESS
         }
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
+        Err(trouble) => {
+            eprintln!("{trouble}");
+            match trouble {
+                Trouble::Missing(_) => ExitCode::from(runner::MISSING),
+                Trouble::Broken(_) => ExitCode::FAILURE,
+            }
         }
+    };
+    if std::env::var_os(guard::MARK).is_some() {
+        runner::write_cpu_time();
     }
+    code
 }
 
 fn run_one(stage: &Stage) -> Result<(), Vec<String>> {
     // The runner has prepared them already; a stage that is run alone prepares its own.
     if std::env::var_os(guard::MARK).is_none() {
-        Part::ensure_all(stage.needs).map_err(|why| vec![why])?;
+        Part::ensure_all(stage.needs).map_err(|trouble| vec![trouble.to_string()])?;
     }
     match &stage.work {
         Work::Cargo { arguments, environment, shows } => cargo(arguments, environment, *shows).map(|_| ()),
@@ -246,30 +256,30 @@ fn cargo_with(arguments: &[&str], environment: &[(&str, &str)], shown: bool) -> 
         println!("$ {line}");
     }
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut child = Command::new(program)
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .current_dir(root())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| vec![format!("`{line}` cannot be started: {error}")])?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment.iter().copied()).current_dir(root());
+    match stream(&mut command, shown) {
+        Ok((text, status)) if status.success() => Ok(text),
+        Ok((_, status)) => Err(vec![format!("`{line}` ended with {status}")]),
+        Err(error) => Err(vec![format!("`{line}` cannot be run: {error}")]),
+    }
+}
+
+/// Runs a command, prints each line as it comes if it is to be shown, and returns what it printed and how it ended.
+pub(crate) fn stream(command: &mut Command, shown: bool) -> io::Result<(String, ExitStatus)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut text = String::new();
     if let Some(output) = child.stdout.take() {
-        for part in BufReader::new(output).lines() {
-            let part = part.map_err(|error| vec![format!("`{line}` cannot be read: {error}")])?;
+        for line in BufReader::new(output).lines() {
+            let line = line?;
             if shown {
-                println!("{part}");
+                println!("{line}");
             }
-            text.push_str(&part);
+            text.push_str(&line);
             text.push('\n');
         }
     }
-    match child.wait() {
-        Ok(status) if status.success() => Ok(text),
-        Ok(status) => Err(vec![format!("`{line}` ended with {status}")]),
-        Err(error) => Err(vec![format!("`{line}` was lost: {error}")]),
-    }
+    Ok((text, child.wait()?))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn find_program() -> Result<PathBuf, String> {
         return Ok(program);
     }
     let _lock = cache::Lock::take("testenv")?;
-    // Whoever had the lock may have made it for us.
+    // The last holder of the lock may have built it.
     if !program.is_file() {
         eprintln!("building a control plane from Go modules, some minutes the first time");
         let made = folder.join("testenv.building");
@@ -80,6 +80,21 @@ fn find_program() -> Result<PathBuf, String> {
         cache::keep_newest(&folder, "testenv-", KEPT);
     }
     Ok(program)
+}
+
+/// Installs Go and downloads the modules, unless the program is there already.
+pub(crate) fn download() -> Result<(), String> {
+    if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty()) {
+        return Ok(());
+    }
+    parts::ensure_go()?;
+    let tree = Tree::read_repository();
+    if cache::folder()?.join(Sources::of(&tree).name(&Go::find()?)).is_file() {
+        return Ok(());
+    }
+    packages::run(&mut Go::command(&["mod", "download"])).map_err(|why| {
+        format!("{why}; above is why the modules of the control plane could not be downloaded")
+    })
 }
 
 /// Whether there is a Go that can build it; if not, why.
@@ -176,9 +191,9 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The stage: Go's own tools are content with the sources, and a control plane starts, answers and stops.
+/// The stage: gofmt, go vet and go test pass, and a control plane starts, answers and stops.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    sources().map_err(|why| vec![why])?;
+    parts::ensure_go().and_then(|()| sources()).map_err(|why| vec![why])?;
     checks::run(&["testenv-trial"], &[Tool::Testenv, Tool::Kubectl])
 }
 
@@ -186,7 +201,7 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
 fn sources() -> Result<(), String> {
     match gofmt(&["-l", "."])? {
         files if files.is_empty() => {}
-        files => return Err(format!("testenv: gofmt would write these otherwise:\n{files}")),
+        files => return Err(format!("testenv: not formatted by gofmt:\n{files}")),
     }
     go(&["vet", "./internal/..."])?;
     go(&["test", "./internal/..."])?;

@@ -18,7 +18,9 @@ pub(crate) fn explained(error: clap::Error) -> clap::Error {
         None => error,
         Some(name) => clap::Error::raw(
             error.kind(),
-            format!("this build of sluice has no {name}; use sluice-lab or build with default features\n"),
+            format!(
+                "{name} is not in the production build of sluice; build it with: cargo build -p sluice\n"
+            ),
         ),
     }
 }
@@ -38,10 +40,10 @@ mod tests {
     #[test]
     fn a_command_of_the_lab_is_answered_with_where_to_find_it() {
         for name in ["playground", "emulator", "bench"] {
-            let hint = format!("error: this build of sluice has no {name}; use sluice-lab or build");
+            let hint = format!("error: {name} is not in the production build of sluice; build it with");
             assert!(said(&format!("sluice {name} --list")).starts_with(&hint), "{name}");
         }
-        assert!(said("sluice run --time-factor 20").contains("has no --time-factor; use sluice-lab"));
+        assert!(said("sluice run --time-factor 20").contains("--time-factor is not in the production build"));
     }
 
     #[test]

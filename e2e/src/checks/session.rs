@@ -79,15 +79,15 @@ async fn on(side: Side, part: Option<Part>, programs: &Programs) -> Result<Vec<S
         Side::Real => {
             let testenv = Testenv::start(&programs.testenv()?, &log).await?;
             let done = work(side, part, programs, &testenv.ready.kubeconfig, folder.path()).await;
-            testenv.stop().await?;
-            done
+            let stopped = testenv.stop().await;
+            done.and_then(|lines| stopped.map(|()| lines))
         }
         Side::Playground => {
             let keep = folder.path().join("playground");
             let (program, ready) = playground_without_nodes(&programs.sluice()?, &log, Some(&keep)).await?;
             let done = work(side, part, programs, &ready.kubeconfig, folder.path()).await;
-            program.kill().await?;
-            done
+            let stopped = program.kill().await;
+            done.and_then(|lines| stopped.map(|()| lines))
         }
     }
     .map(|lines| lines.into_iter().map(|line| format!("{name}: {line}")).collect())
@@ -110,7 +110,7 @@ async fn work(
         None | Some(Part::Python) => python(side, programs, kubeconfig).await.map(Some),
         _ => Ok(None),
     };
-    // The Python tests may find what the session left, as it may find nothing of theirs.
+    // kubectl first: the Python tests tolerate its objects, but the transcript does not tolerate theirs.
     match (kubectl().await, client().await) {
         (Ok(kubectl), Ok(client)) => Ok(kubectl.into_iter().chain(client).collect()),
         (Err(one), Err(two)) => bail!("{one:#}\n\n{two:#}"),

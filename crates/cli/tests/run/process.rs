@@ -79,6 +79,8 @@ impl Scene {
         command.arg(self.folder().join("kubeconfig")).args(more);
         // Nothing of the machine that the tests run on may matter.
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // The mark by which `cargo xtask test` finds and ends what a stage has started.
+        command.envs(std::env::var_os("SLUICE_STAGE_MARK").map(|mark| ("SLUICE_STAGE_MARK", mark)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (send, lines) = mpsc::channel();
