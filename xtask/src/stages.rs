@@ -32,7 +32,30 @@ const fn own(
     Stage { name, tier, load: Load::Waits, limit_min, needs, after: &[], work: Work::Own(check) }
 }
 
+/// A stage that runs tests whose number of random cases is set.
+const fn many_cases(name: &'static str, tier: Tier, arguments: &'static [&'static str]) -> Stage {
+    let environment = &[("PROPTEST_CASES", "1024")];
+    Stage {
+        work: Work::Cargo { arguments, environment, shows: outputs::anything },
+        ..cargo(name, tier, 30, &[], &[])
+    }
+}
+
+/// The words after `cargo` that run the tests of some crates: in the dev build, and as in the build that ships.
+macro_rules! both_builds {
+    ($($word:literal),*) => {
+        (&["test", "--quiet", "--no-fail-fast", $($word),*], &["test", "--release", "--quiet", "--no-fail-fast", $($word),*])
+    };
+}
+
+const DECIDING_TESTS: (&[&str], &[&str]) =
+    both_builds!("-p", "sluice-model", "-p", "sluice-engine", "-p", "sluice-cloud", "-p", "sluice-arm-wire");
+
+const BUG_TESTS: (&[&str], &[&str]) =
+    both_builds!("-p", "sluice-updater", "-p", "sluice-sim", "--features", "seeded-bugs");
+
 const PROGRAMS: &str = "build of the programs that stages start";
+const E2E: &str = "end to end: stories against a real API server";
 const SEEDS: &str = "simulator: 2000 seeds";
 
 /// All of them.
@@ -44,8 +67,11 @@ pub(crate) const STAGES: &[Stage] = &[
     own("tidy", Tier::Check, 5, &[], tidy::run),
     own("one set of features, no seeded bug", Tier::Check, 5, &[], features::run),
     own("the production build has no lab", Tier::Check, 5, &[], production::run),
-    // It builds, so it would only wait for cargo's lock beside another build.
-    Stage { load: Load::Busy, ..own("purity of the pure crates", Tier::Check, 10, &[], purity::run) },
+    // It compiles, so it must not run beside another build.
+    Stage {
+        load: Load::Busy,
+        ..own("purity of the pure crates", Tier::Check, 10, &[Part::BareTarget], purity::run)
+    },
     own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
     Stage { load: Load::Busy, ..own(PROGRAMS, Tier::Test, 30, &[], programs::run) },
     cargo("unit tests", Tier::Check, 30, &[], &["test", "--quiet", "--workspace", "--lib", "--bins"]),
@@ -64,49 +90,22 @@ pub(crate) const STAGES: &[Stage] = &[
         },
         ..cargo("docs", Tier::Check, 20, &[], &[])
     },
-    // Where many thousand cases are tried, and where arithmetic may wrap in the build that ships.
+    cargo(
+        "lints of the production build",
+        Tier::Test,
+        15,
+        &[Part::Clippy],
+        &["clippy", "--quiet", "-p", "sluice", "--no-default-features", "--", "-D", "warnings"],
+    ),
+    many_cases("tests of the deciding crates", Tier::Test, DECIDING_TESTS.0),
+    many_cases("tests of updater and simulator with seeded bugs", Tier::Test, BUG_TESTS.0),
+    // Once more where arithmetic wraps, as in the build that ships. Compiling that takes minutes, and with every commit the
+    // simulator runs through the same code in an optimised build.
+    many_cases("tests of the deciding crates, optimised", Tier::All, DECIDING_TESTS.1),
+    many_cases("tests of updater and simulator with seeded bugs, optimised", Tier::All, BUG_TESTS.1),
     Stage {
-        work: Work::Cargo {
-            arguments: &[
-                "test",
-                "--quiet",
-                "--release",
-                "--no-fail-fast",
-                "-p",
-                "sluice-model",
-                "-p",
-                "sluice-engine",
-                "-p",
-                "sluice-cloud",
-                "-p",
-                "sluice-arm-wire",
-            ],
-            environment: &[("PROPTEST_CASES", "1024")],
-            shows: outputs::anything,
-        },
-        ..cargo("tests of the deciding crates, optimised", Tier::Test, 30, &[], &[])
-    },
-    Stage {
-        work: Work::Cargo {
-            arguments: &[
-                "test",
-                "--quiet",
-                "--release",
-                "--no-fail-fast",
-                "-p",
-                "sluice-updater",
-                "-p",
-                "sluice-sim",
-                "--features",
-                "seeded-bugs",
-            ],
-            environment: &[("PROPTEST_CASES", "1024")],
-            shows: outputs::anything,
-        },
-        ..cargo("tests of updater and simulator with seeded bugs, optimised", Tier::Test, 30, &[], &[])
-    },
-    // On one core, so they come while the stages that wait use the other.
-    Stage {
+        load: Load::Single,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["bench", "--quiet", "-p", "sluice-engine", "--", "--instructions"],
             environment: &[],
@@ -115,6 +114,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
     },
     Stage {
+        load: Load::Single,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["bench", "--quiet", "-p", "sluice-cloud"],
             environment: &[],
@@ -164,7 +165,8 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         load: Load::Alone,
         after: &[PROGRAMS],
-        ..cargo("fault stories and the table of calls", Tier::Test, 20, &[], programs::FAULTS)
+        work: Work::Cargo { arguments: programs::FAULTS, environment: &[], shows: outputs::faults },
+        ..cargo("fault stories and the table of calls", Tier::Test, 20, &[], &[])
     },
     cargo(
         "lints of the seeded bugs",
@@ -187,6 +189,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     ),
     Stage {
+        load: Load::Single,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
             environment: &[],
@@ -195,6 +199,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo(SEEDS, Tier::Test, 20, &[], &[])
     },
     Stage {
+        load: Load::Single,
+        after: &[SEEDS],
         work: Work::Cargo {
             arguments: &[
                 "run",
@@ -215,6 +221,7 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     // Where runs without a bug fail, every planted bug is "caught" by the same failure.
     Stage {
+        load: Load::Single,
         after: &[SEEDS],
         work: Work::Cargo {
             arguments: &[
@@ -234,7 +241,8 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("simulator: seeded bugs", Tier::Test, 20, &[], &[])
     },
     Stage {
-        load: Load::Busy,
+        load: Load::Single,
+        after: &[SEEDS],
         ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
     // What it runs is built by then.
@@ -242,16 +250,7 @@ pub(crate) const STAGES: &[Stage] = &[
         after: &[PROGRAMS, SEEDS],
         ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands)
     },
-    Stage {
-        after: &[PROGRAMS],
-        ..own(
-            "end to end: stories against a real API server",
-            Tier::Test,
-            40,
-            &[Part::ControlPlane],
-            e2e::run,
-        )
-    },
+    Stage { after: &[PROGRAMS], ..own(E2E, Tier::Test, 40, &[Part::ControlPlane], e2e::run) },
     Stage {
         after: &[PROGRAMS],
         ..own(
@@ -272,14 +271,15 @@ pub(crate) const STAGES: &[Stage] = &[
             baselines::run,
         )
     },
-    // Not with every commit: as long as writes to Kubernetes have no limit, a dev build loses its lease under so many.
+    // Only in `--all`: writes to Kubernetes are not limited yet, and a dev build loses its lease with 2,000 Services.
     Stage {
         load: Load::Alone,
         after: &[PROGRAMS],
         ..own("end to end: two thousand Services", Tier::All, 20, &[Part::ControlPlane], e2e::run_large)
     },
+    // Not at once with the short stage: each starts several control planes.
     Stage {
-        after: &[PROGRAMS],
+        after: &[PROGRAMS, E2E],
         ..own(
             "end to end: all stories in all ways",
             Tier::All,
@@ -365,7 +365,7 @@ pub(crate) const STAGES: &[Stage] = &[
             "one kubectl session: a real API server and the playground's",
             Tier::Test,
             15,
-            &[Part::ControlPlane, Part::Kubectl],
+            &[Part::ControlPlane, Part::Kubectl, Part::KubernetesClient],
             kubectl_session::run,
         )
     },
