@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// The program under test; with --record the one that makes the baselines
     #[arg(long)]
     sluice: PathBuf,
-    /// The program that is a control plane
+    /// Path of the testenv program
     #[arg(long, env = "SLUICE_TESTENV")]
     testenv: PathBuf,
     /// The manifests with the controller's permissions

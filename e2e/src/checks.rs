@@ -63,7 +63,7 @@ pub(crate) struct Programs {
     /// The program under test
     #[arg(long)]
     sluice: Option<PathBuf>,
-    /// The program that is a control plane
+    /// Path of the testenv program
     #[arg(long, env = "SLUICE_TESTENV")]
     testenv: Option<PathBuf>,
     /// kubectl

@@ -68,7 +68,7 @@ struct Arguments {
     /// Play on the API server of `sluice playground` instead of a real one; what needs a real one is left out
     #[arg(long)]
     playground: bool,
-    /// The program that is a control plane
+    /// Path of the testenv program
     #[arg(long, env = "SLUICE_TESTENV", required_unless_present_any = ["list", "playground"])]
     testenv: Option<PathBuf>,
     /// The program under test: the production build

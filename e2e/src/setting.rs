@@ -46,7 +46,7 @@ const FAST: [(&str, &str); 20] = [
 ];
 
 /// How long after its last renewal a leader begins requests, where another one is waited for. Elsewhere the lease has
-/// its defaults: whoever is stopped releases it, and a busy machine must not lose it.
+/// its defaults: a controller that is stopped releases it, and a busy machine must not lose it.
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(3);
 
 /// From that deadline to the end of the lease: what a leader has begun must have left before another one starts.
@@ -63,7 +63,7 @@ pub(crate) struct Setting {
     pub(crate) is_scaled: bool,
     /// How many replicas there are.
     pub(crate) replicas: usize,
-    /// Whether somebody waits for a lease to end, because its holder was killed, was frozen or cannot renew it.
+    /// Whether the story waits for a lease to expire, because its holder was killed, was frozen or cannot renew it.
     pub(crate) awaits_the_lease: bool,
     /// Whether the controller runs when the story begins.
     pub(crate) starts_running: bool,

@@ -57,7 +57,7 @@ fn differences(product: &str, workspace: &str) -> Vec<String> {
             let tests: Vec<&str> =
                 everywhere.iter().filter(|other| other.split(' ').next() == Some(name)).copied().collect();
             format!(
-                "the product has {line}, the workspace with its tests {}: all above it is compiled twice; \
+                "the product has {line}, the workspace with its tests {}: every crate that depends on it is compiled twice; \
                  give the features in [workspace.dependencies]",
                 tests.join(" and ")
             )

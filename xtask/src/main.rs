@@ -105,7 +105,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "baselines",
         group: "one check alone",
-        does: "start from the states that an earlier version left behind, against a real API server",
+        does: "start the controller from recorded states of an earlier version (e2e/baselines)",
         run: |_| report("baselines", baselines::run(&Tree::read_repository())),
     },
     Task {
@@ -159,7 +159,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "part",
         group: "by hand",
-        does: "install one part that stages need (a tool, packages, the control plane); without a name, list them",
+        does: "install one prerequisite of the stages; without a name, list all",
         run: stage::part_task,
     },
 ];

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn a_stage_ends_with_its_children_when_the_runner_is_gone() {
-    // The stage that lists parts ends at once; this one is a process that the stage would have started.
+    // Stands for a process that the stage has started: it has the same mark.
     let mark = format!("abandoned-{}", std::process::id());
     let mut child = Command::new("sh")
         .args(["-c", "echo started; exec sleep 1000"])

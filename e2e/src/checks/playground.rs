@@ -53,7 +53,7 @@ fn judge(story: &Story, told: &str) -> Result<()> {
     let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
     match story.tells.iter().chain(&["converged after"]).find(|line| !flat.contains(**line)) {
         None => Ok(()),
-        Some(line) => bail!("{} ends well and never says {line:?}:\n{told}", story.name),
+        Some(line) => bail!("{} exited with 0 but did not print {line:?}:\n{told}", story.name),
     }
 }
 

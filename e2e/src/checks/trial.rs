@@ -38,7 +38,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<String> {
     let answered = kubectl.run(&["get", "namespaces", "--request-timeout=1s"]).await.is_ok();
     ensure!(!answered, "a paused API server has answered");
     testenv.tell("resume apiserver").await?;
-    // That it goes shows that its controller works again too.
+    // The deletion completes only if the namespace controller works again.
     kubectl.run(&["delete", "namespace", NAMESPACE, "--timeout=2m"]).await?;
 
     let running = processes_of(dir).await?;
@@ -98,7 +98,7 @@ fn greeting(ready: &Ready, kubectl: &Path) -> String {
     )
 }
 
-/// kubectl, as an administrator of that control plane and nobody else.
+/// kubectl with the administrator's kubeconfig.
 struct Kubectl<'a> {
     program: PathBuf,
     kubeconfig: &'a Path,

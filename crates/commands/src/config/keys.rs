@@ -249,7 +249,7 @@ section! {
         "sluice.operations.registrationsMax" => registrations_max: usize = is("100").within("1", "100");
         /// The shortest time between two questions about one operation.
         "sluice.operations.pollMin" => poll_min: Duration = is("100ms").within("10ms", "1m");
-        /// The longest. The first question comes no later either, until it is known how long such operations take.
+        /// Longest interval between polls; also the delay of the first poll while the usual duration of such operations is unknown.
         "sluice.operations.pollMax" => poll_max: Duration = is("10s").within("10ms", "10m");
     }
 }
