@@ -1,7 +1,7 @@
 // What a person can do with the dashboard. Every test has a page of its own; they share one server.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { browse, isLive, names, serious, serve, shoot } from "./stage.mjs";
 
 let server;
@@ -10,6 +10,7 @@ before(async () => {
   server = await serve();
   browser = await browse();
 });
+afterEach(() => browser?.closePages());
 after(async () => {
   await browser?.close();
   await server?.stop();

@@ -52,11 +52,18 @@ export async function browse() {
     ],
   });
   const wrong = [];
+  const contexts = new Set();
   return {
     wrong,
+    /** Closes all pages: one that follows the stream goes on drawing. */
+    async closePages() {
+      await Promise.all([...contexts].map((context) => context.close()));
+    },
     /** A page of a fresh context. */
     async open(url, options = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+      contexts.add(context);
+      context.once("close", () => contexts.delete(context));
       const page = await context.newPage();
       const host = new URL(url).host;
       page.on("console", (message) => {

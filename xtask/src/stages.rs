@@ -111,7 +111,7 @@ pub(crate) const STAGES: &[Stage] = &[
             environment: &[],
             shows: outputs::instructions,
         },
-        ..cargo("engine benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+        ..cargo("engine benchmark: instructions", Tier::Test, 40, &[Part::Valgrind], &[])
     },
     Stage {
         load: Load::Single,
@@ -121,7 +121,7 @@ pub(crate) const STAGES: &[Stage] = &[
             environment: &[],
             shows: outputs::cloud_instructions,
         },
-        ..cargo("cloud benchmark: instructions", Tier::Test, 15, &[Part::Valgrind], &[])
+        ..cargo("cloud benchmark: instructions", Tier::Test, 40, &[Part::Valgrind], &[])
     },
     // These start processes and listeners, so a faster build of them would show nothing more.
     cargo(
@@ -196,7 +196,7 @@ pub(crate) const STAGES: &[Stage] = &[
             environment: &[],
             shows: outputs::simulation,
         },
-        ..cargo(SEEDS, Tier::Test, 20, &[], &[])
+        ..cargo(SEEDS, Tier::Test, 40, &[], &[])
     },
     Stage {
         load: Load::Single,
@@ -238,7 +238,7 @@ pub(crate) const STAGES: &[Stage] = &[
             environment: &[],
             shows: outputs::bugs,
         },
-        ..cargo("simulator: seeded bugs", Tier::Test, 20, &[], &[])
+        ..cargo("simulator: seeded bugs", Tier::Test, 40, &[], &[])
     },
     Stage {
         load: Load::Single,

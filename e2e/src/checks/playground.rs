@@ -74,7 +74,7 @@ mod tests {
         let told = "  ✓ the shop has the\n     address 20.0.0.1\n  ✓ converged after 1 s";
         assert!(judge(&story, told).is_ok());
         let why = |told| judge(&story, told).unwrap_err().to_string();
-        assert!(why("  ✓ converged after 1 s").contains("never says"));
+        assert!(why("  ✓ converged after 1 s").contains("did not print"));
         assert!(why("the shop has the address 20.0.0.1").contains("converged after"));
     }
 }
