@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 use crate::guard;
 
+/// How many jobs that use one core run at once.
+const SINGLE_MAX: usize = 2;
+
 /// How many waiting jobs run at once.
 const WAITING_MAX: usize = 3;
 
@@ -28,7 +31,7 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 pub(crate) enum Load {
     /// Compiles or computes on all cores, at low priority. One at a time.
     Busy,
-    /// Computes on one core, at low priority. One at a time, also beside a busy job.
+    /// Computes on one core, at low priority. A few at a time, also beside a busy job.
     Single,
     /// Downloads or builds in the background, at the lowest priority, beside everything else.
     Background,
@@ -205,7 +208,8 @@ impl Runner<'_> {
         };
         running(Load::Alone) == 0
             && match load {
-                Load::Busy | Load::Single => running(load) == 0,
+                Load::Busy => running(load) == 0,
+                Load::Single => running(load) < SINGLE_MAX,
                 Load::Background => true,
                 Load::Waits => running(Load::Waits) < WAITING_MAX,
                 Load::Alone => all == 0 && !others_pending(),
