@@ -232,6 +232,9 @@ pub(crate) const STAGES: &[Stage] = &[
                 "sluice-sim",
                 "--features",
                 "seeded-bugs",
+                // A folder of its own: other stages run the simulator without bugs at the same time.
+                "--target-dir",
+                "target/with-seeded-bugs",
                 "--",
                 "--bugs",
             ],
@@ -245,8 +248,9 @@ pub(crate) const STAGES: &[Stage] = &[
         after: &[SEEDS],
         ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
-    // What it runs is built by then.
+    // No build may replace the programs that it runs.
     Stage {
+        load: Load::Busy,
         after: &[PROGRAMS, SEEDS],
         ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands)
     },
