@@ -39,19 +39,26 @@ pub(crate) fn cpu_time() -> Option<Duration> {
 /// How often the processes that are to end are looked for, and how often in all.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOKS_MAX: u32 = 70;
-/// So many looks are for processes that clear up behind them, such as a control plane; then they are killed.
+/// So many looks give processes time to clear up, as a control plane does; then they are killed.
 const LOOKS_GENTLE: u32 = 50;
 
 /// Ends every process that has the mark, except one.
 pub(crate) fn end_all(mark: &str, except: u32) {
+    // Each process is asked once: many take a second signal as an order to end without clearing up.
+    let mut asked = Vec::new();
     // A process may start another one between the look and the signal: repeat until a look finds none.
     for look in 0..LOOKS_MAX {
-        let found: Vec<String> =
+        let mut found: Vec<String> =
             marked(mark).into_iter().filter(|id| *id != except).map(|id| id.to_string()).collect();
         if found.is_empty() {
             return;
         }
-        let signal = if look < LOOKS_GENTLE { "-TERM" } else { "-KILL" };
+        let mut signal = "-KILL";
+        if look < LOOKS_GENTLE {
+            signal = "-TERM";
+            found.retain(|id| !asked.contains(id));
+            asked.extend_from_slice(&found);
+        }
         // The shell's own `kill`: small images have no program of that name.
         let mut kill = Command::new("sh");
         kill.args(["-c", "kill \"$@\"", "sh", signal]).args(&found).stderr(Stdio::null());

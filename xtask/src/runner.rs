@@ -504,6 +504,19 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_to_end_is_asked_once_and_may_clear_up() {
+        let folder = Folder::new("asked");
+        let file = folder.file("asked");
+        // It goes on for eight more looks after it was asked.
+        let script = format!(
+            "trap 'echo asked >> {file}' TERM; n=0; while test $n -lt 8; do sleep 0.1; test -s {file} && n=$((n + 1)); done"
+        );
+        let jobs = vec![Job { limit: Duration::from_millis(500), ..job("clears up", &script) }];
+        run(jobs, &folder);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "asked\n");
+    }
+
+    #[test]
     fn a_child_that_a_job_leaves_behind_is_ended() {
         let folder = Folder::new("left");
         let file = folder.file("child");
