@@ -118,31 +118,26 @@ impl KubeFault {
     }
 }
 
-/// How often each fault happened, by its name in the list of faults.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct FaultCounts(BTreeMap<&'static str, u64>);
+/// How often each fault happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FaultCounts([u64; KubeFault::ALL.len()]);
 
 impl FaultCounts {
     /// One more.
     pub fn add(&mut self, fault: KubeFault) {
-        *self.0.entry(fault.label()).or_default() += 1;
+        self.0[fault as usize] += 1;
     }
 
     /// How often.
     pub fn of(&self, fault: KubeFault) -> u64 {
-        self.0.get(fault.label()).copied().unwrap_or(0)
+        self.0[fault as usize]
     }
 
     /// Takes another count in.
     pub fn merge(&mut self, other: &FaultCounts) {
-        for (label, count) in &other.0 {
-            *self.0.entry(label).or_default() += count;
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
         }
-    }
-
-    /// All that happened at least once.
-    pub fn by_label(&self) -> &BTreeMap<&'static str, u64> {
-        &self.0
     }
 }
 

@@ -50,7 +50,7 @@ impl World {
     }
 
     pub(super) fn alive(&mut self, slot: usize, life: u64) -> Option<&mut Process> {
-        self.processes[slot].as_mut().filter(|process| process.life == life)
+        self.processes[slot].as_deref_mut().filter(|process| process.life == life)
     }
 
     pub(super) fn reach(&mut self, slot: usize, life: u64, incoming: Incoming) -> Result<(), Violation> {

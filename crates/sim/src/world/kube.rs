@@ -175,14 +175,14 @@ impl World {
         let clock = self.clocks[slot];
         let process = Process::new(life, settings, &self.scope, clock, self.now, &self.own, self.seeded);
         self.judge.started(slot, &settings.updater, settings.engine.egress_namespaces.clone());
-        self.processes[slot] = Some(process);
+        self.processes[slot] = Some(Box::new(process));
         self.trace.world(self.now, || format!("{} starts", letter(slot)));
         let at = self.now + Duration::from_millis(self.own.between(0, 400));
         self.plan_at(at, Happening::LeaseLook { slot, life });
     }
 
     /// A process is gone. What it had on the wire may still land; it comes back after a while.
-    pub(super) fn bury(&mut self, slot: usize, process: Process) {
+    pub(super) fn bury(&mut self, slot: usize, process: Box<Process>) {
         self.coverage.cells(&process.engine.counters().cells);
         self.orphan_requests(process.life);
         let delay = Duration::from_millis(self.own.between(500, 8_000));

@@ -97,7 +97,7 @@ pub struct World {
     pub actions_done: Vec<(Time, UserAction, bool)>,
     queue: BTreeMap<(Time, u64), Happening>,
     planned: u64,
-    processes: Vec<Option<Process>>,
+    processes: Vec<Option<Box<Process>>>,
     clocks: Vec<Clock>,
     settings: Vec<Settings>,
     lives: u64,
@@ -324,7 +324,7 @@ impl World {
     }
 
     fn leader(&self) -> Option<&Process> {
-        self.processes.iter().flatten().find(|process| process.leads())
+        self.processes.iter().flatten().map(Box::as_ref).find(|process| process.leads())
     }
 
     /// Takes over the counts of engines that are still alive.

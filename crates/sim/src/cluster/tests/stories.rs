@@ -122,7 +122,7 @@ fn dice_play_every_kind_of_action_and_every_fault_of_people() {
         KubeFault::NamespaceDropped,
         KubeFault::OddAddresses,
     ] {
-        assert!(happened.of(fault) >= 10, "{}: {:?}", fault.label(), happened.by_label());
+        assert!(happened.of(fault) >= 10, "{}: {:?}", fault.label(), happened);
     }
 }
 
