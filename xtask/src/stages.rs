@@ -189,17 +189,15 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     ),
     Stage {
-        load: Load::Single,
         after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
             environment: &[],
             shows: outputs::simulation,
         },
-        ..cargo(SEEDS, Tier::Test, 40, &[], &[])
+        ..cargo(SEEDS, Tier::Test, 30, &[], &[])
     },
     Stage {
-        load: Load::Single,
         after: &[SEEDS],
         work: Work::Cargo {
             arguments: &[
@@ -221,7 +219,6 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     // Where runs without a bug fail, every planted bug is "caught" by the same failure.
     Stage {
-        load: Load::Single,
         after: &[SEEDS],
         work: Work::Cargo {
             arguments: &[
@@ -241,7 +238,7 @@ pub(crate) const STAGES: &[Stage] = &[
             environment: &[],
             shows: outputs::bugs,
         },
-        ..cargo("simulator: seeded bugs", Tier::Test, 40, &[], &[])
+        ..cargo("simulator: seeded bugs", Tier::Test, 30, &[], &[])
     },
     Stage {
         load: Load::Single,

@@ -7,7 +7,7 @@
 use sluice_model::seeded::Seeded;
 
 use crate::bugs::replay;
-use crate::cluster::stories::{Story, named};
+use crate::cluster::stories::Story;
 use crate::coverage::Coverage;
 use crate::run::{Plan, Report, run};
 use crate::world::CrashPoint;
@@ -56,24 +56,20 @@ pub struct Enumeration {
     pub failed: Option<Failed>,
 }
 
-/// Every crash point of the chosen stories; stops at the first that fails. `watch` is told after every story.
-pub fn enumerate(
-    chosen: impl Fn(usize) -> bool,
-    seeded: Seeded,
-    mut watch: impl FnMut(&Enumeration),
-) -> Enumeration {
-    let mut all = Enumeration::default();
-    for (_, story) in named().iter().enumerate().filter(|(at, _)| chosen(*at)) {
-        if let Some(failed) = enumerate_story(story, seeded, &mut all) {
-            all.failed = Some(failed);
-            return all;
-        }
-        watch(&all);
+impl Enumeration {
+    /// Takes another one in; the first failure stays.
+    pub fn add(&mut self, other: Enumeration) {
+        self.stories += other.stories;
+        self.points += other.points;
+        self.steps += other.steps;
+        self.coverage.add(&other.coverage);
+        self.failed = self.failed.take().or(other.failed);
     }
-    all
 }
 
-fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Option<Failed> {
+/// Every crash point of one story; stops at the first that fails.
+pub fn enumerate_story(story: &Story, seeded: Seeded) -> Enumeration {
+    let mut all = Enumeration { stories: 1, ..Enumeration::default() };
     let mut try_one = |crash: Option<CrashPoint>| -> Result<u64, Failed> {
         let report = run(&Plan::of_story(story, seeded, false, crash));
         all.steps += report.steps;
@@ -92,8 +88,8 @@ fn enumerate_story(story: &Story, seeded: Seeded, all: &mut Enumeration) -> Opti
         }
         Ok(())
     })();
-    all.stories += 1;
-    result.err()
+    all.failed = result.err();
+    all
 }
 
 #[cfg(all(test, feature = "seeded-bugs"))]
@@ -101,6 +97,7 @@ mod tests {
     use sluice_model::seeded::Bug;
 
     use super::*;
+    use crate::cluster::stories::named;
 
     #[test]
     fn a_crash_point_that_fails_says_how_to_run_it_again() {

@@ -13,8 +13,8 @@
 //! - [`coverage`] and [`bugs`]: whether the tests would notice
 //! - [`trace`]: the story of a run, for people
 //!
-//! There is no thread, no tokio and no clock in here; only the binary looks at a watch, to draw
-//! its progress line.
+//! There is no thread, no tokio and no clock in here; only the binary has them: it does runs on
+//! all cores, and it looks at a watch to draw its progress line.
 
 pub mod bugs;
 pub mod calls;

@@ -10,14 +10,16 @@ macro_rules! say {
 }
 
 mod arguments;
+mod cores;
 mod report;
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use sluice_model::seeded::Seeded;
 use sluice_sim::bugs::replay;
 use sluice_sim::cluster::stories::{Story, named};
-use sluice_sim::crash_points::{Enumeration, enumerate};
+use sluice_sim::crash_points::{Enumeration, enumerate_story};
 use sluice_sim::run::{Plan, Report, run};
 
 use arguments::{Arguments, Task};
@@ -77,8 +79,8 @@ fn carry_out(arguments: &Arguments) -> Result<bool, String> {
 fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
     let mut summary = Summary::default();
     let mut progress = Progress::new("seeds", count);
-    for seed in start..start.saturating_add(count) {
-        let outcome = run(&plan_of(arguments, seed, false));
+    let simulate = |seed| (seed, run(&plan_of(arguments, seed, false)));
+    cores::in_order(start..start.saturating_add(count), simulate, |(seed, outcome)| {
         summary.add(&outcome);
         if let Some((at, violation)) = &outcome.failure {
             progress.clear();
@@ -86,11 +88,12 @@ fn seeds(arguments: &Arguments, start: u64, count: u64) -> bool {
             eprintln!("seed {seed} failed at t={at}: {violation}. Replay: {replay}");
             summary.failures.push((seed, violation.to_string()));
             if summary.failures.len() >= arguments.failures_max {
-                break;
+                return ControlFlow::Break(());
             }
         }
         progress.step(summary.seeds);
-    }
+        ControlFlow::Continue(())
+    });
     progress.clear();
     if summary.failures.is_empty() {
         let turn = usize::try_from(start).unwrap_or(0) % STORIES_TURN;
@@ -113,9 +116,19 @@ fn plan_of(arguments: &Arguments, seed: u64, traced: bool) -> Plan {
 }
 
 fn enumerate_with_progress(chosen: impl Fn(usize) -> bool, seeded: Seeded) -> Enumeration {
-    let stories = (0..named().len()).filter(|at| chosen(*at)).count();
-    let mut progress = Progress::new("stories", stories as u64);
-    let points = enumerate(chosen, seeded, |so_far| progress.step(so_far.stories as u64));
+    let stories: Vec<Story> =
+        named().into_iter().enumerate().filter(|(at, _)| chosen(*at)).map(|(_, story)| story).collect();
+    let mut progress = Progress::new("stories", stories.len() as u64);
+    let mut points = Enumeration::default();
+    cores::in_order(
+        &stories,
+        |story| enumerate_story(story, seeded),
+        |of_one| {
+            points.add(of_one);
+            progress.step(points.stories as u64);
+            if points.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
     progress.clear();
     if let Some(failed) = &points.failed {
         eprintln!("{failed}");
@@ -201,17 +214,32 @@ fn bugs(arguments: &Arguments, seeds: u64) -> Result<bool, String> {
     let mut caught = 0;
     let mut rows = Vec::new();
     let mut progress = Progress::new("bugs", sluice_sim::bugs::ALL.len() as u64);
-    for (at, bug) in sluice_sim::bugs::ALL.iter().enumerate() {
-        let row = sluice_sim::bugs::hunt(*bug, seeds)?;
-        caught += usize::from(row.by.is_some());
-        progress.clear();
-        if !arguments.json {
-            say!("{}", report::bug_row(&row));
-        }
-        rows.push(row);
-        progress.step(at as u64 + 1);
-    }
+    let mut missing = None;
+    cores::in_order(
+        sluice_sim::bugs::ALL,
+        |bug| sluice_sim::bugs::hunt(*bug, seeds),
+        |row| {
+            let row = match row {
+                Ok(row) => row,
+                Err(not_in_this_build) => {
+                    missing = Some(not_in_this_build);
+                    return ControlFlow::Break(());
+                }
+            };
+            caught += usize::from(row.by.is_some());
+            progress.clear();
+            if !arguments.json {
+                say!("{}", report::bug_row(&row));
+            }
+            rows.push(row);
+            progress.step(rows.len() as u64);
+            ControlFlow::Continue(())
+        },
+    );
     progress.clear();
+    if let Some(problem) = missing {
+        return Err(problem);
+    }
     if arguments.json {
         say!("{}", report::bugs_as_json(&rows));
     } else {

@@ -3,7 +3,7 @@
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_sim::bugs::hunt;
 use sluice_sim::cluster::stories::named;
-use sluice_sim::crash_points::enumerate;
+use sluice_sim::crash_points::enumerate_story;
 use sluice_sim::names::FaultKind;
 use sluice_sim::run::{Plan, run};
 
@@ -50,7 +50,7 @@ fn the_wait_inside_a_failed_operation_is_kept() {
 
 #[test]
 fn a_story_survives_a_crash_before_and_after_every_call() {
-    let points = enumerate(|at| at == 0, Seeded::NONE, |_| {});
+    let points = enumerate_story(&named()[0], Seeded::NONE);
     assert!(
         points.failed.is_none(),
         "{}",
