@@ -371,13 +371,14 @@ pub(crate) const STAGES: &[Stage] = &[
         )
     },
     Stage {
-        load: Load::Alone,
+        load: Load::Single,
+        after: &[PROGRAMS],
         work: Work::Cargo {
             arguments: &["bench", "--quiet", "-p", "sluice-engine"],
             environment: &[],
             shows: outputs::benchmark,
         },
-        ..cargo("engine benchmark: ratios and bytes", Tier::Test, 15, &[], &[])
+        ..cargo("engine benchmark: times and bytes", Tier::Test, 40, &[], &[])
     },
 ];
 

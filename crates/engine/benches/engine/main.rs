@@ -1,10 +1,10 @@
 //! The first table of the performance page: what the engine's address diff costs at growing sizes.
 //!
 //! `cargo bench -p sluice-engine` prints the table for 1k, 10k, 100k and 1M addresses and checks what does
-//! not depend on the machine: ratios taken in this run, and bytes. Times are printed beside what we aim at,
-//! and never fail the run. `-- --max 10000000` adds a size, `-- --max 100000` leaves one out.
-//! `-- --instructions` counts instructions with callgrind instead, which is the steadier form of the most
-//! important row: one changed pod must not cost more because the cluster is bigger.
+//! not depend on the machine: bytes. Times and their ratios are printed beside what we aim at, and never fail
+//! the run. `-- --max 10000000` adds a size, `-- --max 100000` leaves one out. `-- --instructions` counts
+//! instructions with callgrind instead, and checks the most important row: one changed pod must not cost
+//! more because the cluster is bigger.
 
 #![allow(
     missing_docs,

@@ -188,9 +188,14 @@ impl World {
     }
 }
 
-/// One pod gets a new address and the request is made, over and over; for counting instructions.
+/// Fills a cluster and changes it; for counting instructions.
 pub(crate) fn change_one_pod_often(size: usize, changes: usize) {
-    let mut world = World::of_pods(size);
+    change_pods(&mut World::of_pods(size), size, changes);
+}
+
+/// One pod gets a new address and the request is made, over and over. Callgrind counts in here, by the name.
+#[inline(never)]
+fn change_pods(world: &mut World, size: usize, changes: usize) {
     for change in 0..changes {
         let number = world.any_below(size);
         let pod = world.pod(number, size + change);
