@@ -78,9 +78,22 @@ fn run_clients(clients: &[Client]) -> Result<String, Vec<String>> {
     let folder = packages_folder();
     let mut columns = Vec::new();
     let mut problems = Vec::new();
-    for client in clients {
+    // They mostly wait for the emulator, and each starts emulators of its own, so they run side by side.
+    let outcomes = std::thread::scope(|scope| {
+        let run = |client: &Client| {
+            let (client, folder, binary) = (*client, &folder, &binary);
+            scope.spawn(move || run_client(client, folder, binary))
+        };
+        let running: Vec<_> = clients.iter().map(run).collect();
+        running
+            .into_iter()
+            .map(|it| it.join().unwrap_or(Err("its thread panicked".into())))
+            .collect::<Vec<_>>()
+    });
+    for (client, outcome) in clients.iter().zip(outcomes) {
         println!("\n-- {}", client.name);
-        match run_client(*client, &folder, &binary) {
+        println!("{}", std::fs::read_to_string(log_of(*client, &folder)).unwrap_or_default().trim_end());
+        match outcome {
             Ok(column) => columns.push(column),
             Err(why) => problems.push(format!("{}: {why}", client.name)),
         }
@@ -122,6 +135,10 @@ fn run_client(client: Client, folder: &Path, binary: &Path) -> Result<Column, St
         command.env(name, "127.0.0.1,localhost");
     }
     command.env("SLUICE_BINARY", binary).env("CONFORMANCE_RESULTS", &results);
+    let log = log_of(client, folder);
+    let cannot = |error: std::io::Error| format!("{} cannot be written: {error}", log.display());
+    let said = std::fs::File::create(&log).map_err(cannot)?;
+    command.stdout(said.try_clone().map_err(cannot)?).stderr(said);
     let ended = in_own_group(&mut command).map_err(|error| format!("its tests cannot be run: {error}"))?;
     let text = std::fs::read_to_string(&results).unwrap_or_default();
     let column = Column { client: client.name, results: read_results(&text) };
@@ -130,6 +147,11 @@ fn run_client(client: Client, folder: &Path, binary: &Path) -> Result<Column, St
         return Err("its tests ended badly, and none of them says why; see above".to_string());
     }
     Ok(column)
+}
+
+/// What its tests print.
+fn log_of(client: Client, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.log", client.name))
 }
 
 /// Runs a command, and takes down with it what it may have left running: an emulator whose test runner
