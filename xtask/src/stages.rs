@@ -32,27 +32,14 @@ const fn own(
     Stage { name, tier, load: Load::Waits, limit_min, needs, after: &[], work: Work::Own(check) }
 }
 
-/// A stage that runs tests whose number of random cases is set.
-const fn many_cases(name: &'static str, tier: Tier, arguments: &'static [&'static str]) -> Stage {
-    let environment = &[("PROPTEST_CASES", "1024")];
+/// A stage of the long test that runs tests in the optimised build, with sixteen times as many random cases.
+const fn optimised_tests(name: &'static str, arguments: &'static [&'static str]) -> Stage {
+    let environment = &[("PROPTEST_CASES", "4096")];
     Stage {
         work: Work::Cargo { arguments, environment, shows: outputs::anything },
-        ..cargo(name, tier, 30, &[], &[])
+        ..cargo(name, Tier::All, 30, &[], &[])
     }
 }
-
-/// The words after `cargo` that run the tests of some crates: in the dev build, and as in the build that ships.
-macro_rules! both_builds {
-    ($($word:literal),*) => {
-        (&["test", "--quiet", "--no-fail-fast", $($word),*], &["test", "--release", "--quiet", "--no-fail-fast", $($word),*])
-    };
-}
-
-const DECIDING_TESTS: (&[&str], &[&str]) =
-    both_builds!("-p", "sluice-model", "-p", "sluice-engine", "-p", "sluice-cloud", "-p", "sluice-arm-wire");
-
-const BUG_TESTS: (&[&str], &[&str]) =
-    both_builds!("-p", "sluice-updater", "-p", "sluice-sim", "--features", "seeded-bugs");
 
 const PROGRAMS: &str = "build of the programs that stages start";
 const E2E: &str = "end to end: stories against a real API server";
@@ -97,12 +84,77 @@ pub(crate) const STAGES: &[Stage] = &[
         &[Part::Clippy],
         &["clippy", "--quiet", "-p", "sluice", "--no-default-features", "--", "-D", "warnings"],
     ),
-    many_cases("tests of the deciding crates", Tier::Test, DECIDING_TESTS.0),
-    many_cases("tests of updater and simulator with seeded bugs", Tier::Test, BUG_TESTS.0),
+    // The tests in `tests` folders; "unit tests" has run the others. Two crates have stages of their own, with bugs.
+    cargo(
+        "tests of whole crates",
+        Tier::Test,
+        30,
+        &[],
+        &[
+            "test",
+            "--quiet",
+            "--no-fail-fast",
+            "--workspace",
+            "--exclude",
+            "sluice-sim",
+            "--exclude",
+            "sluice-bench",
+            "--test",
+            "*",
+        ],
+    ),
+    cargo("examples in the documentation", Tier::Test, 10, &[], &["test", "--quiet", "--workspace", "--doc"]),
+    cargo(
+        "tests of updater and simulator with seeded bugs",
+        Tier::Test,
+        30,
+        &[],
+        &[
+            "test",
+            "--quiet",
+            "--no-fail-fast",
+            "-p",
+            "sluice-updater",
+            "-p",
+            "sluice-sim",
+            "--features",
+            "seeded-bugs",
+        ],
+    ),
     // Once more where arithmetic wraps, as in the build that ships. Compiling that takes minutes, and with every commit the
     // simulator runs through the same code in an optimised build.
-    many_cases("tests of the deciding crates, optimised", Tier::All, DECIDING_TESTS.1),
-    many_cases("tests of updater and simulator with seeded bugs, optimised", Tier::All, BUG_TESTS.1),
+    optimised_tests(
+        "tests of the deciding crates, optimised",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--no-fail-fast",
+            "-p",
+            "sluice-model",
+            "-p",
+            "sluice-engine",
+            "-p",
+            "sluice-cloud",
+            "-p",
+            "sluice-arm-wire",
+        ],
+    ),
+    optimised_tests(
+        "tests of updater and simulator with seeded bugs, optimised",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--no-fail-fast",
+            "-p",
+            "sluice-updater",
+            "-p",
+            "sluice-sim",
+            "--features",
+            "seeded-bugs",
+        ],
+    ),
     Stage {
         load: Load::Single,
         after: &[PROGRAMS],
@@ -123,36 +175,6 @@ pub(crate) const STAGES: &[Stage] = &[
         },
         ..cargo("cloud benchmark: instructions", Tier::Test, 40, &[Part::Valgrind], &[])
     },
-    // These start processes and listeners, so a faster build of them would show nothing more.
-    cargo(
-        "tests of the outer crates",
-        Tier::Test,
-        30,
-        &[],
-        &[
-            "test",
-            "--quiet",
-            "--no-fail-fast",
-            "-p",
-            "sluice-arm",
-            "-p",
-            "sluice-emulator",
-            "-p",
-            "sluice-k8s",
-            "-p",
-            "sluice-apiserver",
-            "-p",
-            "sluice-controller",
-            "-p",
-            "sluice-playground",
-            "-p",
-            "sluice",
-            "-p",
-            "xtask",
-            "--test",
-            "*",
-        ],
-    ),
     cargo(
         "recorded traffic of Azure: the client and the emulator",
         Tier::Test,
@@ -381,32 +403,3 @@ pub(crate) const STAGES: &[Stage] = &[
         ..cargo("engine benchmark: times and bytes", Tier::Test, 40, &[], &[])
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_crate_with_tests_of_its_own_is_named_by_a_stage_that_runs_them() {
-        let runs_tests = |stage: &&Stage| matches!(&stage.work, Work::Cargo { arguments, .. } if arguments[0] == "test" && !arguments.contains(&"--lib"));
-        let named: Vec<&str> = STAGES
-            .iter()
-            .filter(runs_tests)
-            .filter_map(|stage| match &stage.work {
-                Work::Cargo { arguments, .. } => Some(arguments.iter().copied()),
-                Work::Own(_) => None,
-            })
-            .flatten()
-            .collect();
-        let tree = Tree::read_repository();
-        for (path, manifest) in tree.ending("/Cargo.toml") {
-            let folder = path.trim_end_matches("/Cargo.toml");
-            let name = manifest.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
-            if let Some(name) = name.filter(|_| tree.has(&format!("{folder}/tests"))) {
-                // By `-p NAME`, or by `--features NAME/…`.
-                let is_named = named.iter().any(|word| word.split('/').next() == Some(name));
-                assert!(is_named, "the tests in {folder}/tests are in no stage");
-            }
-        }
-    }
-}
