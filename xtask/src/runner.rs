@@ -31,7 +31,7 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 pub(crate) enum Load {
     /// Compiles or computes on all cores, at low priority. One at a time.
     Busy,
-    /// Computes on one core, at low priority. A few at a time, also beside a busy job.
+    /// Computes on one core, at the lowest priority. A few at a time, also beside a busy job.
     Single,
     /// Downloads or builds in the background, at the lowest priority, beside everything else.
     Background,

@@ -128,8 +128,8 @@ fn jobs_of(stages: &[&Stage], program: &std::path::Path) -> Vec<Job> {
 /// Jobs that compute run at lower priority, so that the timers of the others stay exact.
 fn command(program: &std::path::Path, words: &[&str], load: Load) -> Command {
     let niceness = match load {
-        Load::Busy | Load::Single => Some("5"),
-        Load::Background => Some("10"),
+        Load::Busy => Some("7"),
+        Load::Single | Load::Background => Some("10"),
         Load::Waits | Load::Alone => None,
     };
     let mut command = match niceness {

@@ -267,13 +267,33 @@ pub(crate) const STAGES: &[Stage] = &[
         after: &[SEEDS],
         ..own("simulator: a seed replays to the byte", Tier::Test, 10, &[], outputs::replay)
     },
-    // No build may replace the programs that it runs.
+    // PROGRAMS and SEEDS have built what it runs.
     Stage {
-        load: Load::Busy,
         after: &[PROGRAMS, SEEDS],
         ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands)
     },
+    // Of those that wait, the longest come first.
     Stage { after: &[PROGRAMS], ..own(E2E, Tier::Test, 40, &[Part::ControlPlane], e2e::run) },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "the dashboard in a browser",
+            Tier::Test,
+            20,
+            &[Part::Chromium, Part::BrowserPackages],
+            browser::run,
+        )
+    },
+    Stage {
+        after: &[PROGRAMS],
+        ..own(
+            "conformance: official clients against the emulator",
+            Tier::Test,
+            20,
+            &[Part::AzureClients],
+            conformance::run,
+        )
+    },
     Stage {
         after: &[PROGRAMS],
         ..own(
@@ -309,26 +329,6 @@ pub(crate) const STAGES: &[Stage] = &[
             90,
             &[Part::ControlPlane],
             e2e::run_everything,
-        )
-    },
-    Stage {
-        after: &[PROGRAMS],
-        ..own(
-            "conformance: official clients against the emulator",
-            Tier::Test,
-            20,
-            &[Part::AzureClients],
-            conformance::run,
-        )
-    },
-    Stage {
-        after: &[PROGRAMS],
-        ..own(
-            "the dashboard in a browser",
-            Tier::Test,
-            20,
-            &[Part::Chromium, Part::BrowserPackages],
-            browser::run,
         )
     },
     Stage { after: &[PROGRAMS], ..own("the book's commands", Tier::Test, 15, &[Part::Kubectl], book::run) },
