@@ -1,9 +1,12 @@
 //! Endpoints and nodes: which address belongs to which Service, and where it is.
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use kube::Api;
+use kube::api::ListParams;
 use serde_json::json;
 
-use crate::scene::Scene;
+use crate::scene::{Look, Scene};
 use crate::story::Story;
 
 /// The stories of this theme.
@@ -171,6 +174,20 @@ async fn all_endpoints_terminating(scene: &Scene) -> Result<()> {
         .meanwhile(async {
             scene.begin_ending("web-1").await?;
             scene.begin_ending("web-2").await
+        })
+        .await?;
+    // Before that, the slices show one that ends and one that is ready, and then the ending one does not count.
+    let slices = Api::<EndpointSlice>::namespaced(scene.client.clone(), &scene.namespace);
+    scene
+        .until("the slices show that all pods end", async || {
+            let all = slices.list(&ListParams::default()).await?;
+            let endpoints = all.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            let ends = |it: &Endpoint| it.conditions.as_ref().and_then(|it| it.terminating) == Some(true);
+            let not_yet: Vec<String> = endpoints
+                .filter(|it| !ends(it))
+                .map(|it| format!("{:?} does not end", it.addresses))
+                .collect();
+            Ok(Look::unless(&not_yet))
         })
         .await?;
     scene.settled().await?;
