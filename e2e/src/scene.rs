@@ -280,7 +280,9 @@ impl Scene {
 
     async fn events(&self, is_meant: impl Fn(&ObjectReference) -> bool) -> Result<Vec<String>> {
         let all = Api::<Event>::all(self.client.clone()).list(&Default::default()).await?;
-        let warnings = all.into_iter().filter(|it| it.type_.as_deref() == Some("Warning"));
+        // The API server warns too, such as of a cluster IP that it has to allocate again.
+        let ours = all.into_iter().filter(|it| it.reporting_controller.as_deref() == Some("sluice"));
+        let warnings = ours.filter(|it| it.type_.as_deref() == Some("Warning"));
         let meant = warnings.filter(|it| it.regarding.as_ref().is_some_and(&is_meant));
         let text = |it: Event| format!("{}: {}", it.reason.unwrap_or_default(), it.note.unwrap_or_default());
         Ok(meant.map(text).collect())
