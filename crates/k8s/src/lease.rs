@@ -7,8 +7,8 @@
 //! * We may act until the renewal deadline (10 s) after the moment *before* our last successful
 //!   renewal was sent. An answer that is lost is no renewal.
 //! * A Lease of somebody else is taken over only after we have seen it unchanged for the whole lease
-//!   (15 s), by our own clock, and only in the version that we saw. The times that stand in it are for
-//!   people; they are never compared with anything.
+//!   (15 s, or as long as the Lease says, up to [`LEASE_MAX`]), by our own clock, and only in the version
+//!   that we saw. The times that stand in it are for people; they are never compared with anything.
 //!
 //! ```text
 //!  holder   ├─ sent ── stored ──────────── may act until sent + 10 s ┤
@@ -35,10 +35,17 @@ use crate::call::{Call, Trouble};
 
 pub use elector::Elector;
 
+/// The longest lease duration. An [`Elector`] accepts no longer one for itself, and honors another
+/// replica's Lease no longer than this, whatever the Lease says.
+///
+/// Both limits must be the same: a leader with a longer lease could still act when a standby takes over.
+/// Do not lower this value: during an upgrade, a replica of an older version may hold a Lease of this length.
+pub const LEASE_MAX: Duration = Duration::from_secs(300);
+
 /// The spans of an election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How long a Lease must be seen unchanged before somebody else takes it.
+    /// How long a Lease must be seen unchanged before somebody else takes it; at most [`LEASE_MAX`].
     pub lease: Duration,
     /// How long after a renewal its holder may still begin something.
     pub renew_deadline: Duration,
@@ -60,10 +67,13 @@ impl Timing {
     }
 
     fn check(&self) -> Result<(), BadElection> {
-        if !self.retry.is_zero() && self.retry < self.renew_deadline && self.renew_deadline < self.lease {
-            return Ok(());
+        if self.retry.is_zero() || self.retry >= self.renew_deadline || self.renew_deadline >= self.lease {
+            return Err(BadElection::Timing(*self));
         }
-        Err(BadElection::Timing(*self))
+        if self.lease > LEASE_MAX {
+            return Err(BadElection::LeaseTooLong(self.lease));
+        }
+        Ok(())
     }
 }
 
@@ -77,6 +87,12 @@ pub enum BadElection {
         .0.retry, .0.renew_deadline, .0.lease
     )]
     Timing(Timing),
+    /// The lease is longer than other replicas wait.
+    #[error(
+        "the lease duration is {:?}; it must be at most {:?}, since other replicas take over after that time",
+        .0, LEASE_MAX
+    )]
+    LeaseTooLong(Duration),
     /// No name: a Lease without a holder is free.
     #[error(
         "an elector needs a name that no other process has; an empty one means that nobody holds the Lease"

@@ -6,10 +6,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use sluice_arm::{Cloud, Proxy, Secret};
 use sluice_engine::{DefaultOutbound, GatewayMode};
+use sluice_k8s::lease::LEASE_MAX;
 
 use super::credential::Identity;
 use super::forms::{
@@ -17,7 +19,7 @@ use super::forms::{
     subscription, whole_seconds,
 };
 use super::table::{Reader, Row, Section, is, required, section, unset};
-use super::values::{LogFormat, Share, Size};
+use super::values::{LogFormat, Setting as _, Share, Size};
 
 section! {
     /// The keys of `azure.json` that we use; all others there are left alone.
@@ -296,6 +298,9 @@ section! {
     }
 }
 
+/// The upper bound of the lease and of its renewal deadline, in the form of the table.
+static LONGEST_LEASE: LazyLock<String> = LazyLock::new(|| LEASE_MAX.write());
+
 section! {
     /// Which of several replicas works.
     LeaderElection {
@@ -307,12 +312,15 @@ section! {
             .checked(namespace);
         /// The name of the Lease.
         "sluice.leaderElection.name" => name: String = is("sluice").checked(lease_name);
-        /// How long a leader that says nothing is believed to live; then another takes over.
+        /// How long a standby waits after the last renewal before it takes over from the leader. It never waits
+        /// longer than the upper limit, whatever the Lease says: with a longer duration two replicas could
+        /// lead at once.
         "sluice.leaderElection.leaseDuration" => lease_duration: Duration =
-            is("15s").within("2s", "10m").checked(whole_seconds);
+            is("15s").within("2s", &LONGEST_LEASE).checked(whole_seconds);
         /// How long after its last renewal a leader begins requests. Shorter than the lease, so
         /// that it has stopped before another starts.
-        "sluice.leaderElection.renewDeadline" => renew_deadline: Duration = is("10s").within("1s", "10m");
+        "sluice.leaderElection.renewDeadline" => renew_deadline: Duration =
+            is("10s").within("1s", &LONGEST_LEASE);
         /// How often a leader renews and a standby looks.
         "sluice.leaderElection.retryPeriod" => retry_period: Duration = is("2s").within("100ms", "1m");
     }

@@ -164,20 +164,61 @@ fn any_change_begins_the_wait_anew() {
 }
 
 #[test]
-fn a_holder_who_claims_a_longer_lease_is_given_it_within_reason() {
-    for (claimed, waits_for) in [(40, 40.0), (5, 15.0), (1_000_000, 300.0), (-3, 15.0)] {
+fn another_holders_lease_is_honored_for_its_duration_up_to_300_s() {
+    let cases = [(40, 40), (5, 15), (-3, 15), (299, 299), (300, 300), (600, 300), (i32::MAX, 300)];
+    for (claimed, honored) in cases {
         let mut elector = elector("b");
         let mut foreign = lease("a", 5);
         foreign.spec.as_mut().unwrap().lease_duration_seconds = Some(claimed);
-        for now in [0.0, waits_for - 0.1] {
-            assert_eq!(request(elector.next(at(now), wall())), Request::Read);
-            elector.heard(at(now), Answer::Found(foreign.clone()));
+        let end = Time::from_millis(honored * 1000);
+        let just_before = Time::from_millis(honored * 1000 - 1);
+        for now in [at(0.0), just_before] {
+            assert_eq!(request(elector.next(now, wall())), Request::Read, "{claimed} s, at {now}");
+            elector.heard(now, Answer::Found(foreign.clone()));
         }
-        assert_eq!(waits(elector.next(at(waits_for - 0.1), wall())), at(waits_for), "{claimed}");
-        assert_eq!(request(elector.next(at(waits_for), wall())), Request::Read);
-        elector.heard(at(waits_for), Answer::Found(foreign));
-        replaced(elector.next(at(waits_for), wall()));
+        assert_eq!(waits(elector.next(just_before, wall())), end, "{claimed} s");
+        assert_eq!(request(elector.next(end, wall())), Request::Read, "{claimed} s");
+        elector.heard(end, Answer::Found(foreign));
+        replaced(elector.next(end, wall()));
     }
+}
+
+#[test]
+fn a_lease_longer_than_other_replicas_wait_is_refused() {
+    let timing = |lease| Timing { lease, ..Timing::default() };
+    assert!(Elector::new("a", timing(Duration::from_secs(300))).is_ok());
+    for lease in [Duration::from_millis(300_001), Duration::from_secs(600)] {
+        assert_eq!(Elector::new("a", timing(lease)).unwrap_err(), BadElection::LeaseTooLong(lease));
+    }
+    assert_eq!(
+        BadElection::LeaseTooLong(Duration::from_secs(600)).to_string(),
+        "the lease duration is 600s; it must be at most 300s, since other replicas take over after that time"
+    );
+}
+
+#[test]
+fn a_leader_with_the_longest_lease_stops_before_a_standby_takes_over() {
+    let margin = Duration::from_secs(5);
+    let timing = Timing { lease: LEASE_MAX, renew_deadline: LEASE_MAX - margin, ..Timing::default() };
+    let mut leader = Elector::new("a", timing).unwrap();
+    assert_eq!(request(leader.next(at(0.0), wall())), Request::Read);
+    leader.heard(at(0.0), Answer::Missing);
+    let Request::Create(mut held) = request(leader.next(at(0.0), wall())) else { panic!() };
+    held.metadata.resource_version = Some("7".into());
+    leader.heard(at(0.0), Answer::Written(held.clone()));
+
+    // From here on the leader does not reach the API server any more.
+    let mut standby = elector("b");
+    let mut now = at(0.0);
+    loop {
+        match standby.next(now, wall()) {
+            Next::Wait(until) => now = until,
+            Next::Ask(Request::Read) => standby.heard(now, Answer::Found(held.clone())),
+            Next::Ask(Request::Replace(_)) => break,
+            Next::Ask(other) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(leader.may_act_until().map(|until| until + margin), Some(now));
 }
 
 #[test]

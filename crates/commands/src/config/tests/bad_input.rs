@@ -1,6 +1,7 @@
 //! Every kind of mistake, and what is said about it.
 
 use expect_test::{Expect, expect};
+use sluice_k8s::lease::{Elector, LEASE_MAX};
 
 use super::{LEAST, load, load_with, ours};
 
@@ -128,6 +129,27 @@ fn a_connection_that_takes_longer_than_the_lease_outlives_its_holder_is_refused(
     load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  leaseDuration: 1m")).unwrap();
     // Without an election there is no lease to outlive.
     load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  enabled: false")).unwrap();
+}
+
+#[test]
+fn a_lease_longer_than_other_replicas_wait_is_refused() {
+    check(
+        &ours("leaderElection:\n  leaseDuration: 600s"),
+        expect![[
+            r#"the configuration cannot be used: sluice.leaderElection.leaseDuration is "600s" (azure.yaml:9): must be 2s to 5m"#
+        ]],
+    );
+    check(
+        &ours("leaderElection:\n  leaseDuration: 301s\n  renewDeadline: 301s"),
+        expect![[r#"
+            the configuration has 2 problems:
+              - sluice.leaderElection.leaseDuration is "301s" (azure.yaml:9): must be 2s to 5m
+              - sluice.leaderElection.renewDeadline is "301s" (azure.yaml:10): must be 1s to 5m"#]],
+    );
+    let longest = load(&ours("leaderElection:\n  leaseDuration: 300s\n  renewDeadline: 295s")).unwrap();
+    let timing = longest.config.lease_timing();
+    assert_eq!(timing.lease, LEASE_MAX);
+    assert!(Elector::new("a", timing).is_ok());
 }
 
 #[test]
