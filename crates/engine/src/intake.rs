@@ -56,7 +56,8 @@ impl Engine {
             None => self.open(&key),
         };
         self.take_name(object.uid, &object.name, service);
-        self.addresses.bind(OwnerKey::Uid(object.uid), Some(service));
+        let owner = OwnerKey::Uid(Arc::clone(&object.name.namespace), object.uid);
+        self.addresses.bind(owner, Some(service));
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
         let published = record.object.as_ref().map(|before| before.published);
@@ -198,7 +199,7 @@ impl Engine {
     }
 
     pub(crate) fn unbind(&mut self, uid: Uid, name: &ObjectName) {
-        self.addresses.bind(OwnerKey::Uid(uid), None);
+        self.addresses.bind(OwnerKey::Uid(Arc::clone(&name.namespace), uid), None);
         if self.names.get(name) == Some(&uid) {
             self.names.remove(name);
             self.addresses.bind(OwnerKey::Name(name.clone()), None);

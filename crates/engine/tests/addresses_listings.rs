@@ -4,9 +4,9 @@ mod addresses_world;
 
 use std::time::Duration;
 
-use addresses_world::scene::{WEB, azure, node, pod, slice, slice_name, sync, world};
+use addresses_world::scene::{WEB, azure, by_uid, node, pod, slice, slice_name, sync, world};
 use addresses_world::{End, World, failure, ip};
-use sluice_engine::addresses::{Limits, Mode, OwnerKey, PortResolution, Trust};
+use sluice_engine::addresses::{Limits, Mode, PortResolution, Trust};
 use sluice_model::azure::{AddressUpdate, Location, LocationUpdate};
 use sluice_model::kube::{Protocol, Slice, SlicePort};
 use sluice_model::{FailureClass, Time, Uid};
@@ -16,7 +16,7 @@ fn what_azure_already_has_is_adopted_without_a_write() {
     let mut world = World::new(Limits::default(), &["web"]);
     world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".to_string()].into());
     world.apply_node(node("a", &["10.0.0.1"]));
-    world.bind(OwnerKey::Uid(Uid::from_number(1)), Some(WEB));
+    world.bind(by_uid(1), Some(WEB));
     world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
     world.set_mode(WEB, Mode::Frozen);
     world.list(true);
@@ -149,7 +149,7 @@ fn numbers_that_name_nothing_and_ends_of_no_request_do_nothing() {
     world.addresses.close(gone);
     world.addresses.close(gone);
     world.addresses.set_ready(gone, true);
-    world.addresses.bind(OwnerKey::Uid(Uid::from_number(5)), Some(gone));
+    world.addresses.bind(by_uid(5), Some(gone));
     world.addresses.apply_pod(&pod(1, "10.1.0.1", "a", 1), Some(gone));
     world.addresses.finish(world.now, None);
     world.addresses.finish(Time::ZERO, Some(&failure(FailureClass::Refused)));

@@ -72,7 +72,7 @@ fn ops() -> impl Strategy<Value = Op> {
             .prop_map(|(slice, owner, endpoints)| Op::Slice { slice, owner, endpoints }),
         2 => (0..5usize).prop_map(Op::RemoveSlice),
         1 => (0..5usize).prop_map(Op::RetainSlices),
-        2 => (0..3usize, prop::option::weighted(0.8, 0..2usize)).prop_map(|(owner, service)| Op::Bind(owner, service)),
+        2 => (0..4usize, prop::option::weighted(0.8, 0..2usize)).prop_map(|(owner, service)| Op::Bind(owner, service)),
         18 => (
             0..5u128,
             prop::option::weighted(0.85, 2..4usize),
@@ -104,14 +104,16 @@ fn ops() -> impl Strategy<Value = Op> {
 }
 
 fn slice_name(slice: usize) -> ObjectName {
-    ObjectName::new("shop", format!("slice-{slice}"))
+    // The last one is in another namespace, where the same UID means another owner.
+    ObjectName::new(if slice < 4 { "shop" } else { "blog" }, format!("slice-{slice}"))
 }
 
 fn owner(owner: usize) -> OwnerKey {
     match owner {
-        0 => OwnerKey::Uid(Uid::from_number(1)),
-        1 => OwnerKey::Uid(Uid::from_number(2)),
-        _ => OwnerKey::Name(ObjectName::new("shop", "web")),
+        0 => OwnerKey::Uid("shop".into(), Uid::from_number(1)),
+        1 => OwnerKey::Uid("shop".into(), Uid::from_number(2)),
+        2 => OwnerKey::Name(ObjectName::new("shop", "web")),
+        _ => OwnerKey::Uid("blog".into(), Uid::from_number(1)),
     }
 }
 

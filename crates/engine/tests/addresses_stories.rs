@@ -2,12 +2,14 @@
 
 mod addresses_world;
 
-use addresses_world::scene::{API, BLUE, GREEN, WEB, azure, node, pod, slice, slice_name, sync, world};
+use addresses_world::scene::{
+    API, BLUE, GREEN, WEB, azure, by_uid, node, pod, slice, slice_name, sync, world,
+};
 use addresses_world::{End, ip};
-use sluice_engine::addresses::{AddressNotice, OwnerKey};
+use sluice_engine::addresses::AddressNotice;
 use sluice_model::azure::LocationUpdate;
-use sluice_model::kube::{Phase, PodObject};
-use sluice_model::{Family, Uid};
+use sluice_model::kube::{Phase, PodObject, Slice};
+use sluice_model::{Family, ObjectName, Uid};
 
 #[test]
 fn addresses_wait_until_their_service_is_ready() {
@@ -28,12 +30,28 @@ fn slices_of_a_service_that_is_not_ours_cost_nothing_until_it_is() {
     world.apply_slice(slice("s", 9, &["10.1.0.1@a"]));
     assert!(!world.send());
     assert_eq!((world.addresses.totals().buffered, world.addresses.totals().wanted), (0, 0));
-    world.bind(OwnerKey::Uid(Uid::from_number(9)), Some(API));
+    world.bind(by_uid(9), Some(API));
     sync(&mut world);
     assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 api"]);
-    world.bind(OwnerKey::Uid(Uid::from_number(9)), None);
+    world.bind(by_uid(9), None);
     sync(&mut world);
     assert_eq!(azure(&world), [""; 0]);
+}
+
+#[test]
+fn a_slice_counts_only_for_a_service_of_its_own_namespace() {
+    for service_first in [true, false] {
+        let mut world = world();
+        if service_first {
+            world.bind(by_uid(9), Some(API));
+        }
+        let foreign = slice("s", 9, &["10.1.0.6@a"]);
+        world.apply_slice(Slice { name: ObjectName::new("evil", "s"), ..foreign });
+        world.apply_slice(slice("s", 9, &["10.1.0.1@a"]));
+        world.bind(by_uid(9), Some(API));
+        sync(&mut world);
+        assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 api"], "service first: {service_first}");
+    }
 }
 
 #[test]

@@ -165,12 +165,12 @@ pub struct Slice {
     pub malformed: Vec<Arc<str>>,
 }
 
-/// The Service that a slice belongs to.
+/// The Service that a slice belongs to, always one of the slice's own namespace.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SliceOwner {
     /// By owner reference.
     Uid(Uid),
-    /// By the label `kubernetes.io/service-name`, in the slice's own namespace.
+    /// By the label `kubernetes.io/service-name`.
     Name(Arc<str>),
     /// By nothing that we know.
     Nobody,

@@ -72,6 +72,8 @@ pub enum Bug {
     LateDeleteTakesAddress,
     /// Addresses: terminating endpoints count even when others are ready.
     CountTerminating,
+    /// Addresses: a slice counts for the Service of its owner reference, whatever namespace either is in.
+    SliceOfAnotherNamespace,
     /// Updater: the 200 of a poll is success whatever it says.
     PollOkIsSuccess,
     /// Updater: the 200 of a gateway call is success whatever it says.

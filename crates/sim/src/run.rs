@@ -294,7 +294,7 @@ fn probe(world: &mut World, within: Duration) -> Result<(), Violation> {
     let record = ServiceRecord::balanced(vec![port(80)]);
     world.plan_action(began, UserAction::CreateService { service: name.clone(), record });
     let draft = SliceDraft {
-        service: "probe".into(),
+        service: name.clone(),
         owner_by: OwnerBy::Uid,
         address_type: AddressType::V4,
         ports: vec![SlicePort { name: "tcp-80".into(), protocol: Protocol::Tcp, port: Some(8_080) }],

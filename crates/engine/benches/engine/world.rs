@@ -65,9 +65,10 @@ impl World {
             nodes,
             random: 0x2545_f491_4f6c_dd1d,
         };
+        let namespace: Arc<str> = "shop".into();
         for service in 0..(size / PER_SERVICE).max(1) {
             let index = world.addresses.open(&uid(service).to_string());
-            world.addresses.bind(OwnerKey::Uid(uid(service)), Some(index));
+            world.addresses.bind(OwnerKey::Uid(Arc::clone(&namespace), uid(service)), Some(index));
             world.services.push(index);
         }
         world

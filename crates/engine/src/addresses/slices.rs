@@ -35,10 +35,13 @@ key!(
 );
 
 /// Whose slices these are, as the slices say it.
+///
+/// A slice belongs to a Service of its own namespace, so the namespace is part of every key. By UID alone,
+/// whoever may write slices in one namespace could put pods behind a Service of another.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OwnerKey {
-    /// By owner reference.
-    Uid(Uid),
+    /// By owner reference: the namespace and the Service's UID.
+    Uid(Arc<str>, Uid),
     /// By label.
     Name(ObjectName),
 }
@@ -152,6 +155,7 @@ impl Addresses {
     ///
     /// Costs the owner's endpoints when the service changes.
     pub fn bind(&mut self, owner: OwnerKey, service: Option<ServiceIndex>) {
+        let owner = self.with_seeded_bug(owner);
         let service = service.filter(|&service| self.services.get(service).is_some());
         if service.is_none() && !self.slices.by_key.contains_key(&owner) {
             return;
@@ -187,12 +191,10 @@ impl Addresses {
 
     /// An EndpointSlice is as given. Costs the slice.
     pub fn apply_slice(&mut self, slice: &Slice) {
+        let namespace = Arc::clone(&slice.name.namespace);
         let key = match &slice.owner {
-            SliceOwner::Uid(uid) => OwnerKey::Uid(*uid),
-            SliceOwner::Name(name) => OwnerKey::Name(ObjectName {
-                namespace: Arc::clone(&slice.name.namespace),
-                name: Arc::clone(name),
-            }),
+            SliceOwner::Uid(uid) => self.with_seeded_bug(OwnerKey::Uid(namespace, *uid)),
+            SliceOwner::Name(name) => OwnerKey::Name(ObjectName { namespace, name: Arc::clone(name) }),
             SliceOwner::Nobody => return self.remove_slice(&slice.name),
         };
         let owner = match self.slices.by_key.get(&key) {
@@ -270,6 +272,16 @@ impl Addresses {
             }
         }
         found.flatten().map_or(PortResolution::Unresolved, PortResolution::Agreed)
+    }
+
+    /// The key as given; with the seeded bug, the same UID in every namespace is one owner.
+    fn with_seeded_bug(&self, key: OwnerKey) -> OwnerKey {
+        match key {
+            OwnerKey::Uid(_, uid) if self.seeded.has(Bug::SliceOfAnotherNamespace) => {
+                OwnerKey::Uid("".into(), uid)
+            }
+            key => key,
+        }
     }
 
     fn add_slice(&mut self, name: &ObjectName, owner: OwnerId) -> SliceId {

@@ -295,6 +295,79 @@ pub(super) fn a_slice_belongs_to_the_service_of_its_owner_reference_else_of_its_
 }
 
 #[test]
+pub(super) fn a_slice_of_another_namespace_adds_no_address_and_sets_no_port() {
+    check(
+        "node node-a 192.168.0.1
+         service web applied uid=2 port=80->http
+         endpoints evil/web 10.0.0.6@node-a owner=2 port=666
+         explain web
+         endpoints web 10.0.0.4@node-a owner=2 port=8080
+         #1 done
+         #2 done
+         endpoints evil/web 10.0.0.6@node-a 10.0.0.7@node-a owner=2 port=666
+         tick 60
+         explain web",
+        expect![[r#"
+            web is NotStarted, wanted
+              waits for a change: no endpoint says which port "http" is
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_slice_of_another_namespace_does_not_count_when_it_comes_first() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints evil/web 10.0.0.6@node-a owner=2 port=666
+         service evil/web applied uid=3
+         #1 done
+         endpoints web 10.0.0.4@node-a owner=2 port=8080
+         service web applied uid=2 port=80->http
+         #2 done
+         #3 done
+         explain web
+         explain evil/web",
+        expect![[r#"
+            #1 provision evil/web: public-ip, load-balancer, register   because service applied
+            #2 provision web: public-ip, load-balancer, register   because service applied
+            #3 push 10.0.0.4 to node-a for web   because service became ready
+            web is Created, wanted, live, 20.1.2.2, addresses: 1 wanted, 1 programmed, 1 mapped
+            evil/web is Created, wanted, live, 20.1.2.1
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_label_means_the_service_of_that_name_in_the_slices_own_namespace() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints bank/web 10.0.0.8@node-a
+         service web applied
+         #1 done
+         explain web
+         service bank/web applied
+         #2 done
+         #3 done
+         endpoints web 10.0.0.4@node-a
+         #4 done
+         explain web
+         explain bank/web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is Created, wanted, live, 20.1.2.1
+            #2 provision bank/web: public-ip, load-balancer, register   because service applied
+            #3 push 10.0.0.8 to node-a for bank/web   because service became ready
+            #4 push 10.0.0.4 to node-a for web   because addresses changed
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
+            bank/web is Created, wanted, live, 20.1.2.2, addresses: 1 wanted, 1 programmed, 1 mapped
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn one_address_of_two_services_is_one_entry_that_lists_both() {
     check(
         "node node-a 192.168.0.1

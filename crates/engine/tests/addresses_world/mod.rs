@@ -221,7 +221,7 @@ impl World {
 
     fn owner_of(&self, slice: &Slice) -> Option<usize> {
         let key = match &slice.owner {
-            SliceOwner::Uid(uid) => OwnerKey::Uid(*uid),
+            SliceOwner::Uid(uid) => OwnerKey::Uid(slice.name.namespace.clone(), *uid),
             SliceOwner::Name(name) => {
                 OwnerKey::Name(ObjectName { namespace: slice.name.namespace.clone(), name: name.clone() })
             }

@@ -24,8 +24,8 @@ pub(crate) fn world_with(limits: Limits) -> World {
     let mut world = World::new(limits, &["web", "api", "blue", "green"]);
     world.apply_node(node("a", &["10.0.0.1", "fd01::1"]));
     world.apply_node(node("b", &["10.0.0.2"]));
-    world.bind(OwnerKey::Uid(Uid::from_number(1)), Some(WEB));
-    world.bind(OwnerKey::Uid(Uid::from_number(2)), Some(API));
+    world.bind(by_uid(1), Some(WEB));
+    world.bind(by_uid(2), Some(API));
     for service in [WEB, API, BLUE, GREEN] {
         world.set_ready(service, true);
     }
@@ -50,6 +50,11 @@ pub(crate) fn endpoint(text: &str) -> Endpoint {
         serving: state != "!",
         terminating: state == "~",
     }
+}
+
+/// The owner of the slices in `shop` that name this UID.
+pub(crate) fn by_uid(owner: u128) -> OwnerKey {
+    OwnerKey::Uid("shop".into(), Uid::from_number(owner))
 }
 
 pub(crate) fn slice(name: &str, owner: u128, endpoints: &[&str]) -> Slice {

@@ -243,15 +243,15 @@ fn idle_timeout(spec: &ServiceSpec) -> Option<u8> {
     }
 }
 
-/// A slice belongs to the Service of its owner reference; only without one, to that of its label.
+/// A slice belongs to a Service of its own namespace: the one of its owner reference; only without one, the
+/// one of its label.
 fn owns(service: &Stored<ServiceRecord>, slice: &Stored<SliceRecord>) -> bool {
-    match (slice.body.owner, &slice.body.service_label) {
-        (Some(uid), _) => uid == service.meta.uid,
-        (None, Some(label)) => {
-            *label == service.meta.name.name && slice.meta.name.namespace == service.meta.name.namespace
+    slice.meta.name.namespace == service.meta.name.namespace
+        && match (slice.body.owner, &slice.body.service_label) {
+            (Some(uid), _) => uid == service.meta.uid,
+            (None, Some(label)) => *label == service.meta.name.name,
+            (None, None) => false,
         }
-        (None, None) => false,
-    }
 }
 
 /// The egress that a pod wants: its label is a valid name, it has not finished, and it does not share

@@ -209,12 +209,15 @@ impl Cluster {
         self.remove::<SliceRecord>(name)
     }
 
-    /// Deletes the slices whose owner is gone, as the garbage collector does.
+    /// Deletes the slices whose owner is gone, as the garbage collector does. It looks for an owner only in the
+    /// slice's own namespace.
     pub fn collect_garbage(&mut self) -> bool {
-        let alive: BTreeSet<Uid> = self.services().map(|stored| stored.meta.uid).collect();
+        let alive: BTreeSet<(&str, Uid)> =
+            self.services().map(|stored| (&*stored.meta.name.namespace, stored.meta.uid)).collect();
+        let is_orphaned = |name: &ObjectName, owner: Uid| !alive.contains(&(&*name.namespace, owner));
         let orphaned: Vec<ObjectName> = self
             .slices()
-            .filter(|stored| stored.body.owner.is_some_and(|uid| !alive.contains(&uid)))
+            .filter(|stored| stored.body.owner.is_some_and(|owner| is_orphaned(&stored.meta.name, owner)))
             .map(|stored| stored.meta.name.clone())
             .collect();
         for name in &orphaned {

@@ -231,8 +231,8 @@ pub enum OwnerBy {
 /// A slice to be written; the UID of its owner is looked up when it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SliceDraft {
-    /// The Service's name, in the slice's namespace.
-    pub service: Arc<str>,
+    /// The Service; it may be one of another namespace.
+    pub service: ObjectName,
     /// How it says so.
     pub owner_by: OwnerBy,
     /// What its addresses are.
@@ -275,12 +275,11 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
         UserAction::AddIngress { service, ip } => cluster.add_ingress(service, *ip),
         UserAction::DropNamespace { namespace } => cluster.drop_namespace(namespace),
         UserAction::PutSlice { slice, draft } => {
-            let service = ObjectName::new(Arc::clone(&slice.namespace), Arc::clone(&draft.service));
-            let uid = cluster.service(&service).map(|stored| stored.meta.uid);
+            let uid = cluster.service(&draft.service).map(|stored| stored.meta.uid);
             let record = SliceRecord {
                 address_type: draft.address_type,
                 owner: uid.filter(|_| draft.owner_by == OwnerBy::Uid),
-                service_label: (draft.owner_by != OwnerBy::Nobody).then(|| Arc::clone(&draft.service)),
+                service_label: (draft.owner_by != OwnerBy::Nobody).then(|| Arc::clone(&draft.service.name)),
                 ports: draft.ports.clone(),
                 endpoints: draft.endpoints.clone(),
             };

@@ -245,7 +245,7 @@ fn any_slice_draft(rng: &mut Rng, cluster: &Cluster, service: &ObjectName) -> Sl
         1..5 => OwnerBy::Label,
         _ => OwnerBy::Uid,
     };
-    SliceDraft { service: Arc::clone(&service.name), owner_by, address_type, ports, endpoints }
+    SliceDraft { service: service.clone(), owner_by, address_type, ports, endpoints }
 }
 
 fn slice_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
@@ -286,7 +286,11 @@ fn slice_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
     }
 }
 
-fn put_slice(rng: &mut Rng, cluster: &Cluster, service: &ObjectName, slice: ObjectName) -> UserAction {
+fn put_slice(rng: &mut Rng, cluster: &Cluster, service: &ObjectName, mut slice: ObjectName) -> UserAction {
+    // Nobody keeps a slice from naming a Service of another namespace.
+    if rng.chance(100) {
+        slice.namespace = any(rng, &NAMESPACES).into();
+    }
     UserAction::PutSlice { slice, draft: any_slice_draft(rng, cluster, service) }
 }
 

@@ -225,6 +225,9 @@ fn a_slice_belongs_to_its_owner_reference_before_its_label() {
     let mut slice = slice_of(Uid::from_number(99), "10.244.0.4@node-a", &[]);
     cluster.put_slice(&name("shop/web-0"), slice.clone());
     assert!(lines(&desired(&cluster)).is_empty());
+    slice.owner = Some(object.uid);
+    cluster.put_slice(&name("blog/web-0"), slice.clone());
+    assert!(lines(&desired(&cluster)).is_empty(), "an owner is in the slice's own namespace");
     slice.owner = None;
     cluster.put_slice(&name("blog/web-0"), slice.clone());
     assert!(lines(&desired(&cluster)).is_empty(), "a label means the slice's own namespace");

@@ -140,11 +140,11 @@ fn actions_read_like_what_they_do() {
             "put node node-a at 10.0.0.1,fd01::1",
             "put node node-b at 10.0.0.2,fd01::2",
             "create service shop/web LoadBalancer tcp-80 tcp 80→8080",
-            "put slice shop/web-0 of web by uid IPv4 [10.244.0.4@node-a 10.244.0.5@node-b]",
-            "put slice shop/web-1 of web by uid IPv4 [10.244.0.6@node-a]",
+            "put slice shop/web-0 of shop/web by uid IPv4 [10.244.0.4@node-a 10.244.0.5@node-b]",
+            "put slice shop/web-1 of shop/web by uid IPv4 [10.244.0.6@node-a]",
             "move endpoint 10.244.0.4 from shop/web-0 to shop/web-1, adding first",
             "move endpoint 10.244.0.6 from shop/web-1 to shop/web-0, removing first",
-            "put slice shop/web-2 of web by uid IPv4 [10.244.0.5@node-b 10.244.0.6@node-a]",
+            "put slice shop/web-2 of shop/web by uid IPv4 [10.244.0.5@node-b 10.244.0.6@node-a]",
             "delete slice shop/web-0",
         ]
     );

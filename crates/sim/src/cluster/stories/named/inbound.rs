@@ -237,6 +237,21 @@ fn endpoints() -> Vec<Story> {
             ],
         ),
         story(
+            "a slice counts only for a service of its own namespace",
+            vec![
+                (10, service(WEB, &[named_port(80, "http")])),
+                (10, in_namespace("blog", slice_with(WEB, 0, &[("tcp-80", 666)], "10.244.0.6@node-a"))),
+                (30_000, slice_with(WEB, 0, &[("tcp-80", 8080)], "10.244.0.4@node-a")),
+                (30_000, service("blog/web", &http())),
+                (
+                    10,
+                    redrawn(slice("blog/web", 1, "10.244.0.5@node-b"), |draft| {
+                        draft.owner_by = OwnerBy::Label;
+                    }),
+                ),
+            ],
+        ),
+        story(
             "readiness flaps and ends ready",
             [(10, service(WEB, &http())), (10, slice(WEB, 0, "10.244.0.4@node-a 10.244.0.5@node-b"))]
                 .into_iter()

@@ -149,7 +149,6 @@ pub(super) fn slice(service: &str, number: u32, endpoints: &str) -> UserAction {
 
 /// The same with port numbers by port name.
 pub(super) fn slice_with(service: &str, number: u32, ports: &[(&str, u16)], endpoints: &str) -> UserAction {
-    let name = object(service);
     let endpoints: Vec<EndpointRecord> = endpoints.split_whitespace().map(endpoint).collect();
     let v6 = endpoints.first().is_some_and(|first| first.address.contains(':'));
     let port = |&(name, number): &(&str, u16)| SlicePort {
@@ -160,7 +159,7 @@ pub(super) fn slice_with(service: &str, number: u32, ports: &[(&str, u16)], endp
     UserAction::PutSlice {
         slice: slice_name(service, number),
         draft: SliceDraft {
-            service: name.name,
+            service: object(service),
             owner_by: OwnerBy::Uid,
             address_type: if v6 { AddressType::V6 } else { AddressType::V4 },
             ports: ports.iter().map(port).collect(),
@@ -175,6 +174,16 @@ pub(super) fn redrawn(action: UserAction, redraw: impl FnOnce(&mut SliceDraft)) 
         UserAction::PutSlice { slice, mut draft } => {
             redraw(&mut draft);
             UserAction::PutSlice { slice, draft }
+        }
+        other => other,
+    }
+}
+
+/// A slice that names the same Service from another namespace.
+pub(super) fn in_namespace(namespace: &str, action: UserAction) -> UserAction {
+    match action {
+        UserAction::PutSlice { slice, draft } => {
+            UserAction::PutSlice { slice: ObjectName::new(namespace, slice.name), draft }
         }
         other => other,
     }
