@@ -172,7 +172,7 @@ pub enum SliceOwner {
     Uid(Uid),
     /// By the label `kubernetes.io/service-name`.
     Name(Arc<str>),
-    /// By nothing that we know.
+    /// None: the slice names no Service, or is being deleted. Its endpoints do not count.
     Nobody,
 }
 

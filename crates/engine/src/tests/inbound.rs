@@ -368,6 +368,26 @@ pub(super) fn a_label_means_the_service_of_that_name_in_the_slices_own_namespace
 }
 
 #[test]
+pub(super) fn a_slice_that_belongs_to_nobody_any_more_does_not_count() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
+         #1 done
+         #2 done
+         endpoints web 10.0.0.4@node-a owner=nobody
+         #3 done
+         explain web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 remove node-a   because addresses changed
+            web is Created, wanted, live, 20.1.2.1
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn one_address_of_two_services_is_one_entry_that_lists_both() {
     check(
         "node node-a 192.168.0.1

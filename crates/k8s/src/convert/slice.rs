@@ -49,7 +49,11 @@ fn located(address: std::net::IpAddr, light: &light::Endpoint, words: &mut Words
 }
 
 /// The Service of the owner references, the controlling one first; else the one that the label names.
+/// A slice that is being deleted has none, so that its endpoints do not count while a finalizer keeps it.
 fn owner(meta: &light::Meta, words: &mut Words) -> SliceOwner {
+    if meta.deletion_timestamp.is_some() {
+        return SliceOwner::Nobody;
+    }
     // Others have a kind called Service too.
     let is_service = |it: &&light::OwnerReference| {
         it.kind.as_deref() == Some("Service") && it.api_version.as_deref() == Some("v1")

@@ -90,6 +90,17 @@ fn a_slice_belongs_to_the_service_that_owns_it_or_else_to_the_one_it_names() {
 }
 
 #[test]
+fn a_slice_that_is_being_deleted_belongs_to_nobody() {
+    let references = json!([{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": UID}]);
+    let labels = json!({"kubernetes.io/service-name": "web"});
+    for meta in [json!({"ownerReferences": references}), json!({"labels": labels})] {
+        assert_ne!(read_slice(json!({"metadata": meta})).owner, SliceOwner::Nobody);
+        let deleting = overlaid(meta, json!({"deletionTimestamp": "2026-11-16T00:00:09Z"}));
+        assert_eq!(read_slice(json!({"metadata": deleting})).owner, SliceOwner::Nobody);
+    }
+}
+
+#[test]
 fn the_ports_of_a_slice_are_read_and_odd_ones_name_nothing() {
     let slice = read_slice(json!({"ports": [
         {"name": "http", "protocol": "TCP", "port": 8080}, {"name": null, "port": null},
