@@ -1,6 +1,7 @@
 //! The engine's side of the location lane: what happens to whose addresses, and when a batch is sent.
 
 use sluice_model::effect::{About, Cause, Listable};
+use sluice_model::seeded::Bug;
 use sluice_model::{Action, Failure, FailureClass, Time};
 
 use crate::addresses::{Mode, ServiceIndex};
@@ -13,12 +14,14 @@ impl Engine {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
             _ if !self.may_act() => Mode::Frozen,
+            // An unmanaged load balancer or NAT gateway keeps its addresses and gets no new ones.
+            _ if self.planner(record).leads_elsewhere() && !self.seeded.has(Bug::DrainOthers) => Mode::Frozen,
             State::DeletionPending | State::DeletionInProgress => {
-                let certain = record.vanished.is_none() && !self.is_braked(service);
+                // Until the resources of an orphan are read, they may be unmanaged.
+                let known = !(record.orphan && record.actual.is_unclear());
+                let certain = known && record.vanished.is_none() && !self.is_braked(service);
                 if certain { Mode::Draining } else { Mode::Frozen }
             }
-            // Somebody else's carrier gets nothing from us.
-            _ if self.planner(record).leads_elsewhere() => Mode::Waiting,
             // Perhaps it still is; a look will tell.
             _ if record.actual.carrier.is_unknown() && !self.addresses.is_ready(service) => Mode::Waiting,
             _ if record.actual.is_live() => Mode::Ready,
@@ -78,10 +81,14 @@ impl Engine {
         if !self.may_sync() || self.now < self.sync_not_before {
             return;
         }
-        if self.addresses.needs_listing() {
+        let batch = self.addresses.next_batch(self.now);
+        // A batch may have put entries aside that wait for a listing.
+        if self.addresses.needs_listing()
+            && self.survey.looks[Listable::Locations as usize].in_flight.is_none()
+        {
             self.survey.look_soon(Listable::Locations, self.now);
         }
-        let Some(batch) = self.addresses.next_batch(self.now) else {
+        let Some(batch) = batch else {
             self.note_addresses_in_sync();
             return;
         };

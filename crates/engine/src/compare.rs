@@ -35,11 +35,17 @@ impl Engine {
     /// Nothing of ours is in Azure, proven, and nothing is on its way.
     pub(crate) fn is_torn_down(&self, service: ServiceIndex) -> bool {
         let Some(record) = self.record(service) else { return true };
-        if record.operation.is_some() || self.addresses.mapped(service) > 0 || !self.survey.is_complete() {
+        if record.operation.is_some() || self.is_mapped(record) || !self.survey.is_complete() {
             return false;
         }
         record.actual.is_nothing()
             || (!record.actual.is_unclear() && !self.planner(record).has_something_to_take_down())
+    }
+
+    /// Whether an address in Azure may lead to a managed resource of this service. Addresses under its name can
+    /// also lead to an unmanaged load balancer or NAT gateway.
+    pub(crate) fn is_mapped(&self, record: &Service) -> bool {
+        self.addresses.mapped(record.index) > 0 && !self.planner(record).leads_elsewhere()
     }
 
     /// Compares wanted and known, unless neither has changed since the last time.

@@ -416,7 +416,7 @@ impl Engine {
         self.dispatch.dequeue(service);
         self.changes.gone(&record.key, record.change);
         self.by_key.remove(&record.key);
-        self.survey.forget(&record.key, self.now);
+        self.survey.forget(&record.key, self.now, record.actual.found());
         if let (ServiceKey::Inbound(uid), Some(object)) = (&record.key, &record.object) {
             // The object lives on without us.
             self.unbind(*uid, &object.name);

@@ -120,9 +120,7 @@ impl Engine {
                 None
             }
             // An address turned up in the middle of the teardown; it drains first.
-            (State::DeletionInProgress, _) if idle && self.addresses.mapped(service) > 0 => {
-                Some(Trigger::StillMapped)
-            }
+            (State::DeletionInProgress, _) if idle && self.is_mapped(record) => Some(Trigger::StillMapped),
             (State::DeletionInProgress, _) if idle && self.is_torn_down(service) => {
                 if wanted && self.seeded.has(Bug::ReviveInTeardown) {
                     let record = self.record_mut(service)?;

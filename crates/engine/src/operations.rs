@@ -50,7 +50,7 @@ impl Engine {
 
     /// The gate: no address in Azure may refer to it, its absence is confirmed, and nothing holds it.
     pub(crate) fn is_drained(&self, record: &Service) -> bool {
-        let drained = self.addresses.mapped(record.index) == 0 || self.seeded.has(Bug::DeleteWithoutDrain);
+        let drained = !self.is_mapped(record) || self.seeded.has(Bug::DeleteWithoutDrain);
         drained
             && record.vanished.is_none()
             && !self.is_braked(record.index)

@@ -27,9 +27,9 @@ const UNCLAIMED_NAMED: usize = 10;
 const BRAKE_MIN: usize = 5;
 
 impl Engine {
-    /// Identities that have addresses and no record. All addresses of our gateway are ours, so what nobody wants
-    /// goes when two listings show it, unless an orphan's own teardown is on its way. Says whether any was
-    /// seen for the first time.
+    /// Handles identities that have addresses and no record. An identity with known unmanaged resources, or with a
+    /// name that Sluice never uses, keeps its addresses. An unknown identity gets a record after two listings; the
+    /// record reads Azure, and removes the addresses if nothing is registered. Returns whether an identity is new.
     pub(crate) fn note_strangers(&mut self) -> bool {
         let mut seen = BTreeSet::new();
         let mut news = false;
@@ -39,18 +39,27 @@ impl Engine {
             let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
             let orphan =
                 stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
-            if self.survey.strangers.contains(&identity) && !orphan {
-                match key {
-                    // Nothing else of it is left, so a record sees it through.
-                    Some(key) if stray.is_none() => {
-                        self.open(&key);
-                    }
-                    _ => self.addresses.set_mode(service, Mode::Draining),
+            let of_others =
+                key.is_none() || stray.is_some() || self.survey.foreign_default.as_ref() == Some(&identity);
+            let second = self.survey.strangers.contains(&identity);
+            match key {
+                // Its own teardown is on its way.
+                _ if orphan => {}
+                _ if of_others && !self.seeded.has(Bug::DrainOthers) => {
+                    self.addresses.set_mode(service, Mode::Frozen);
                 }
-            } else {
-                news |= !orphan;
-                seen.insert(identity);
+                Some(key) if second => {
+                    let service = self.open(&key);
+                    if let Some(record) = self.record_mut(service) {
+                        record.orphan = true;
+                        record.actual.registration.knowledge = Knowledge::Unknown;
+                        record.actual.carrier.knowledge = Knowledge::Unknown;
+                    }
+                    continue;
+                }
+                _ => news = true,
             }
+            seen.insert(identity);
         }
         self.survey.strangers = seen;
         news

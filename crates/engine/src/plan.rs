@@ -273,9 +273,10 @@ impl Planner<'_> {
 
     /// What the gateway sends its traffic to is not ours, whatever it is called.
     pub(crate) fn leads_elsewhere(&self) -> bool {
-        let live_inbound = self.key.is_inbound() && self.actual.is_live();
+        // A load balancer without the cluster tag is adopted only for a Service that exists.
+        let taken_over = self.object.is_some() && self.actual.is_live();
         let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
-        foreign && !live_inbound || self.is_registered_elsewhere().is_some()
+        foreign && !taken_over || self.is_registered_elsewhere().is_some()
     }
 
     /// What we would write must be ours, or not be there. A public IP of a family that we do not want is

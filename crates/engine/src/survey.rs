@@ -49,6 +49,8 @@ pub(crate) struct Survey {
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
     /// Registrations whose names cannot be ours, as the last listing showed.
     pub(crate) odd_names: BTreeSet<Arc<str>>,
+    /// The unmanaged default outbound service in the last listing, in lower case.
+    pub(crate) foreign_default: Option<Arc<str>>,
     pub(crate) braked: bool,
     /// When teardowns of such services began, as far back as the brake looks.
     pub(crate) teardowns: Vec<Time>,
@@ -189,13 +191,26 @@ impl Survey {
         actual.believe(found);
     }
 
-    pub(crate) fn forget(&mut self, key: &ServiceKey, now: Time) {
+    /// Drops the record of a key; resources that are left under its name are unmanaged.
+    pub(crate) fn forget(&mut self, key: &ServiceKey, now: Time, left: Found) {
         self.strays.remove(key);
+        if !left.is_nothing() {
+            self.strays.insert(key.clone(), Stray { found: left, ..Stray::default() });
+        }
         self.forgotten.insert(key.clone(), now);
     }
 }
 
 impl Actual {
+    /// What is known to be there.
+    pub(crate) fn found(&self) -> Found {
+        Found {
+            public_ips: [0, 1].map(|slot| self.public_ips[slot].present().cloned()),
+            carrier: self.carrier.present().cloned(),
+            registration: self.registration.present().cloned(),
+        }
+    }
+
     fn believe(&mut self, found: Found) {
         for (slot, ip) in self.public_ips.iter_mut().zip(found.public_ips) {
             slot.believe(ip);
@@ -390,12 +405,13 @@ impl Engine {
     /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
     pub(crate) fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
         self.survey.odd_names.clear();
+        self.survey.foreign_default = None;
         let mut keyed = Vec::with_capacity(all.len());
         for registration in all {
             let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
             match ServiceKey::from_identity(&registration.name) {
                 Some(key) if !registration.is_default || default_of_ours => keyed.push((key, registration)),
-                Some(_) => {}
+                Some(key) => self.survey.foreign_default = Some(key.identity()),
                 None => {
                     self.survey.odd_names.insert(registration.name);
                 }

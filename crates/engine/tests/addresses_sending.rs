@@ -244,6 +244,7 @@ fn an_unbinding_that_azure_refuses_does_not_hold_a_deletion() {
     world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
     world.apply_slice(slice("t", 2, &["10.1.0.2@a"]));
     sync(&mut world);
+    world.list(false);
     world.sticky.insert(ip("10.1.0.1"));
     world.set_ready(WEB, false);
     world.send();

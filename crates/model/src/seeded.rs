@@ -74,6 +74,8 @@ pub enum Bug {
     CountTerminating,
     /// Addresses: a slice counts for the Service of its owner reference, whatever namespace either is in.
     SliceOfAnotherNamespace,
+    /// Addresses: those of unmanaged services in the gateway are removed.
+    DrainOthers,
     /// Updater: the 200 of a poll is success whatever it says.
     PollOkIsSuccess,
     /// Updater: the 200 of a gateway call is success whatever it says.

@@ -194,12 +194,7 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
     }
     for registration in state.registrations(&scope.gateway_id()) {
         let key = ServiceKey::from_identity(&registration.name);
-        let foreign = registration
-            .pools
-            .iter()
-            .filter_map(|pool| pool.parent("loadBalancers"))
-            .any(|lb| state.load_balancers.get(&lb).is_some_and(|lb| !scope.owns(&lb.meta.tags)));
-        if !foreign && !key.is_some_and(|key| wanted(&key)) {
+        if !world.is_of_others(&registration.name) && !key.is_some_and(|key| wanted(&key)) {
             let text = format!(
                 "{} is registered and nobody wants it (pools {:?})",
                 registration.name, registration.pools
@@ -210,7 +205,7 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
     Ok(())
 }
 
-/// Every address is mapped exactly where and to what it should be.
+/// Every address is mapped exactly where and to what it should be, those of others aside.
 fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
     let gateway = world.scope.gateway_id();
     let mut actual: BTreeMap<IpAddr, BTreeMap<IpAddr, Vec<Arc<str>>>> = BTreeMap::new();
@@ -225,7 +220,9 @@ fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
     let mut wanted = desired.locations.clone();
     wanted.values_mut().flat_map(BTreeMap::values_mut).for_each(|services| services.sort_unstable());
     // A Service that is neither served nor live is left as it is; whether addresses are mapped to it is history.
-    let left_alone = left_alone(world, desired);
+    let mut left_alone = left_alone(world, desired);
+    let registered = world.cloud.state().registrations(&gateway).map(|it| Arc::clone(&it.name));
+    left_alone.extend(registered.filter(|name| world.is_of_others(name)));
     for side in [&mut actual, &mut wanted] {
         for entries in side.values_mut() {
             entries.values_mut().for_each(|services| services.retain(|name| !left_alone.contains(name)));

@@ -84,7 +84,7 @@ impl Portrait {
                 let services: BTreeSet<String> = entry
                     .services
                     .iter()
-                    .filter(|name| !by_history.contains(&***name))
+                    .filter(|name| !by_history.contains(&***name) && !world.is_of_others(name))
                     .map(|name| called(name))
                     .collect();
                 if !services.is_empty() {

@@ -121,6 +121,7 @@ impl Config {
             listing_margin: self.drift.settle,
             // How long the memory of writes must be follows from how long listings take, which nobody sets.
             writes_remembered: addresses::Limits::default().writes_remembered,
+            listing_valid: addresses::Limits::default().listing_valid,
         }
     }
 

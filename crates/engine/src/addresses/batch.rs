@@ -2,7 +2,8 @@
 //!
 //! Success makes exactly what was sent the truth; failure changes nothing and queues the entries again; an
 //! unknown outcome leaves both possibilities standing until a later success or a listing settles it. A
-//! location that loses its last address is removed by the same request: it is sent without addresses.
+//! location that loses its last address is removed by the same request: it is sent without addresses, but
+//! only while the last listing is new enough to show that no other service has an address there.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -35,6 +36,8 @@ enum Fit {
     Added,
     /// There is nothing to send for it.
     Needless,
+    /// It is sent after the next listing.
+    Waits,
     /// There is no room for it.
     Full,
 }
@@ -101,12 +104,14 @@ impl Addresses {
                         taken += 1;
                         last = Some(spot.addr);
                     }
-                    Fit::Needless => {
+                    fit @ (Fit::Needless | Fit::Waits) => {
                         self.dequeue();
                         if let Some(entry) = self.places.entry_mut(spot) {
                             entry.clear(Entry::QUEUED);
                         }
-                        self.forget_if_absent(spot);
+                        if fit == Fit::Needless {
+                            self.forget_if_absent(spot);
+                        }
                     }
                 }
             }
@@ -129,6 +134,10 @@ impl Addresses {
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
+        if self.names_others(services) && !self.listing_is_valid() || self.others_were_seen(spot) {
+            self.awaits_listing.insert(spot);
+            return Fit::Waits;
+        }
         let place = &self.places[spot.place];
         let mut bytes = ADDRESS_BYTES + ip_bytes(place.family);
         bytes += services.iter().map(|&service| self.services.identity(service).len() + 3).sum::<usize>();
@@ -178,6 +187,7 @@ impl Addresses {
                     self.acquit(spot);
                     self.queue_if_needed(spot);
                 }
+                Fit::Waits => self.acquit(spot),
                 Fit::Full => return (draft, spots[at..].into()),
             }
         }
@@ -186,6 +196,15 @@ impl Addresses {
 
     /// A request that writes a whole location without one of its addresses, if that fits into one.
     pub(super) fn draft_without(&mut self, without: Spot) -> Option<Draft> {
+        if !self.listing_is_valid() {
+            self.awaits_listing.insert(without);
+            return None;
+        }
+        let entries = self.places[without.place].entries.iter();
+        if entries.into_iter().any(|(_, entry)| self.names_others(self.sets.members(entry.actual()))) {
+            // A full update could overwrite a later change of the unmanaged entries.
+            return None;
+        }
         let place = &self.places[without.place];
         let mut addrs: Vec<_> = place.entries.iter().map(|(addr, _)| addr).collect();
         addrs.sort_unstable_by_key(|&addr| self.addrs.ip(place.family, addr));
@@ -216,8 +235,15 @@ impl Addresses {
         Some(draft)
     }
 
-    /// Adds the removal of locations that Azure has without addresses.
+    /// Adds the removal of locations that Azure has without addresses, as the last listing shows.
     fn add_hollow(&mut self, draft: &mut Draft) {
+        if !self.listing_is_valid() {
+            // The next listing finds them again.
+            for place in core::mem::take(&mut self.hollow) {
+                self.places[place].hollow = false;
+                self.places.forget_if_unused(place);
+            }
+        }
         while draft.updates.len() < self.limits.addresses_max
             && let Some(place) = self.hollow.pop_first()
         {
@@ -238,10 +264,12 @@ impl Addresses {
         if draft.is_empty() {
             return None;
         }
+        let valid = self.listing_is_valid();
         for (update, &place) in draft.updates.iter_mut().zip(&draft.places) {
             let unbound = update.addresses.iter().all(|address| address.services.is_empty());
             let all = update.addresses.len() == self.places[place].entries.len();
-            if unbound && all && !update.full {
+            let seen = self.sightings.keys().any(|(location, _)| *location == update.location);
+            if unbound && all && !update.full && valid && !seen {
                 update.addresses.clear();
             }
         }

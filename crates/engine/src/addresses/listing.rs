@@ -3,15 +3,18 @@
 //! A listing shows a moment that has passed. What we wrote since it began, or shortly before, is left
 //! alone: the listing may not show it yet. An entry of unknown outcome is settled when the listing shows
 //! one of the things that it may be. Any other difference is believed when two listings in a row show the
-//! same one; the listing at start-up is believed at once. A listing costs everything that there is.
+//! same one; the listing at start-up is believed at once, and so is what a listing shows of an entry that
+//! waits for one. A listing costs everything that there is.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::time::Duration;
 
 use hashbrown::HashSet;
 use sluice_model::azure::Location;
+use sluice_model::seeded::Bug;
 use sluice_model::{Family, Time};
 
 use super::Addresses;
@@ -21,6 +24,10 @@ use super::sets::SetId;
 
 /// The differences of the last listing that are not believed yet: (location, address) and what it showed.
 pub(super) type Sightings = BTreeMap<(IpAddr, IpAddr), Vec<Arc<str>>>;
+
+/// A listing can be used for this long after it arrived, even if it took long. Otherwise a listing that takes longer
+/// than its validity would be requested again and again.
+const USABLE_AFTER_ARRIVAL: Duration = Duration::from_secs(10);
 
 /// How far a listing is believed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -72,7 +79,35 @@ impl Addresses {
         }
         accepted += self.compare_missing(&recent, &before, first);
         self.count_suspects();
+        let valid_until = (began + self.limits.listing_valid).max(self.now + USABLE_AFTER_ARRIVAL);
+        self.listing_valid_until = Some(valid_until);
+        for spot in core::mem::take(&mut self.awaits_listing) {
+            self.suspect_again(spot);
+            self.check(spot);
+        }
         accepted
+    }
+
+    /// Whether the last listing is new enough to show what others have.
+    pub(super) fn listing_is_valid(&self) -> bool {
+        self.seeded.has(Bug::DrainOthers) || self.listing_valid_until.is_some_and(|until| self.now <= until)
+    }
+
+    /// Whether exactly one listing has shown an unmanaged service at this entry.
+    pub(super) fn others_were_seen(&self, spot: Spot) -> bool {
+        if self.sightings.is_empty() || self.seeded.has(Bug::DrainOthers) {
+            return false;
+        }
+        let place = &self.places[spot.place];
+        let shown = self.sightings.get(&(place.ip, self.addrs.ip(place.family, spot.addr)));
+        let is_of_others =
+            |name: &Arc<str>| self.services.find(name).is_none_or(|it| !self.services[it].open);
+        shown.is_some_and(|names| names.iter().any(is_of_others))
+    }
+
+    /// Whether a list names an unmanaged service.
+    pub(super) fn names_others(&self, services: &[ServiceIndex]) -> bool {
+        services.iter().any(|&service| !self.services[service].open)
     }
 
     /// Services that Azure has addresses for and that were never opened, by identity.
@@ -81,9 +116,9 @@ impl Addresses {
     }
 
     /// Whether Azure should be read back: entries of unknown outcome stand where no node is any more, so
-    /// that no change of the cluster will write them again.
+    /// that no change of the cluster will write them again, or what others have at an entry must be known.
     pub fn needs_listing(&self) -> bool {
-        self.places.any_lost()
+        self.places.any_lost() || !self.awaits_listing.is_empty()
     }
 
     /// How many differences one listing has shown that a second must confirm.
@@ -154,7 +189,8 @@ impl Addresses {
         {
             return 0;
         }
-        if !first && before.get(&at) != Some(&identities) {
+        let awaited = spot.is_some_and(|spot| self.awaits_listing.contains(&spot));
+        if !first && !awaited && before.get(&at) != Some(&identities) {
             self.sightings.insert(at, identities);
             return 0;
         }
@@ -222,7 +258,8 @@ impl Addresses {
                 if self.shows_the_possible(spot, &[]) {
                     continue;
                 }
-                if first || before.get(&at).is_some_and(Vec::is_empty) {
+                let awaited = self.awaits_listing.contains(&spot);
+                if first || awaited || before.get(&at).is_some_and(Vec::is_empty) {
                     self.believe(spot, SetId::EMPTY);
                     accepted += 1;
                 } else {

@@ -100,6 +100,8 @@ pub struct Limits {
     pub listing_margin: Duration,
     /// How long writes are remembered for listings; an older listing is ignored.
     pub writes_remembered: Duration,
+    /// How long a listing may be used to decide which addresses of a location are unmanaged.
+    pub listing_valid: Duration,
 }
 
 impl Default for Limits {
@@ -114,6 +116,7 @@ impl Default for Limits {
             failures_reported: 12,
             listing_margin: Duration::from_secs(30),
             writes_remembered: Duration::from_secs(5 * 60),
+            listing_valid: Duration::from_secs(30),
         }
     }
 }
@@ -166,6 +169,10 @@ pub struct Addresses {
     batch_number: u32,
     bisect: bisect::Bisect,
     sightings: listing::Sightings,
+    /// Until when the last listing may be used to decide what is unmanaged.
+    listing_valid_until: Option<Time>,
+    /// Entries that also name unmanaged services, and are written only after a new listing.
+    awaits_listing: BTreeSet<Spot>,
     /// Per service, the entries that one listing has shown and that we did not know of.
     suspected: BTreeMap<ServiceIndex, u32>,
     /// Locations that Azure has without addresses.
@@ -209,6 +216,8 @@ impl Addresses {
             batch_number: 0,
             bisect: bisect::Bisect::default(),
             sightings: listing::Sightings::new(),
+            listing_valid_until: None,
+            awaits_listing: BTreeSet::new(),
             suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),
             notices: Vec::new(),
@@ -226,17 +235,33 @@ impl Addresses {
         if !was_open {
             let record = &self.services[service];
             self.totals.buffered += if record.is_ready() { 0 } else { record.wanted as usize };
+            self.check_kept(service);
         }
         service
     }
 
+    /// Compares the kept entries of a service again: whether it is managed decides which egress has them.
+    fn check_kept(&mut self, service: ServiceIndex) {
+        let Some(record) = self.services.get(service) else { return };
+        let kept: Vec<Spot> = record.kept.iter().copied().collect();
+        for spot in kept {
+            if self.places.is_there(spot.place) {
+                self.check(spot);
+            }
+        }
+    }
+
     /// The lifecycle forgets a service; its number is free when nothing mentions it any more.
+    ///
+    /// Addresses that are still mapped to it belong to an unmanaged service, and are kept.
     pub fn close(&mut self, service: ServiceIndex) {
-        self.set_mode(service, Mode::Draining);
+        let foreign = self.mapped(service) > 0 && !self.seeded.has(Bug::DrainOthers);
+        self.set_mode(service, if foreign { Mode::Frozen } else { Mode::Draining });
         let Some(record) = self.services.get(service) else { return };
         if record.open {
             self.totals.buffered -= record.wanted as usize;
             self.services.close(service);
+            self.check_kept(service);
         }
     }
 

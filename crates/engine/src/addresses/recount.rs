@@ -147,14 +147,19 @@ impl Addresses {
         let ready = members.filter(|&service| self.services[service].is_ready());
         let possible = self.possible_sets(Spot { place, addr });
         let possible = possible.iter().flat_map(|&set| self.sets.members(set)).copied();
-        let ready: BTreeSet<ServiceIndex> = ready.collect();
-        let taken = ready.iter().any(|&service| self.services[service].outbound);
+        let mut ready: BTreeSet<ServiceIndex> = ready.collect();
         let kept = possible.filter(|&service| match self.services[service].mode {
-            Mode::Frozen | Mode::Waiting if taken && self.services[service].outbound => false,
             Mode::Frozen => true,
             Mode::Waiting => self.is_wanted_by(Spot { place, addr }, service),
             Mode::Ready | Mode::Draining => false,
         });
+        let kept: BTreeSet<ServiceIndex> = kept.collect();
+        let outbound = |service: &ServiceIndex| self.services[*service].outbound;
+        if kept.iter().any(|service| outbound(service) && !self.services[*service].open) {
+            ready.retain(|service| !outbound(service));
+        }
+        let taken = ready.iter().any(outbound);
+        let kept = kept.into_iter().filter(|service| !(taken && outbound(service)));
         ready.iter().copied().chain(kept).collect()
     }
 
@@ -208,7 +213,9 @@ impl Addresses {
                         *programmed.entry(service).or_default() += 1;
                     }
                 }
-                let waits = entry.is(Entry::QUEUED | Entry::IN_FLIGHT) || standing != Standing::Clear;
+                let waits = entry.is(Entry::QUEUED | Entry::IN_FLIGHT)
+                    || standing != Standing::Clear
+                    || self.awaits_listing.contains(&spot);
                 if !waits && (actual != wanted || !either.is_empty()) {
                     return Err(format!("{at} differs and nothing sends it: {actual:?} is not {wanted:?}"));
                 }

@@ -189,6 +189,9 @@ impl Services {
     pub(super) fn close(&mut self, service: ServiceIndex) {
         if let Some(record) = self.slab.get_mut(service) {
             record.open = false;
+            if record.mapped > 0 {
+                self.strangers.insert(service);
+            }
             self.forget_if_unused(service);
         }
     }

@@ -119,9 +119,15 @@ impl Addresses {
             return wanted;
         }
         let mut members: Vec<ServiceIndex> = self.effective_members(&wanted).into();
-        // An address leaves by one egress: the one whose pod has it now, not the one that nobody decided about.
-        let taken = members.iter().any(|&service| self.services[service].outbound);
-        members.extend(kept.filter(|&service| !(taken && self.services[service].outbound)));
+        let kept: Vec<ServiceIndex> = kept.collect();
+        // An address has one egress: an unmanaged one that has it already, or else the one whose pod has it now, and
+        // only then one that is frozen.
+        let is_outbound = |service: &ServiceIndex| self.services[*service].outbound;
+        if kept.iter().any(|service| is_outbound(service) && !self.services[*service].open) {
+            members.retain(|service| !is_outbound(service));
+        }
+        let taken = members.iter().any(is_outbound);
+        members.extend(kept.into_iter().filter(|service| !(taken && is_outbound(service))));
         members.sort_unstable();
         members.dedup();
         Effective::Members(members)

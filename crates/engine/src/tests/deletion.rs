@@ -470,7 +470,7 @@ pub(super) fn a_deletion_ends_the_backoff_of_the_lane() {
             t=13.8 #7 push 10.0.0.5 to node-a for web   because addresses changed
             t=24.6 #8 push 10.0.0.5 to node-a for web   because addresses changed
             t=50.7 #9 push 10.0.0.5 to node-a for web   because addresses changed
-            t=61.3 #10 remove node-a   because addresses changed
+            t=61.3 #10 remove 10.0.0.4 from node-a   because addresses changed
         "#]],
     );
 }

@@ -337,7 +337,8 @@ pub(super) fn addresses_of_an_identity_that_has_nothing_else_are_removed_after_t
          tick 2000
          last done",
         expect![[r#"
-            #1 remove 192.168.0.1   because addresses changed
+            #1 inspect 00000000-0000-0000-0000-000000000009: read-load-balancer, read-registration   because orphaned
+            #2 remove 10.0.0.9 from 192.168.0.1   because addresses changed
         "#]],
     );
 }
@@ -426,6 +427,41 @@ pub(super) fn an_orphaned_egress_keeps_its_addresses_until_it_was_seen_twice() {
         expect![[r#"
             blue is forgotten
             blue is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn the_addresses_of_somebody_elses_service_stay() {
+    check(
+        "azure registers partner
+         azure has address 10.9.0.9 at 192.168.0.1 for partner
+         azure registers not_an_identity!
+         azure has address 10.9.0.8 at 192.168.0.1 for not_an_identity!
+         lead
+         tick 4000",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+pub(super) fn only_our_own_addresses_leave_a_location_that_was_listed_long_ago() {
+    check(
+        "node node-a 192.168.0.1
+         service web applied
+         #1 done
+         endpoints web 10.0.0.4@node-a
+         #2 done
+         tick 100
+         azure registers partner
+         azure has address 10.9.0.9 at 192.168.0.1 for partner
+         endpoints web deleted
+         last done
+         tick 4000",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because addresses changed
+            #3 remove 10.0.0.4 from node-a   because addresses changed
         "#]],
     );
 }

@@ -199,7 +199,7 @@ pub(super) fn drift_while_draining_leaves_less_to_tear_down() {
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
-            #3 remove node-a   because addresses changed
+            #3 remove 10.0.0.4 from node-a   because addresses changed
             #4 deprovision web: clear, unregister, delete-public-ip   because last address left
             #5 remove finalizer from web   because operation ended
         "#]],
@@ -372,7 +372,7 @@ pub(super) fn a_service_that_others_tore_down_while_it_drained_is_let_go() {
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
-            #3 remove node-a   because addresses changed
+            #3 remove 10.0.0.4 from node-a   because addresses changed
             web is DeletionPending
             #4 remove finalizer from web   because operation ended
             web is DeletionPending

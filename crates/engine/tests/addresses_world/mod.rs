@@ -115,7 +115,8 @@ impl World {
         let index = self.addresses.open(&self.services[service].0);
         assert!(!named || index == self.services[service].1, "a service that is mentioned keeps its number");
         self.services[service].1 = index;
-        self.services[service].2 = Mode::Draining;
+        // What was still mapped to it was taken for somebody else's; the lifecycle decides again.
+        self.set_mode(service, Mode::Draining);
     }
 
     pub(crate) fn bind(&mut self, owner: OwnerKey, service: Option<usize>) {

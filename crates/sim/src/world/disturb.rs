@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use sluice_cloud::{LockLevel, Tamper};
 use sluice_model::azure::{
-    ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIpBody, Registration, Rule, Tags,
+    AddressUpdate, ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIpBody, Registration, Rule, Tags,
 };
-use sluice_model::call::Body;
+use sluice_model::call::{Body, Request};
 use sluice_model::kube::Protocol;
 use sluice_model::names::CLUSTER_TAG;
 use sluice_model::{Family, Uid};
 
 use super::{Happening, World, foreign_tags, letter};
-use crate::names::{FaultKind, Violation};
+use crate::names::{FaultKind, Invariant, Violation};
+
+/// An unmanaged address of this age is in every listing that the controller may still use.
+const KNOWN_AFTER: Duration = Duration::from_secs(60);
 
 impl World {
     /// A fault begins.
@@ -235,9 +238,72 @@ impl World {
                 nat_gateway: None,
             };
             let gateway = self.scope.gateway_id();
+            let name = Arc::clone(&registration.name);
             self.cloud.tamper(self.now, Tamper::PutRegistration { gateway, registration });
+            self.bind_for_others(name);
         }
         true
+    }
+
+    /// Binds addresses to an unmanaged service, mostly on nodes of the cluster.
+    fn bind_for_others(&mut self, name: Arc<str>) {
+        let nodes = self.cluster.nodes().flat_map(|node| node.body.ips.clone());
+        let mut locations: Vec<IpAddr> = nodes
+            .filter_map(|text| sluice_model::address::parse_ip(&text).ok())
+            .filter(|ip| Family::of(*ip) == Family::V4)
+            .collect();
+        locations.push(IpAddr::from([10, 0, 0, 78]));
+        for number in 1..=2 {
+            let Some(location) = self.chance.pick(&locations).copied() else { return };
+            let octet = u8::try_from(self.foreigners * 2 + number).unwrap_or(u8::MAX);
+            let address = IpAddr::from([10, 244, 99, octet]);
+            let gateway = self.scope.gateway_id();
+            let services = vec![Arc::clone(&name)];
+            let bound =
+                self.cloud.tamper(self.now, Tamper::AddAddress { gateway, location, address, services });
+            if bound.status == 200 {
+                self.trace.world(self.now, || format!("somebody binds {address} at {location} to {name}"));
+                self.foreign_addresses.insert((location, address), (Arc::clone(&name), self.now));
+            }
+        }
+    }
+
+    /// Whether a registration refers to an unmanaged load balancer.
+    pub(crate) fn is_of_others(&self, name: &str) -> bool {
+        let state = self.cloud.state();
+        let registration = state.registration(&self.scope.gateway_id(), name);
+        let pools = registration.into_iter().flat_map(|it| &it.pools);
+        let mut carriers = pools.filter_map(|pool| state.load_balancers.get(&pool.parent("loadBalancers")?));
+        carriers.any(|lb| !self.scope.owns(&lb.meta.tags))
+    }
+
+    /// **S1** for addresses: no request removes an address of an unmanaged service.
+    ///
+    /// Excused: what arrives from a dead sender, and what has been there too briefly to be in a listing.
+    pub(super) fn others_keep_their_addresses(&self, request: &Request, late: bool) -> Result<(), Violation> {
+        let Body::Locations(updates) = &request.body else { return Ok(()) };
+        let gateway = self.scope.gateway_id();
+        let known = self.foreign_addresses.iter().filter(|(_, (_, since))| self.now > *since + KNOWN_AFTER);
+        for ((location, address), (name, _)) in known.filter(|_| !late) {
+            let has_it = |it: &AddressUpdate| it.address == *address && it.services.contains(name);
+            let update = updates.iter().find(|update| update.location == *location);
+            let taken = update.is_some_and(|update| {
+                match update.addresses.iter().find(|it| it.address == *address) {
+                    Some(entry) => !has_it(entry),
+                    None => update.full || update.addresses.is_empty(),
+                }
+            });
+            let mut there = self.cloud.state().locations(&gateway).filter(|it| it.location == *location);
+            if taken
+                && there.any(|it| {
+                    it.addresses.iter().any(|it| it.address == *address && it.services.contains(name))
+                })
+            {
+                let text = format!("{address} at {location} is removed from {name}, which is unmanaged");
+                return Err(Violation::of(Invariant::S1, text));
+            }
+        }
+        Ok(())
     }
 
     fn is_made(&mut self, id: ArmId, body: Body) -> bool {

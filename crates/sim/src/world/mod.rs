@@ -23,6 +23,7 @@ mod wire;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
@@ -124,6 +125,8 @@ pub struct World {
     foreigners: u64,
     /// Resources of others, which must be there in the end as they were made.
     pub(crate) foreign: Vec<ArmId>,
+    /// Addresses of others by location and address: for which service, and since when.
+    foreign_addresses: BTreeMap<(IpAddr, IpAddr), (Arc<str>, Time)>,
     /// How much the hands of others have destroyed, in writes that repair it.
     pub destroyed: u64,
     /// When all faults ended.
@@ -191,6 +194,7 @@ impl World {
             locked: Vec::new(),
             foreigners: 0,
             foreign: Vec::new(),
+            foreign_addresses: BTreeMap::new(),
             destroyed: 0,
             faults_ended_at: Time::ZERO,
             mass_deletion_allowed: false,

@@ -83,8 +83,8 @@ impl Azure {
     pub(super) fn happens(&mut self, words: &[&str], key: Option<&ServiceKey>) {
         let identity = key.map(|key| key.identity().to_string());
         match words {
-            ["has", "address", address, "at", location, "for", ..] => {
-                let identity = identity.expect("a service of the story");
+            ["has", "address", address, "at", location, "for", name] => {
+                let identity = identity.unwrap_or_else(|| name.to_string());
                 let location = self.locations.entry(location.parse().expect("an address")).or_default();
                 location.insert(address.parse().expect("an address"), vec![identity.into()]);
             }
