@@ -147,7 +147,7 @@ impl Incoming<'_> {
             Kind::PublicIp => Payload::PublicIp(self.named::<PublicIpOutline>(body, target)?),
             Kind::LoadBalancer => Payload::LoadBalancer(self.named::<LoadBalancerOutline>(body, target)?),
             Kind::NatGateway => Payload::NatGateway(self.named::<NatGatewayOutline>(body, target)?),
-            Kind::Gateway => Payload::Gateway(self.named::<GatewayOutline>(body, target)?),
+            Kind::Gateway => Payload::Gateway(self.named::<GatewayOutline<'_>>(body, target)?),
         })
     }
 
@@ -182,7 +182,7 @@ impl Incoming<'_> {
             Some(Place::All(Kind::NatGateway)) => {
                 Payload::NatGateways(bodies::page::<NatGatewayOutline>(body)?)
             }
-            Some(Place::All(Kind::Gateway)) => Payload::Gateways(bodies::page::<GatewayOutline>(body)?),
+            Some(Place::All(Kind::Gateway)) => Payload::Gateways(bodies::page::<GatewayOutline<'_>>(body)?),
             Some(Place::All(Kind::VirtualNetwork)) => {
                 Payload::Networks(bodies::page::<ContainerOutline>(body)?)
             }

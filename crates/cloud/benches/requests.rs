@@ -179,6 +179,7 @@ impl World {
             virtual_network: self.scope.virtual_network_id(),
             route_target_subnet: self.scope.subnet_id(),
             route_target_address: None,
+            route_target_address_v6: None,
             tags: Tags::new(),
         };
         Request::with(Method::Put, self.scope.gateway_id(), Body::Gateway(body))

@@ -145,10 +145,12 @@ impl Cloud {
         }
     }
 
+    /// Writes a gateway as a whole: what the body and the document leave out is gone.
     pub(crate) fn put_gateway(
         &mut self,
         id: &ArmId,
         body: &GatewayBody,
+        document: &str,
         twist: &Twist,
     ) -> Result<Answer, Refusal> {
         let old = self.state.gateways.get(id).cloned();
@@ -165,27 +167,38 @@ impl Cloud {
         if old.as_ref().is_some_and(|old| old.virtual_network != body.virtual_network) {
             return Err(Refusal::fixed("The virtual network", id));
         }
-        let address = body.route_target_address.or(old.as_ref().and_then(|old| old.route_target_address));
-        if let Some(address) = body.route_target_address {
+        let v4 = body.route_target_address.map(IpAddr::V4);
+        let v6 = body.route_target_address_v6.map(IpAddr::V6);
+        for address in v4.into_iter().chain(v6) {
             let others = self.state.users_of(subnet).filter(|user| *user != id);
             let mut others = others.filter_map(|user| self.state.gateways.get(user));
-            if let Some(owner) = others.find(|it| it.route_target_address == Some(address)) {
+            if let Some(owner) = others.find(|it| route_targets(it).any(|it| it == address)) {
                 return Err(Refusal::private_ip_taken(id, address, &owner.meta.id));
             }
         }
+        let address = match body.route_target_address {
+            // One that Azure has chosen stays.
+            None if v6.is_none() => {
+                let former = old.as_ref().and_then(|old| old.route_target_address);
+                Some(former.unwrap_or_else(|| self.free_route_target(&body.virtual_network)))
+            }
+            given => given,
+        };
         let settled = old.as_ref().is_some_and(|old| {
             old.meta.provisioning == Provisioning::Succeeded
                 && old.meta.tags == body.tags
                 && old.route_target_subnet == *subnet
                 && old.route_target_address == address
+                && old.route_target_address_v6 == body.route_target_address_v6
+                && *old.document == *document
         });
         let new = Gateway {
             meta: self.meta(id, old.as_ref().map(|old| &old.meta), &body.tags, settled),
             virtual_network: body.virtual_network.clone(),
             route_target_subnet: subnet.clone(),
-            route_target_address: Some(
-                address.unwrap_or_else(|| self.free_route_target(&body.virtual_network)),
-            ),
+            route_target_address: address,
+            route_target_address_v6: body.route_target_address_v6,
+            document: document.into(),
         };
         let payload = Payload::Gateway(new.clone());
         if self.store(id, new, twist) {
@@ -196,11 +209,11 @@ impl Cloud {
 
     /// An address that no gateway of the network has; subnets are opaque to us, so it is the same row for
     /// all of them.
-    fn free_route_target(&self, network: &ArmId) -> IpAddr {
+    fn free_route_target(&self, network: &ArmId) -> Ipv4Addr {
         let gateways = self.state.users_of(network).filter_map(|id| self.state.gateways.get(id));
-        let taken: BTreeSet<IpAddr> = gateways.filter_map(|it| it.route_target_address).collect();
-        let row = (4..=u8::MAX).map(|last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
-        row.into_iter().find(|it| !taken.contains(it)).unwrap_or(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4)))
+        let taken: BTreeSet<Ipv4Addr> = gateways.filter_map(|it| it.route_target_address).collect();
+        let mut row = (4..=u8::MAX).map(|last| Ipv4Addr::new(10, 0, 0, last));
+        row.find(|it| !taken.contains(it)).unwrap_or(Ipv4Addr::new(10, 0, 0, 4))
     }
 
     /// A gateway that `by` wants to refer to.
@@ -210,4 +223,10 @@ impl Cloud {
         usable(gateway, by, found.meta.provisioning)?;
         Ok(found)
     }
+}
+
+/// The addresses that routes to a gateway lead to.
+fn route_targets(gateway: &Gateway) -> impl Iterator<Item = IpAddr> {
+    let v4 = gateway.route_target_address.map(IpAddr::V4);
+    v4.into_iter().chain(gateway.route_target_address_v6.map(IpAddr::V6))
 }

@@ -31,6 +31,7 @@
 //! - A pool or NAT gateway must be in state `Succeeded` to be registered.
 //! - An address may be bound at several locations. One without services is gone, and so is a location
 //!   without addresses.
+//! - A service gateway is replaced as a whole by a PUT, like a load balancer.
 //! - A backend pool that is registered cannot be left out when its load balancer is written.
 //! - A subnet or network need not be `Succeeded` to be referred to.
 //! - A group that others need is refused at once, where Azure would begin and get stuck.

@@ -35,7 +35,10 @@ impl Cloud {
                 self.put_network_and_subnets(id, twist)
             }
             (Place::Subnet { network }, Body::Subnet(body)) => self.put_subnet(id, network, body, twist),
-            (Place::Resource(Kind::Gateway), Body::Gateway(body)) => self.put_gateway(id, body, twist),
+            (Place::Resource(Kind::Gateway), Body::Gateway(body)) => self.put_gateway(id, body, "", twist),
+            (Place::Resource(Kind::Gateway), Body::GatewayAsRead(it)) => {
+                self.put_gateway(id, &it.body(), &it.document, twist)
+            }
             (Place::Resource(Kind::PublicIp), Body::PublicIp(body)) => self.put_public_ip(id, body, twist),
             (Place::Resource(Kind::LoadBalancer), Body::LoadBalancer(body)) => {
                 self.put_load_balancer(id, &as_foreign(id, body), twist)

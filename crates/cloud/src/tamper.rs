@@ -10,7 +10,7 @@ use core::net::IpAddr;
 
 use sluice_model::Time;
 use sluice_model::azure::{
-    AddressUpdate, ArmId, LocationUpdate, Registration, Rule, ServiceRequest, Subnet, Tags,
+    AddressUpdate, ArmId, LocationUpdate, Provisioning, Registration, Rule, ServiceRequest, Subnet, Tags,
 };
 use sluice_model::call::{Answer, Body, Method, Payload, Request};
 
@@ -68,6 +68,8 @@ pub enum Tamper {
         /// The tags it has then.
         tags: Tags,
     },
+    /// Writes a resource and fails, which leaves it as it was but for its state.
+    FailWrite(ArmId),
     /// Deletes a NAT gateway; registrations that named it are cleared.
     DeleteNatGateway(ArmId),
     /// Deletes a service gateway with all that it knows; NAT gateways and subnets are detached.
@@ -154,6 +156,10 @@ impl Cloud {
             Tamper::EditTags { id, tags } => {
                 let meta = self.state.meta_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
                 (meta.tags, meta.etag) = (tags, self.counter.etag());
+            }
+            Tamper::FailWrite(id) => {
+                let meta = self.state.meta_mut(&id).ok_or_else(|| Refusal::no_child(&id))?;
+                (meta.provisioning, meta.etag) = (Provisioning::Failed, self.counter.etag());
             }
             Tamper::EditLoadBalancer { id, rules } => {
                 let load_balancer = self.state.load_balancers.get_mut(&id);

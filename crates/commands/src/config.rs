@@ -44,7 +44,7 @@ pub use origin::Origin;
 pub use problems::ConfigError;
 pub use sources::Environment;
 pub use table::Value;
-pub use values::{LogFormat, Share, Size};
+pub use values::{LogFormat, RouteTargets, Share, Size};
 
 use problems::Problem;
 use sources::Sources;

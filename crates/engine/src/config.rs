@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use sluice_model::names::Scope;
@@ -18,8 +18,11 @@ pub struct Config {
     pub slots_max: usize,
     /// What to do about a missing gateway or attachment.
     pub gateway_mode: GatewayMode,
-    /// The gateway's route target address, when a gateway has to be made; `None` lets Azure choose.
-    pub route_target_address: Option<IpAddr>,
+    /// The IPv4 route target address of a gateway that has to be made. Without one of either family Azure
+    /// chooses an IPv4 address.
+    pub route_target_address: Option<Ipv4Addr>,
+    /// The IPv6 one, if it gets one.
+    pub route_target_address_v6: Option<Ipv6Addr>,
     /// Whether the cluster gets a default outbound service.
     pub default_outbound: DefaultOutbound,
     /// Egresses at most; the label is cluster-wide trust.
@@ -52,6 +55,7 @@ impl Config {
             slots_max: 10,
             gateway_mode: GatewayMode::Ensure,
             route_target_address: None,
+            route_target_address_v6: None,
             default_outbound: DefaultOutbound::Ensure,
             egress_max: 50,
             linger: Duration::ZERO,

@@ -265,6 +265,7 @@ fn body(config: &Config, scope: &Scope, there: Option<&Gateway>) -> GatewayBody 
         virtual_network: there.map_or_else(|| scope.virtual_network_id(), |it| it.virtual_network.clone()),
         route_target_subnet: there.map_or_else(|| scope.subnet_id(), |it| it.route_target_subnet.clone()),
         route_target_address: there.map_or(config.route_target_address, |it| it.route_target_address),
+        route_target_address_v6: there.map_or(config.route_target_address_v6, |it| it.route_target_address_v6),
         tags,
     }
 }

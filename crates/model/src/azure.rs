@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::address::Family;
 use crate::kube::Protocol;
@@ -262,10 +262,12 @@ pub struct NatGateway {
 pub struct GatewayBody {
     /// The virtual network that it serves.
     pub virtual_network: ArmId,
-    /// The subnet of its route target address.
+    /// The subnet of its route target addresses.
     pub route_target_subnet: ArmId,
-    /// The route target address; `None` lets Azure choose.
-    pub route_target_address: Option<IpAddr>,
+    /// The IPv4 route target address. Without one of either family Azure chooses an IPv4 address.
+    pub route_target_address: Option<Ipv4Addr>,
+    /// The IPv6 route target address, if it has one.
+    pub route_target_address_v6: Option<Ipv6Addr>,
     /// The tags.
     pub tags: Tags,
 }
@@ -277,10 +279,28 @@ pub struct Gateway {
     pub meta: Meta,
     /// The virtual network that it serves.
     pub virtual_network: ArmId,
-    /// The subnet of its route target address.
+    /// The subnet of its route target addresses.
     pub route_target_subnet: ArmId,
-    /// The route target address.
-    pub route_target_address: Option<IpAddr>,
+    /// The IPv4 route target address.
+    pub route_target_address: Option<Ipv4Addr>,
+    /// The IPv6 route target address.
+    pub route_target_address_v6: Option<Ipv6Addr>,
+    /// The whole of it as it was read, opaque: a gateway is written back as this and nothing else,
+    /// so that what we do not know (zones, fields of tomorrow) is not lost.
+    pub document: Arc<str>,
+}
+
+impl Gateway {
+    /// The part of it that we know, as it would be written.
+    pub fn body(&self) -> GatewayBody {
+        GatewayBody {
+            virtual_network: self.virtual_network.clone(),
+            route_target_subnet: self.route_target_subnet.clone(),
+            route_target_address: self.route_target_address,
+            route_target_address_v6: self.route_target_address_v6,
+            tags: self.meta.tags.clone(),
+        }
+    }
 }
 
 /// A subnet: we change one reference in it and send the rest back as it came.

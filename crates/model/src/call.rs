@@ -99,8 +99,10 @@ pub enum Body {
     ForeignLoadBalancer(ForeignLoadBalancerBody),
     /// A NAT gateway.
     NatGateway(NatGatewayBody),
-    /// A service gateway.
+    /// A new service gateway.
     Gateway(GatewayBody),
+    /// A service gateway as it was read, with everything that we do not know.
+    GatewayAsRead(Gateway),
     /// A subnet.
     Subnet(SubnetBody),
     /// A virtual network or resource group, of which we need nothing but that it is there.

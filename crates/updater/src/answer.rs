@@ -252,7 +252,7 @@ fn state_in(body: &Body, payload: &Payload) -> Option<Option<Provisioning>> {
         (Body::PublicIp(_), Payload::PublicIp(it)) => Some(Some(it.meta.provisioning)),
         (Body::LoadBalancer(_), Payload::LoadBalancer(it)) => Some(Some(it.meta.provisioning)),
         (Body::NatGateway(_), Payload::NatGateway(it)) => Some(Some(it.meta.provisioning)),
-        (Body::Gateway(_), Payload::Gateway(it)) => Some(Some(it.meta.provisioning)),
+        (Body::Gateway(_) | Body::GatewayAsRead(_), Payload::Gateway(it)) => Some(Some(it.meta.provisioning)),
         (Body::Subnet(_), Payload::Subnet(_)) => Some(None),
         (Body::Tags(tags), Payload::PublicIp(it)) => Some(Some(state_of_tags(tags, &it.meta))),
         (Body::Tags(tags), Payload::LoadBalancer(it)) => Some(Some(state_of_tags(tags, &it.meta))),

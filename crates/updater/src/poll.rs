@@ -44,7 +44,7 @@ impl Kind {
             (_, Body::PublicIp(_)) => Kind::PublicIp,
             (_, Body::LoadBalancer(_)) => Kind::LoadBalancer,
             (_, Body::NatGateway(_)) => Kind::NatGateway,
-            (_, Body::Gateway(_)) => Kind::Gateway,
+            (_, Body::Gateway(_) | Body::GatewayAsRead(_)) => Kind::Gateway,
             _ => Kind::Other,
         }
     }

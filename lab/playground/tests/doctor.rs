@@ -104,6 +104,7 @@ impl World {
             virtual_network: scope().virtual_network_id(),
             route_target_subnet: scope().subnet_id(),
             route_target_address: None,
+            route_target_address_v6: None,
             tags: [(CLUSTER_TAG.into(), cluster.into())].into_iter().collect(),
         };
         self.put(scope().gateway_id(), Body::Gateway(body)).await;

@@ -165,7 +165,9 @@ fn check_resource(at: &str, document: &Value, payload: &Payload) -> &'static str
             assert_eq!(Some(&it.virtual_network), id(&properties["virtualNetwork"]).as_ref(), "{at}");
             assert_eq!(Some(&it.route_target_subnet), id(&target["subnet"]).as_ref(), "{at}");
             let address = target["privateIPAddress"].as_str().map(|ip| ip.parse().expect("an address"));
-            assert_eq!(it.route_target_address, address, "{at}");
+            assert_eq!((it.route_target_address, it.route_target_address_v6), (address, None), "{at}");
+            let whole: Value = serde_json::from_str(&it.document).expect("the document is JSON");
+            assert_eq!(whole, *document, "{at}: nothing of it may be lost");
         }
         ("Microsoft.Network/virtualNetworks/subnets", Payload::Subnet(it)) => {
             assert_eq!(it.id.as_str(), document["id"].as_str().expect("an id"), "{at}");

@@ -137,6 +137,7 @@ fn put_body(kind: &str, sent: &Value) -> Body {
                 virtual_network: id(&properties["virtualNetwork"]),
                 route_target_subnet: id(&target["subnet"]),
                 route_target_address: Some(address.parse().expect("an address")),
+                route_target_address_v6: None,
                 tags: tags(sent),
             })
         }

@@ -77,11 +77,18 @@ pub(crate) fn any_put() -> impl Strategy<Value = Request> {
         an_id("serviceGateways"),
         an_id("virtualNetworks"),
         an_id("virtualNetworks/v/subnets"),
-        prop::option::of(address()),
+        prop::option::of(any::<u32>()),
+        prop::option::of(any::<u128>()),
         some_tags(),
     )
-        .prop_map(move |(id, virtual_network, route_target_subnet, route_target_address, tags)| {
-            let body = GatewayBody { virtual_network, route_target_subnet, route_target_address, tags };
+        .prop_map(move |(id, virtual_network, route_target_subnet, v4, v6, tags)| {
+            let body = GatewayBody {
+                virtual_network,
+                route_target_subnet,
+                route_target_address: v4.map(Ipv4Addr::from),
+                route_target_address_v6: v6.map(Ipv6Addr::from),
+                tags,
+            };
             put(id, Body::Gateway(body))
         });
     prop_oneof![public_ip, load_balancer, nat_gateway, gateway]

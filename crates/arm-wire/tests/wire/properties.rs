@@ -20,7 +20,7 @@ fn echoed(request: &Request, word: &str, etag: &str) -> Value {
 }
 
 /// The payload that says of a body what the body says, and nothing that it does not.
-fn expected(request: &Request, state: Provisioning, etag: &str) -> Payload {
+fn expected(request: &Request, state: Provisioning, etag: &str, document: &str) -> Payload {
     let meta = |tags: &Tags| Meta {
         id: request.target.clone(),
         tags: tags.clone(),
@@ -52,6 +52,8 @@ fn expected(request: &Request, state: Provisioning, etag: &str) -> Payload {
             virtual_network: it.virtual_network,
             route_target_subnet: it.route_target_subnet,
             route_target_address: it.route_target_address,
+            route_target_address_v6: it.route_target_address_v6,
+            document: document.into(),
         }),
         other => panic!("{other:?} is not written here"),
     }
@@ -87,7 +89,7 @@ proptest! {
         etag in "[ -~]{1,12}",
     ) {
         let answer = echoed(&request, word, &etag).to_string();
-        prop_assert_eq!(payload(&request, 200, &answer), expected(&request, state, &etag));
+        prop_assert_eq!(payload(&request, 200, &answer), expected(&request, state, &etag, &answer));
     }
 
     #[test]
@@ -236,8 +238,9 @@ proptest! {
         }
         let mut document = echoed(&request, "Succeeded", "1");
         sprinkle(&mut document, &novelty, false);
-        let found = payload(&request, 200, &document.to_string());
-        prop_assert_eq!(found, expected(&request, Provisioning::Succeeded, "1"));
+        let document = document.to_string();
+        let found = payload(&request, 200, &document);
+        prop_assert_eq!(found, expected(&request, Provisioning::Succeeded, "1", &document));
     }
 
     #[test]

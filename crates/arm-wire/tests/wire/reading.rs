@@ -69,27 +69,33 @@ fn a_nat_gateway_and_a_gateway_are_read() {
     let v6 = json!({"privateIPAddress": "fd00::0:4", "subnet": subnet});
     let both = gateway(json!({"routeTargetAddress": v4, "routeTargetAddressV6": v6}));
     assert_eq!(both.route_target_address, Some("10.0.0.4".parse().unwrap()));
+    assert_eq!(both.route_target_address_v6, Some("fd00::4".parse().unwrap()));
     assert_eq!(both.route_target_subnet, id("virtualNetworks/vnet/subnets/pods"));
     assert_eq!(both.virtual_network, id("virtualNetworks/vnet"));
     let only_v6 = gateway(json!({"routeTargetAddressV6": v6}));
-    assert_eq!(only_v6.route_target_address, Some("fd00::4".parse().unwrap()));
+    assert_eq!(only_v6.route_target_address, None);
+    assert_eq!(only_v6.route_target_address_v6, Some("fd00::4".parse().unwrap()));
+    assert_eq!(only_v6.route_target_subnet, id("virtualNetworks/vnet/subnets/pods"));
 }
 
 #[test]
-fn a_gateway_that_says_little_is_written_back_as_little() {
-    let body = resource("serviceGateways/gw", json!({}));
-    let Payload::Gateway(found) = payload(&get("serviceGateways/gw"), 200, &body.to_string()) else {
-        panic!("a gateway was asked for");
-    };
-    let again = Body::Gateway(GatewayBody {
-        virtual_network: found.virtual_network,
-        route_target_subnet: found.route_target_subnet,
-        route_target_address: found.route_target_address,
-        tags: found.meta.tags,
-    });
-    let put = Request::with(Method::Put, id("serviceGateways/gw"), again);
-    let allocation = json!({"privateIPAllocationMethod": "Dynamic"});
-    assert_eq!(crate::support::body(&put)["properties"], json!({"routeTargetAddress": allocation}));
+fn a_gateway_goes_back_to_the_last_digit_as_it_came() {
+    let target = r#"{"privateIPAddress":"10.0.0.4","privateIPAllocationMethod":"Dynamic","novelty":1.10}"#;
+    let six = r#"{"privateIPAddress":"fd00::4","privateIPAllocationMethod":"Static"}"#;
+    let whole = format!(
+        r#"{{"id":"{NETWORK}/serviceGateways/gw","zones":["1","3"],"location":"westus","tags":{{"team":"network"}},
+            "properties":{{"provisioningState":"Failed","routeTargetAddress":{target},"routeTargetAddressV6":{six},
+            "big":12345678901234567890123,"services":[ ]}},"sku":{{"name":"Standard"}}}}"#
+    );
+    let little = format!(r#"{{ "id":"{NETWORK}/serviceGateways/gw" }}"#);
+    for document in [whole, little] {
+        let Payload::Gateway(found) = payload(&get("serviceGateways/gw"), 200, &document) else {
+            panic!("a gateway was asked for");
+        };
+        let again = Request::with(Method::Put, id("serviceGateways/gw"), Body::GatewayAsRead(found));
+        let body = written(&again).body.map(|body| String::from_utf8(body).unwrap());
+        assert_eq!(body, Some(document));
+    }
 }
 
 #[test]

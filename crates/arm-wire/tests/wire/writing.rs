@@ -174,11 +174,12 @@ fn a_nat_gateway_is_taken_off_by_null_and_empty_lists() {
 fn a_gateway_asks_for_an_address_or_lets_azure_choose() {
     let subnet = format!("{NETWORK}/virtualNetworks/vnet/subnets/pods");
     let vnet = json!({"id": format!("{NETWORK}/virtualNetworks/vnet")});
-    let put = |address: Option<&str>| {
+    let put = |v4: Option<&str>, v6: Option<&str>| {
         let it = GatewayBody {
             virtual_network: id("virtualNetworks/vnet"),
             route_target_subnet: id("virtualNetworks/vnet/subnets/pods"),
-            route_target_address: address.map(|address| address.parse().unwrap()),
+            route_target_address: v4.map(|address| address.parse().unwrap()),
+            route_target_address_v6: v6.map(|address| address.parse().unwrap()),
             tags: Tags::new(),
         };
         body(&Request::with(Method::Put, id("serviceGateways/gw"), Body::Gateway(it)))
@@ -187,7 +188,7 @@ fn a_gateway_asks_for_an_address_or_lets_azure_choose() {
         "privateIPAddress": "10.0.0.4", "privateIPAllocationMethod": "Static", "subnet": {"id": subnet},
     });
     assert_eq!(
-        put(Some("10.0.0.4")),
+        put(Some("10.0.0.4"), None),
         json!({
             "location": "eastus",
             "sku": {"name": "Standard", "tier": "Regional"},
@@ -196,10 +197,14 @@ fn a_gateway_asks_for_an_address_or_lets_azure_choose() {
         })
     );
     let chosen = json!({"privateIPAllocationMethod": "Dynamic", "subnet": {"id": subnet}});
-    assert_eq!(put(None)["properties"], json!({"virtualNetwork": vnet, "routeTargetAddress": chosen}));
-    let v6 = &put(Some("fd00:0:0::4"))["properties"];
+    assert_eq!(put(None, None)["properties"], json!({"virtualNetwork": vnet, "routeTargetAddress": chosen}));
+    let v6 = &put(None, Some("fd00:0:0::4"))["properties"];
     assert_eq!(v6["routeTargetAddressV6"]["privateIPAddress"], "fd00::4");
-    assert_eq!(v6.get("routeTargetAddress"), None, "the other one stays as it is");
+    assert_eq!(v6.get("routeTargetAddress"), None, "one family was asked for");
+    let both = &put(Some("10.0.0.4"), Some("fd00::4"))["properties"];
+    assert_eq!(both["routeTargetAddress"], fixed);
+    assert_eq!(both["routeTargetAddressV6"]["privateIPAddress"], "fd00::4");
+    assert_eq!(both["routeTargetAddressV6"]["subnet"], json!({"id": subnet}));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Groups, networks, subnets and gateways.
 
+use std::net::IpAddr;
+
 use sluice_cloud::Tamper;
 use sluice_model::azure::*;
 use sluice_model::call::*;
@@ -151,8 +153,35 @@ fn a_gateway_needs_its_network_and_subnet() {
         assert_eq!(scene.refused(&request), refusal(400, "InvalidResourceReference"));
     }
     scene.done(&Request::with(Method::Put, id.clone(), Body::Gateway(body)));
-    let address = |id: &ArmId| scene.cloud.state().gateways[id].route_target_address;
+    let address = |id: &ArmId| scene.cloud.state().gateways[id].route_target_address.map(IpAddr::V4);
     assert_eq!((address(&scene.gateway()), address(&id)), (Some(ip("10.0.0.4")), Some(ip("10.0.0.5"))));
+}
+
+#[test]
+fn a_put_replaces_a_gateway_and_loses_what_it_does_not_carry() {
+    let mut scene = Scene::new();
+    let id = scene.gateway();
+    let made = scene.cloud.state().gateways[&id].clone();
+    let six = "fd00::4".parse().ok();
+    let theirs = Gateway { route_target_address_v6: six, document: "zones 1, 2".into(), ..made };
+    let write = |body| Request::with(Method::Put, id.clone(), body);
+    scene.done(&write(Body::GatewayAsRead(theirs.clone())));
+    let foreign = |scene: &Scene| {
+        let it = &scene.cloud.state().gateways[&id];
+        (it.route_target_address_v6, it.document.to_string())
+    };
+    assert_eq!(foreign(&scene), (six, "zones 1, 2".into()));
+    // Tags leave everything else as it is, and so does writing back what was read.
+    let tags = Tags::from([("a".into(), "b".into())]);
+    scene.send(&Request::with(Method::PatchTags, id.clone(), Body::Tags(tags)));
+    scene.tamper(Tamper::FailWrite(id.clone()));
+    let read = scene.cloud.state().gateways[&id].clone();
+    assert_eq!(read.meta.provisioning, Provisioning::Failed);
+    scene.done(&write(Body::GatewayAsRead(read)));
+    assert_eq!(foreign(&scene), (six, "zones 1, 2".into()));
+    assert_eq!(scene.cloud.state().gateways[&id].meta.provisioning, Provisioning::Succeeded);
+    scene.done(&write(scene.gateway_body()));
+    assert_eq!(foreign(&scene), (None, String::new()));
 }
 
 #[test]

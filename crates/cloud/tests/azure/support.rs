@@ -144,6 +144,7 @@ impl Scene {
             virtual_network: self.scope.virtual_network_id(),
             route_target_subnet: self.scope.subnet_id(),
             route_target_address: None,
+            route_target_address_v6: None,
             tags: Tags::new(),
         })
     }

@@ -170,6 +170,7 @@ mod tests {
             virtual_network: scope.virtual_network_id(),
             route_target_subnet: scope.subnet_id(),
             route_target_address: None,
+            route_target_address_v6: None,
             tags: tags(&[("team", "network")]),
         };
         let put = Request::with(Method::Put, scope.gateway_id(), Body::Gateway(body));

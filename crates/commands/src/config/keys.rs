@@ -4,7 +4,7 @@
 //! and why its default is what it is. Defaults that are also numbers of the engine, the updaters or the
 //! client are compared with theirs by a test.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::forms::{
     subscription, whole_seconds,
 };
 use super::table::{Reader, Row, Section, is, required, section, unset};
-use super::values::{LogFormat, Setting as _, Share, Size};
+use super::values::{LogFormat, RouteTargets, Setting as _, Share, Size};
 
 section! {
     /// The keys of `azure.json` that we use; all others there are left alone.
@@ -122,8 +122,9 @@ section! {
         "sluice.gateway.mode" => mode: GatewayMode = is("ensure");
         /// The subnet that is attached to the gateway.
         "sluice.gateway.subnet" => subnet: Option<String> = unset("that of `subnetName`").checked(resource);
-        /// The route target address of a gateway that has to be made.
-        "sluice.gateway.routeTargetAddress" => route_target_address: Option<IpAddr> = unset("Azure chooses");
+        /// The route target address of a gateway that Sluice creates; two addresses, one of each family, with
+        /// a comma between. A gateway that exists keeps its own.
+        "sluice.gateway.routeTargetAddress" => route_target_address: RouteTargets = unset("Azure chooses");
     }
 }
 

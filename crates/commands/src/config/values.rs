@@ -3,7 +3,7 @@
 //! What is written can be read again and gives the same value, so that `--print-config` can be pasted
 //! into a file. A refusal says what is allowed, because the person who reads it has the file open.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -232,7 +232,6 @@ macro_rules! plain {
 plain! {
     u32: "number", "a whole number";
     usize: "number", "a whole number";
-    IpAddr: "IP address", "an IP address, like 10.0.0.4";
     SocketAddr: "address and port", "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082";
 }
 
@@ -389,6 +388,58 @@ impl Setting for Share {
     }
 }
 
+/// The route target addresses of a gateway: none, one, or one of each family.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RouteTargets {
+    /// That of IPv4.
+    pub v4: Option<Ipv4Addr>,
+    /// That of IPv6.
+    pub v6: Option<Ipv6Addr>,
+}
+
+impl Setting for RouteTargets {
+    fn kind() -> String {
+        "IP address, or one of each family".to_owned()
+    }
+
+    fn allowed() -> String {
+        "an IP address, or one of each family, like 10.0.0.4 or 10.0.0.4,fd00::4".to_owned()
+    }
+
+    fn read(text: &str) -> Result<RouteTargets, String> {
+        let mut targets = RouteTargets::default();
+        for word in text.split(',') {
+            let address = word.trim().parse::<IpAddr>().map_err(|_| wrong::<RouteTargets>())?;
+            let former = match address.to_canonical() {
+                IpAddr::V4(address) => targets.v4.replace(address).map(IpAddr::V4),
+                IpAddr::V6(address) => targets.v6.replace(address).map(IpAddr::V6),
+            };
+            if former.is_some() {
+                return Err("has two addresses of one family; a gateway has at most one of each".to_owned());
+            }
+        }
+        Ok(targets)
+    }
+
+    fn read_given(given: &Given) -> Result<RouteTargets, String> {
+        match given {
+            Given::Text(text) => Self::read(text),
+            Given::List(words) => Self::read(&words.join(",")),
+            Given::Section => Err(format!("is a section; it {}", wrong::<RouteTargets>())),
+        }
+    }
+
+    fn write(&self) -> String {
+        let addresses = [self.v4.map(IpAddr::V4), self.v6.map(IpAddr::V6)];
+        let words: Vec<String> = addresses.iter().flatten().map(ToString::to_string).collect();
+        words.join(",")
+    }
+
+    fn nothing() -> Option<RouteTargets> {
+        Some(RouteTargets::default())
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogFormat {
@@ -500,6 +551,19 @@ mod tests {
             ("12.5 %", "12.5%"),
         ]);
         refuses::<Share>(&["", "%", "0,8", ".8", "80.55%", "0.8888", "-1%", "99999999999%"]);
+    }
+
+    #[test]
+    fn a_route_target_is_one_address_or_one_of_each_family() {
+        rewrites::<RouteTargets>(&[
+            ("10.0.0.4", "10.0.0.4"),
+            ("fd00:0::4", "fd00::4"),
+            ("fd00::4, 10.0.0.4", "10.0.0.4,fd00::4"),
+            ("::ffff:10.0.0.4", "10.0.0.4"),
+        ]);
+        refuses::<RouteTargets>(&["", "ten", "10.0.0.4,", "10.0.0.4,10.0.0.5", "fd00::4,fd00::5"]);
+        let list = Given::List(vec!["10.0.0.4".into(), "fd00::4".into()]);
+        assert_eq!(RouteTargets::read_given(&list), RouteTargets::read("10.0.0.4,fd00::4"));
     }
 
     #[test]

@@ -33,6 +33,8 @@ fn gateway_of(cluster: Option<&str>, provisioning: Provisioning) -> Gateway {
         virtual_network: scope.virtual_network_id(),
         route_target_subnet: scope.subnet_id(),
         route_target_address: None,
+        route_target_address_v6: None,
+        document: "".into(),
     }
 }
 

@@ -205,6 +205,8 @@ impl Books {
                         virtual_network: body.virtual_network.clone(),
                         route_target_subnet: body.route_target_subnet.clone(),
                         route_target_address: None,
+                        route_target_address_v6: None,
+                        document: "".into(),
                     }),
                     Body::NatGateway(body) => Payload::NatGateway(NatGateway {
                         meta: Self::meta(id, &body.tags),

@@ -102,6 +102,36 @@ fn what_is_left_out_of_a_put_stays_and_null_takes_it_away() {
 }
 
 #[test]
+fn what_is_left_out_of_a_put_of_a_gateway_is_gone_and_what_was_read_is_kept() {
+    let mut stage = Stage::new();
+    let mut wide = network();
+    wide["properties"]["addressSpace"]["addressPrefixes"] = json!(["10.0.0.0/16", "fd00::/48"]);
+    wide["properties"]["subnets"] =
+        json!([{ "name": "pods", "properties": { "addressPrefixes": ["10.0.0.0/24", "fd00::/64"] } }]);
+    stage.done(stage.put("virtualNetworks/vnet", wide));
+    let mut theirs = gateway("vnet", "pods");
+    theirs["zones"] = json!(["1", "3"]);
+    theirs["tags"] = json!({ "team": "network" });
+    theirs["properties"]["fieldOfTomorrow"] = json!(7);
+    theirs["properties"]["routeTargetAddressV6"] = theirs["properties"]["routeTargetAddress"].clone();
+    stage.done(stage.put("serviceGateways/gw", theirs));
+    let foreign = |body: &Value| {
+        let properties = &body["properties"];
+        let fields = ["routeTargetAddressV6", "fieldOfTomorrow"].map(|it| properties.get(it).is_some());
+        (body.get("zones").is_some(), body.get("tags").is_some(), fields)
+    };
+    let read = stage.get("serviceGateways/gw").body;
+    assert_eq!(foreign(&read), (true, true, [true, true]));
+    stage.done(stage.put("serviceGateways/gw", read));
+    let read = stage.get("serviceGateways/gw").body;
+    assert_eq!(foreign(&read), (true, true, [true, true]));
+    stage.done(stage.put("serviceGateways/gw", gateway("vnet", "pods")));
+    let read = stage.get("serviceGateways/gw").body;
+    assert_eq!(foreign(&read), (false, false, [false, false]));
+    assert_eq!(read["properties"]["routeTargetAddress"]["privateIPAddress"], "10.0.0.4");
+}
+
+#[test]
 fn a_public_ip_says_who_uses_it() {
     let mut stage = Stage::new();
     one_of_each(&mut stage);

@@ -271,6 +271,7 @@ fn a_gateway_and_a_nat_gateway_are_written_and_polled() {
         virtual_network: scope().virtual_network_id(),
         route_target_subnet: scope().subnet_id(),
         route_target_address: None,
+        route_target_address_v6: None,
         tags: Tags::new(),
     };
     story.plan(1, vec![Step::PutGateway { id: scope().gateway_id(), body }, put_nat_gateway("blue")]);

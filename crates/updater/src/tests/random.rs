@@ -155,6 +155,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 virtual_network: scope().virtual_network_id(),
                 route_target_subnet: scope().subnet_id(),
                 route_target_address: None,
+                route_target_address_v6: None,
                 tags: Tags::new(),
             },
         },

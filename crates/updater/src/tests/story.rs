@@ -334,6 +334,8 @@ pub(crate) fn gateway() -> Payload {
         virtual_network: scope().virtual_network_id(),
         route_target_subnet: scope().subnet_id(),
         route_target_address: None,
+        route_target_address_v6: None,
+        document: "as it was".into(),
     })
 }
 

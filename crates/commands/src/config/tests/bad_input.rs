@@ -65,7 +65,7 @@ fn values_of_the_wrong_kind_say_what_is_allowed() {
             the configuration has 16 problems:
               - sluice.gateway.name is "a/b" (azure.yaml:13): must be the name of a resource, not its id: at most 80 letters, digits, '-', '_' and '.', beginning with a letter or digit
               - sluice.gateway.mode is "make" (azure.yaml:11): must be ensure or verify
-              - sluice.gateway.routeTargetAddress is "ten" (azure.yaml:12): must be an IP address, like 10.0.0.4
+              - sluice.gateway.routeTargetAddress is "ten" (azure.yaml:12): must be an IP address, or one of each family, like 10.0.0.4 or 10.0.0.4,fd00::4
               - sluice.defaultOutbound is "maybe" (azure.yaml:9): must be ensure or leave
               - sluice.concurrency is "0" (azure.yaml:8): must be 1 to 200
               - sluice.loadBalancerClass is "a b" (azure.yaml:27): must be a class as a Service names it, like example.com/sluice or sluice

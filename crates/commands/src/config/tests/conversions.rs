@@ -27,7 +27,7 @@ fn the_defaults_are_those_of_the_engine_the_updaters_the_client_and_the_loop() {
 #[test]
 fn what_is_said_arrives() {
     let text = ours(
-        "gateway:\n  name: gw\n  mode: verify\n  subnet: other\n  routeTargetAddress: 10.0.0.4\n\
+        "gateway:\n  name: gw\n  mode: verify\n  subnet: other\n  routeTargetAddress: [10.0.0.4, \"fd00::4\"]\n\
          defaultOutbound: leave\nconcurrency: 3\nallowMassDeletion: true\n\
          egress:\n  max: 7\n  linger: 10m\n  namespaces: [a, b]\n\
          drift:\n  interval: 1h\n  secondLook: 2m\n  settle: 20s\ndeletion:\n  reportAfter: 1m\n\
@@ -47,6 +47,7 @@ fn what_is_said_arrives() {
     assert_eq!(&*engine.scope.cluster_id, "uid");
     assert_eq!((engine.gateway_mode, engine.default_outbound), (GatewayMode::Verify, DefaultOutbound::Leave));
     assert_eq!(engine.route_target_address, Some("10.0.0.4".parse().unwrap()));
+    assert_eq!(engine.route_target_address_v6, Some("fd00::4".parse().unwrap()));
     assert_eq!((engine.slots_max, engine.egress_max, engine.allow_mass_deletion), (3, 7, true));
     assert_eq!(engine.linger, Duration::from_secs(600));
     assert_eq!(engine.egress_namespaces.map(|names| names.len()), Some(2));

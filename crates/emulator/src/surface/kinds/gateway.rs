@@ -1,6 +1,8 @@
 //! Service gateways: the network they serve, and the address that routes lead to.
+//!
+//! A PUT replaces the whole resource, except for the network and the IPv4 address, which every gateway has.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::{Map, Value, json};
 use sluice_model::azure::{ArmId, Gateway, GatewayBody, Subnet};
@@ -13,8 +15,7 @@ use super::super::route::Routed;
 use super::super::services;
 use super::super::top::Top;
 use super::{
-    Draft, View, draft, first_properties, keep_others, network, outside, reference, subnet, tags_after,
-    usual_sku,
+    Draft, View, draft, first_properties, network, outside, reference, subnet, tags_after, usual_sku,
 };
 
 /// What we read, and what only Azure writes.
@@ -42,7 +43,7 @@ pub(crate) fn read(view: View<'_>, routed: &Routed, top: &Top<'_>) -> Result<Dra
     let former = old.map(|old| (old.route_target_subnet.clone(), old.route_target_address));
     let target = Target::read(view, id, given, "routeTargetAddress", false)?;
     let (route_target_subnet, route_target_address) = match (&target, former) {
-        (Some(target), _) => (target.subnet.clone(), target.address),
+        (Some(target), _) => (target.subnet.clone(), target.v4()),
         (None, Some(former)) => former,
         (None, None) => return Err(Refused::no_reference_id(&given.at("routeTargetAddress.subnet"))),
     };
@@ -58,16 +59,19 @@ pub(crate) fn read(view: View<'_>, routed: &Routed, top: &Top<'_>) -> Result<Dra
             return Err(Refused::missing_reference(target.subnet.as_str(), id.as_str()));
         }
         properties.insert("routeTargetAddressV6".into(), target.show());
-    } else if given.raw("routeTargetAddressV6").is_none()
-        && let Some(kept) = before.and_then(|before| before.property("routeTargetAddressV6"))
-    {
-        properties.insert("routeTargetAddressV6".into(), kept.clone());
     }
     let hidden = [KNOWN.as_slice(), &["privateIPAllocationMethod"]].concat();
-    keep_others(&mut properties, before, given, &hidden);
-    let tags = tags_after(&top.tags, old.map(|old| &old.meta.tags));
-    let document = Document { sku: Some(sku), properties, ..top.document(before, String::new()) };
-    let body = GatewayBody { virtual_network, route_target_subnet, route_target_address, tags };
+    properties.extend(given.others(&hidden));
+    let zones = top.zones.clone();
+    let document = Document { sku: Some(sku), properties, zones, ..top.document(before, String::new()) };
+    let body = GatewayBody {
+        virtual_network,
+        route_target_subnet,
+        route_target_address,
+        // Of IPv6 only the document knows.
+        route_target_address_v6: None,
+        tags: tags_after(&top.tags, None),
+    };
     Ok(draft(Body::Gateway(body), document))
 }
 
@@ -117,6 +121,13 @@ impl Target {
         Ok(Some(Target { subnet, address, method }))
     }
 
+    fn v4(&self) -> Option<Ipv4Addr> {
+        match self.address {
+            Some(IpAddr::V4(address)) => Some(address),
+            _ => None,
+        }
+    }
+
     fn show(&self) -> Value {
         show_target(&self.subnet, self.address, self.method.into())
     }
@@ -151,9 +162,11 @@ fn free_address(view: View<'_>, id: &ArmId, subnet: &Subnet, is_v6: bool) -> Opt
     let gateways = &view.state().gateways;
     let own = gateways.get(id).filter(|own| own.route_target_subnet == subnet.id);
     if let Some(address) = own.and_then(|own| own.route_target_address) {
-        return Some(address);
+        return Some(address.into());
     }
-    let is_taken = |address: &IpAddr| gateways.values().any(|it| it.route_target_address == Some(*address));
+    let is_taken = |address: &IpAddr| {
+        gateways.values().any(|it| it.route_target_address.map(IpAddr::V4) == Some(*address))
+    };
     let ranges = subnet::prefixes(&subnet.rest);
     // A few more than there are gateways must hit a free one.
     let tries = gateways.len() + 1;
@@ -177,7 +190,7 @@ pub(crate) fn show(view: View<'_>, it: &Gateway, document: Option<&Document>) ->
     let mut properties = first_properties(&it.meta, None);
     properties.insert("virtualNetwork".into(), reference(&it.virtual_network));
     let method = document.property("privateIPAllocationMethod").cloned().unwrap_or_else(|| "Dynamic".into());
-    let target = show_target(&it.route_target_subnet, it.route_target_address, method);
+    let target = show_target(&it.route_target_subnet, it.route_target_address.map(IpAddr::V4), method);
     properties.insert("routeTargetAddress".into(), target);
     let others = document.properties.iter().filter(|(key, _)| *key != "privateIPAllocationMethod");
     properties.extend(others.map(|(key, value)| (key.clone(), value.clone())));

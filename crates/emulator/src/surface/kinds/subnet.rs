@@ -3,6 +3,8 @@
 //! The model keeps a subnet's reference to its gateway and carries everything else about as a text that it
 //! does not look into. So the document of a subnet is in the model: that text is its properties as JSON.
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value, json};
 use sluice_model::azure::{ArmId, Provisioning, Subnet, SubnetBody};
 use sluice_model::call::Body;
@@ -102,7 +104,7 @@ pub(crate) fn read_properties(view: View<'_>, id: &ArmId, given: &Object<'_>) ->
 /// The route targets in a subnet stay in it.
 fn check_users(view: View<'_>, id: &ArmId, ranges: &[Prefix]) -> Result<(), Refused> {
     for gateway in view.state().gateways.values().filter(|it| it.route_target_subnet == *id) {
-        if let Some(address) = gateway.route_target_address
+        if let Some(address) = gateway.route_target_address.map(IpAddr::V4)
             && !ranges.iter().any(|range| range.has(address))
             && view
                 .state()

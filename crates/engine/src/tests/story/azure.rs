@@ -403,6 +403,8 @@ impl Azure {
                     virtual_network: scope.virtual_network_id(),
                     route_target_subnet: scope.subnet_id(),
                     route_target_address: None,
+                    route_target_address_v6: None,
+                    document: "".into(),
                 }),
                 subnet: (!self.subnet_missing).then(|| Subnet {
                     id: scope.subnet_id(),

@@ -38,6 +38,7 @@ pub(super) fn tags_of_body(body: &Body) -> Option<&Tags> {
         Body::LoadBalancer(body) => Some(&body.tags),
         Body::NatGateway(body) => Some(&body.tags),
         Body::Gateway(body) => Some(&body.tags),
+        Body::GatewayAsRead(gateway) => Some(&gateway.meta.tags),
         Body::Tags(tags) => Some(tags),
         _ => None,
     }
