@@ -203,6 +203,8 @@ impl Means {
     async fn load(&self, purpose: &str, which: Which) -> Result<(Scene, Baseline)> {
         let recorded = Baseline::read(&self.arguments.baselines.join(which.name()))?;
         let scene = self.set(purpose, which, Some(&recorded)).await?;
+        // The earlier version made the gateway, and did not mark it as created.
+        scene.except(|it| it.claimed_gateway = true);
         let loaded = recorded.with_uids_of(&scene.client).await?;
         Ok((scene, loaded))
     }

@@ -57,6 +57,8 @@ pub(crate) struct Exceptions {
     pub(crate) foreign_registrations: BTreeSet<String>,
     /// Tags of others that our resources may have, by name: they are in no picture.
     pub(crate) more_tags: Vec<String>,
+    /// The gateway was there before: it is claimed, and not marked as created.
+    pub(crate) claimed_gateway: bool,
 }
 
 /// What differs between what should be and what is, one line each.

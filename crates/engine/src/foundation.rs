@@ -260,7 +260,10 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
 
 fn body(config: &Config, scope: &Scope, there: Option<&Gateway>) -> GatewayBody {
     let mut tags = there.map(|gateway| gateway.meta.tags.clone()).unwrap_or_default();
-    tags.extend(scope.gateway_tags());
+    tags.extend(match there {
+        None => scope.created_gateway_tags(),
+        Some(_) => scope.gateway_tags(),
+    });
     GatewayBody {
         virtual_network: there.map_or_else(|| scope.virtual_network_id(), |it| it.virtual_network.clone()),
         route_target_subnet: there.map_or_else(|| scope.subnet_id(), |it| it.route_target_subnet.clone()),

@@ -15,6 +15,8 @@ pub const CLUSTER_TAG: &str = "sluice-cluster";
 pub const IDENTITY_TAG: &str = "sluice-identity";
 /// The tag with the Service or egress that a resource was made for, for people.
 pub const OWNER_TAG: &str = "sluice-owner";
+/// The tag of a gateway that was created and not only claimed: `sluice cleanup` may delete it.
+pub const CREATED_TAG: &str = "sluice-created";
 
 /// Where our resources live, and for which cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,6 +101,13 @@ impl Scope {
     /// The tags of the gateway.
     pub fn gateway_tags(&self) -> Tags {
         Tags::from([(CLUSTER_TAG.into(), Arc::clone(&self.cluster_id))])
+    }
+
+    /// The tags of a gateway that we create.
+    pub fn created_gateway_tags(&self) -> Tags {
+        let mut tags = self.gateway_tags();
+        tags.insert(CREATED_TAG.into(), "true".into());
+        tags
     }
 
     /// Whether the tags say that a resource is this cluster's.

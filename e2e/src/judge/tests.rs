@@ -70,7 +70,8 @@ fn agreeing() -> (Value, Value) {
             "publicIpAddressesV6": [],
         }],
         "serviceGateways": [{
-            "id": gateway_id(), "provisioningState": "Succeeded", "tags": {"sluice-cluster": "e2e"},
+            "id": gateway_id(), "provisioningState": "Succeeded",
+            "tags": {"sluice-cluster": "e2e", "sluice-created": "true"},
             "virtualNetwork": network_id(),
             "services": [
                 {"name": UID, "serviceType": "Inbound", "isDefault": false,

@@ -16,12 +16,13 @@ use crate::azure::{gateway_id, network_id, resource_id, subnet_id};
 pub(crate) fn paint(cluster: &Cluster, contract: &Contract, found: &Picture) -> Picture {
     let mut picture = Picture::new();
     let mut mapped: BTreeMap<(IpAddr, IpAddr), BTreeSet<String>> = BTreeMap::new();
+    let mut tags = json!({"sluice-cluster": contract.cluster_id});
+    if !contract.exceptions.claimed_gateway {
+        tags["sluice-created"] = json!("true");
+    }
     picture.insert(
         format!("gateway {}", crate::azure::GATEWAY),
-        json!({
-            "virtualNetwork": lower(&network_id()),
-            "tags": {"sluice-cluster": contract.cluster_id},
-        }),
+        json!({"virtualNetwork": lower(&network_id()), "tags": tags}),
     );
     picture.insert(
         format!("subnet {}", crate::azure::SUBNET),

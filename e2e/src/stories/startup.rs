@@ -253,6 +253,7 @@ async fn foreign_default_outbound(scene: &Scene) -> Result<()> {
     }
     scene.agree(|it| it.default_outbound = false);
     scene.except(|it| {
+        it.claimed_gateway = true;
         it.foreign_registrations.insert("corporate".to_string());
     });
     scene.node("a").await?;
