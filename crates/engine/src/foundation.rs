@@ -7,9 +7,10 @@ use core::time::Duration;
 
 use sluice_model::azure::{Gateway, GatewayBody, Provisioning, Subnet};
 use sluice_model::effect::{About, Cause, Listable};
-use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::names::CLUSTER_TAG;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
+use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, EffectId, Plan, Step, Time};
 
 use crate::addresses::{ServiceIndex, Trust};
@@ -82,7 +83,7 @@ impl Foundation {
 impl Engine {
     /// Takes in a listing of the gateway and its subnet.
     pub(crate) fn foundation_listed(&mut self, gateway: Option<&Gateway>, subnet: Option<&Subnet>) {
-        let standing = standing(&self.config, gateway, subnet);
+        let standing = standing(&self.config, gateway, subnet, self.seeded);
         let was_ready = self.foundation.is_ready();
         if was_ready && standing != Standing::Ready && !self.foundation.suspected {
             self.foundation.suspected = true;
@@ -207,7 +208,7 @@ impl Engine {
     }
 }
 
-fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>) -> Standing {
+fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>, seeded: Seeded) -> Standing {
     let scope = &config.scope;
     let id = scope.gateway_id();
     let ensure = config.gateway_mode == GatewayMode::Ensure;
@@ -229,7 +230,7 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
                 "the gateway {id} does not exist; create it, or set sluice.gateway.mode to ensure"
             ));
         }
-        None => steps.push(Step::PutGateway { id: id.clone(), body: body(config, scope, None) }),
+        None => steps.push(Step::PutGateway { id: id.clone(), body: new_gateway(config) }),
         Some(gateway) => match gateway.meta.tags.get(CLUSTER_TAG) {
             Some(cluster) if **cluster != *scope.cluster_id => {
                 return Standing::Unusable(format!(
@@ -240,8 +241,18 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
                 return Standing::Unusable(format!("the gateway {id} is not claimed; run `sluice adopt`"));
             }
             claim => {
-                if claim.is_none() || gateway.meta.provisioning == Provisioning::Failed {
-                    steps.push(Step::PutGateway { id: id.clone(), body: body(config, scope, Some(gateway)) });
+                // The gateway may be unmanaged: a write sends back only fields that were read.
+                if claim.is_none() {
+                    steps.push(match seeded.has(Bug::ClaimByPut) {
+                        true => Step::PutGateway { id: id.clone(), body: new_gateway(config) },
+                        false => Step::ClaimGateway { id: id.clone(), tags: scope.gateway_tags() },
+                    });
+                }
+                if gateway.meta.provisioning == Provisioning::Failed {
+                    steps.push(match seeded.has(Bug::RepairByPut) {
+                        true => Step::PutGateway { id: id.clone(), body: gateway.body() },
+                        false => Step::RepairGateway(id.clone()),
+                    });
                 }
             }
         },
@@ -258,17 +269,80 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>)
     if steps.is_empty() { Standing::Ready } else { Standing::Incomplete(steps) }
 }
 
-fn body(config: &Config, scope: &Scope, there: Option<&Gateway>) -> GatewayBody {
-    let mut tags = there.map(|gateway| gateway.meta.tags.clone()).unwrap_or_default();
-    tags.extend(match there {
-        None => scope.created_gateway_tags(),
-        Some(_) => scope.gateway_tags(),
-    });
+fn new_gateway(config: &Config) -> GatewayBody {
     GatewayBody {
-        virtual_network: there.map_or_else(|| scope.virtual_network_id(), |it| it.virtual_network.clone()),
-        route_target_subnet: there.map_or_else(|| scope.subnet_id(), |it| it.route_target_subnet.clone()),
-        route_target_address: there.map_or(config.route_target_address, |it| it.route_target_address),
-        route_target_address_v6: there.map_or(config.route_target_address_v6, |it| it.route_target_address_v6),
-        tags,
+        virtual_network: config.scope.virtual_network_id(),
+        route_target_subnet: config.scope.subnet_id(),
+        route_target_address: config.route_target_address,
+        route_target_address_v6: config.route_target_address_v6,
+        tags: config.scope.created_gateway_tags(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use sluice_model::azure::{ETag, Meta, Tags};
+    use sluice_model::names::Scope;
+
+    fn config() -> Config {
+        Config::new(Scope {
+            subscription: "s".into(),
+            resource_group: "rg".into(),
+            network_resource_group: "rg".into(),
+            virtual_network: "vnet".into(),
+            subnet: "pods".into(),
+            gateway: "gw".into(),
+            cluster_id: "c1".into(),
+        })
+    }
+
+    fn subnet(config: &Config) -> Subnet {
+        let gateway = Some(config.scope.gateway_id());
+        Subnet { id: config.scope.subnet_id(), etag: ETag("1".into()), gateway, rest: "".into() }
+    }
+
+    #[test]
+    fn a_new_gateway_says_who_created_it_and_has_an_address_of_each_family() {
+        let mut config = config();
+        config.route_target_address = "10.0.0.4".parse().ok();
+        config.route_target_address_v6 = "fd00::4".parse().ok();
+        let Standing::Incomplete(steps) = standing(&config, None, Some(&subnet(&config)), Seeded::NONE)
+        else {
+            panic!("the gateway is missing");
+        };
+        let [Step::PutGateway { body, .. }] = steps.as_slice() else { panic!("{steps:?}") };
+        let tags = [("sluice-cluster", "c1"), ("sluice-created", "true")];
+        let tags: Tags = tags.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        assert_eq!(body.tags, tags);
+        assert_eq!(body.route_target_address, config.route_target_address);
+        assert_eq!(body.route_target_address_v6, config.route_target_address_v6);
+    }
+
+    #[test]
+    fn a_gateway_of_others_gets_our_cluster_tag_and_nothing_else() {
+        let config = config();
+        let body = new_gateway(&config);
+        let theirs = Gateway {
+            meta: Meta {
+                id: config.scope.gateway_id(),
+                tags: Tags::from([("team".into(), "network".into())]),
+                etag: ETag("1".into()),
+                provisioning: Provisioning::Succeeded,
+            },
+            virtual_network: body.virtual_network,
+            route_target_subnet: body.route_target_subnet,
+            route_target_address: None,
+            route_target_address_v6: "fd00::4".parse().ok(),
+            document: "{}".into(),
+        };
+        let id = config.scope.gateway_id();
+        let tags = Tags::from([("sluice-cluster".into(), "c1".into())]);
+        assert_eq!(
+            standing(&config, Some(&theirs), Some(&subnet(&config)), Seeded::NONE),
+            Standing::Incomplete(vec![Step::ClaimGateway { id, tags }])
+        );
     }
 }

@@ -245,7 +245,13 @@ impl Actual {
                 self.registration.read(began, settle, Some(registration.clone()));
             }
             (Step::ReadRegistration(_), _) => self.registration.read(began, settle, None),
-            (Step::PutGateway { .. } | Step::AttachSubnet { .. }, _) => {}
+            (
+                Step::PutGateway { .. }
+                | Step::ClaimGateway { .. }
+                | Step::RepairGateway(_)
+                | Step::AttachSubnet { .. },
+                _,
+            ) => {}
         }
     }
 

@@ -106,6 +106,15 @@ pub enum Step {
         /// How it should be.
         body: GatewayBody,
     },
+    /// Tag a gateway that is there and that no cluster has claimed, leaving the rest of it alone.
+    ClaimGateway {
+        /// Which.
+        id: ArmId,
+        /// The tags that it gets beside those that it carries.
+        tags: Tags,
+    },
+    /// Write a gateway whose last write failed once more, exactly as it is.
+    RepairGateway(ArmId),
     /// Attach the subnet to the gateway, leaving the rest of it alone.
     AttachSubnet {
         /// Which subnet.
@@ -135,6 +144,8 @@ impl Step {
             Step::ReadNatGateway(_) => "read-nat-gateway",
             Step::ReadRegistration(_) => "read-registration",
             Step::PutGateway { .. } => "gateway",
+            Step::ClaimGateway { .. } => "claim-gateway",
+            Step::RepairGateway(_) => "repair-gateway",
             Step::AttachSubnet { .. } => "attach-subnet",
         }
     }

@@ -52,6 +52,10 @@ pub enum Bug {
     NoDriftSweep,
     /// Engine: source ranges and the internal annotation are ignored, which opens a Service to the Internet.
     ServeRefused,
+    /// Engine: a gateway of others is claimed by writing the few fields that we know.
+    ClaimByPut,
+    /// Engine: a gateway whose last write failed is written again with the few fields that we know.
+    RepairByPut,
     /// Addresses: of several slices, the last one written is all there is.
     LastSliceWins,
     /// Addresses: pods are counted instead of kept as a set.

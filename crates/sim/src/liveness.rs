@@ -82,19 +82,22 @@ pub fn compare(world: &World) -> Result<(), Difference> {
     services(world, &desired)
 }
 
-/// The gateway is there and claimed, and the subnet attached.
+/// The gateway is there, sound and claimed, and the subnet attached.
 pub fn foundation(world: &World) -> Result<(), Difference> {
     let state = world.cloud.state();
     let id = world.scope.gateway_id();
-    let claimed = state.gateways.get(&id).is_some_and(|gateway| world.scope.owns(&gateway.meta.tags));
+    let gateway = state.gateways.get(&id);
+    let claimed = gateway.is_some_and(|gateway| world.scope.owns(&gateway.meta.tags));
+    let sound = gateway.is_some_and(|gateway| gateway.meta.provisioning != Provisioning::Failed);
     let attached = state
         .subnets
         .get(&world.scope.subnet_id())
         .is_some_and(|subnet| subnet.gateway.as_ref() == Some(&id));
-    if claimed && attached {
+    if claimed && sound && attached {
         return Ok(());
     }
-    Err(Difference::of(Invariant::L1, format!("gateway claimed: {claimed}, subnet attached: {attached}")))
+    let text = format!("gateway claimed: {claimed}, sound: {sound}, subnet attached: {attached}");
+    Err(Difference::of(Invariant::L1, text))
 }
 
 fn served(

@@ -9,7 +9,7 @@ use sluice_model::{ObjectName, Time};
 
 use crate::cluster::KubeFaults;
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, ServiceRecord};
-use crate::cluster::stories::{OwnerBy, SliceDraft, Story, UserAction};
+use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Story, UserAction};
 use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
@@ -140,6 +140,7 @@ impl Plan {
             traced,
             crash: None,
             synchronous_posts: dice.chance(200),
+            gateway: first_gateway(&mut rng.fork("gateway")),
         };
         let script = Script::Dice { actions: dice.between(20, 55), within };
         let scene = if dice.chance(50) { crowd_vanishes() } else { Scene::default() };
@@ -168,6 +169,7 @@ impl Plan {
             traced,
             crash,
             synchronous_posts: false,
+            gateway: story.gateway,
         };
         Plan {
             setup,
@@ -176,6 +178,15 @@ impl Plan {
             compare: false,
             scene: Scene::default(),
         }
+    }
+}
+
+/// Most clusters get a gateway of their own.
+fn first_gateway(dice: &mut Rng) -> FirstGateway {
+    match dice.below(10) {
+        0 | 1 => FirstGateway::OfOthers,
+        2 => FirstGateway::OfOthersFailed,
+        _ => FirstGateway::Missing,
     }
 }
 

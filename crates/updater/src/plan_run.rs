@@ -18,10 +18,10 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
-use sluice_model::azure::{ArmId, Provisioning, PublicIp, Registration, SubnetBody};
+use sluice_model::azure::{ArmId, Gateway, Provisioning, PublicIp, Registration, SubnetBody, Tags};
 use sluice_model::call::{Body, Method, Payload, Request};
 use sluice_model::event::Wait;
-use sluice_model::names::Scope;
+use sluice_model::names::{CLUSTER_TAG, Scope};
 use sluice_model::plan::{Plan, PlanReport, Step, StepResult};
 use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome, Time};
 
@@ -75,8 +75,8 @@ enum Doing {
     Calling(ErrandId),
     /// A read of the public IP that was just written.
     ReadingBack { errand: ErrandId, retries: u32, address: Option<IpAddr> },
-    /// A read of the subnet that is to be attached.
-    ReadingSubnet(ErrandId),
+    /// A read of the subnet or gateway that is to be changed and otherwise left alone.
+    ReadingFirst(ErrandId),
     /// The shared commit, or the list that decides an unknown one.
     Committing,
     /// The shared list of registrations.
@@ -119,7 +119,7 @@ impl Plans {
         run.slot = Slot::Held;
         match run.doing {
             Doing::Nothing => self.begin_step(id, means),
-            Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingSubnet(errand) => {
+            Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingFirst(errand) => {
                 means.wire.wake(errand)
             }
             Doing::Committing | Doing::Listing => {}
@@ -147,7 +147,7 @@ impl Plans {
             (Slot::Asked, _) => {}
             (
                 Slot::Held,
-                Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingSubnet(errand),
+                Doing::Calling(errand) | Doing::ReadingBack { errand, .. } | Doing::ReadingFirst(errand),
             ) => means.wire.wake(*errand),
             (Slot::Held, Doing::Nothing | Doing::Committing | Doing::Listing) => {}
         }
@@ -162,7 +162,9 @@ impl Plans {
             Way::Call(request) => {
                 let errand = means.wire.begin(Owner::Plan(id), id, request, Duration::ZERO);
                 run.doing = match step {
-                    Step::AttachSubnet { .. } => Doing::ReadingSubnet(errand),
+                    Step::AttachSubnet { .. } | Step::ClaimGateway { .. } | Step::RepairGateway(_) => {
+                        Doing::ReadingFirst(errand)
+                    }
                     _ => Doing::Calling(errand),
                 };
             }
@@ -218,16 +220,14 @@ impl Plans {
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
                 }
             }
-            (Step::AttachSubnet { subnet, gateway }, Doing::ReadingSubnet(_), Ok(payload)) => {
-                match attach(subnet, gateway, payload) {
-                    Ok(None) => Ok(StepResult::Done),
-                    Ok(Some(request)) => {
-                        run.doing = Doing::Calling(begin(means, request, Duration::ZERO));
-                        return;
-                    }
-                    Err(failure) => Err(failure),
+            (step, Doing::ReadingFirst(_), Ok(payload)) => match change(step, payload) {
+                Ok(None) => Ok(StepResult::Done),
+                Ok(Some(request)) => {
+                    run.doing = Doing::Calling(begin(means, request, Duration::ZERO));
+                    return;
                 }
-            }
+                Err(failure) => Err(failure),
+            },
             (step, _, result) => finish(step, result),
         };
         self.step_ended(id, ended, means);
@@ -323,7 +323,9 @@ impl Way {
             Step::ReadPublicIp(id) | Step::ReadLoadBalancer(id) | Step::ReadNatGateway(id) => {
                 Way::Call(Request::bare(Method::Get, id.clone()))
             }
-            Step::AttachSubnet { subnet, .. } => Way::Call(Request::bare(Method::Get, subnet.clone())),
+            Step::AttachSubnet { subnet: id, .. }
+            | Step::ClaimGateway { id, .. }
+            | Step::RepairGateway(id) => Way::Call(Request::bare(Method::Get, id.clone())),
             Step::Register(registration) => Way::Commit(Wish::Register(registration.clone())),
             Step::Clear(registration) => Way::Commit(Wish::Clear(registration.clone())),
             Step::Unregister(name) => Way::Commit(Wish::Unregister(Arc::clone(name))),
@@ -402,6 +404,46 @@ fn read_back(result: Result<Payload, Failure>, written: Option<IpAddr>) -> Resul
         Err(failure) if failure.class == FailureClass::NotFound => Err(Reread::Lags),
         Err(failure) => Err(Reread::Failed(failure)),
     }
+}
+
+/// The write that a step makes of what it has just read, or nothing if it is so already. It is sent only
+/// if nobody has changed the resource meanwhile.
+fn change(step: &Step, payload: Payload) -> Result<Option<Request>, Failure> {
+    match (step, payload) {
+        (Step::AttachSubnet { subnet, gateway }, payload) => attach(subnet, gateway, payload),
+        (Step::ClaimGateway { id, tags }, Payload::Gateway(found)) => claim(id, tags, &found),
+        (Step::RepairGateway(id), Payload::Gateway(found)) => Ok(repair(id, found)),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A PATCH replaces all tags, so it carries those that are there, and ours.
+fn claim(id: &ArmId, tags: &Tags, found: &Gateway) -> Result<Option<Request>, Failure> {
+    let now = &found.meta.tags;
+    if now.get(CLUSTER_TAG).is_some_and(|cluster| Some(cluster) != tags.get(CLUSTER_TAG)) {
+        return Err(Failure::of(
+            FailureClass::Refused,
+            "GatewayClaimedElsewhere",
+            "another cluster has claimed the service gateway meanwhile",
+        ));
+    }
+    let mut merged = now.clone();
+    merged.extend(tags.iter().map(|(name, value)| (Arc::clone(name), Arc::clone(value))));
+    if merged == *now {
+        return Ok(None);
+    }
+    let patch = Request::with(Method::PatchTags, id.clone(), Body::Tags(merged));
+    Ok(Some(Request { if_match: Some(found.meta.etag.clone()), ..patch }))
+}
+
+/// A PUT replaces everything, so it carries everything that is there.
+fn repair(id: &ArmId, found: Gateway) -> Option<Request> {
+    if found.meta.provisioning != Provisioning::Failed {
+        return None;
+    }
+    let etag = found.meta.etag.clone();
+    let put = Request::with(Method::Put, id.clone(), Body::GatewayAsRead(found));
+    Some(Request { if_match: Some(etag), ..put })
 }
 
 /// The write that attaches a subnet, or nothing if it is attached.

@@ -366,7 +366,32 @@ pub(super) fn a_gateway_that_nobody_has_claimed_is_claimed() {
          lead
          #1 done",
         expect![[r#"
-            #1 provision gateway: gateway   because start-up
+            #1 provision gateway: claim-gateway   because start-up
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_gateway_whose_last_write_failed_is_written_back_as_it_is() {
+    check(
+        "azure fails gateway
+         lead
+         #1 done",
+        expect![[r#"
+            #1 provision gateway: repair-gateway   because start-up
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_failed_gateway_that_nobody_has_claimed_is_claimed_before_it_is_written() {
+    check(
+        "azure gateway of nobody
+         azure fails gateway
+         lead
+         #1 done",
+        expect![[r#"
+            #1 provision gateway: claim-gateway, repair-gateway   because start-up
         "#]],
     );
 }

@@ -39,6 +39,8 @@ pub enum DeedKind {
     DeletePublicIp,
     /// Writes or deletes the gateway, or a subnet.
     Foundation,
+    /// Writes the tags of the gateway.
+    TagGateway,
 }
 
 impl DeedKind {
@@ -99,6 +101,8 @@ pub fn deeds(request: &Request) -> Vec<Deed> {
                 let key = ServiceKey::from_identity(target.name())
                     .filter(|key| key.is_inbound() == is("loadBalancers"));
                 one(kind, key)
+            } else if request.method == Method::PatchTags {
+                one(DeedKind::TagGateway, None)
             } else {
                 one(DeedKind::Foundation, None)
             }

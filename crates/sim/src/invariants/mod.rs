@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use sluice_cloud::State as CloudState;
 use sluice_engine::ServiceView;
+use sluice_model::azure::Gateway;
 use sluice_model::call::{Method, Reply, Request};
 use sluice_model::effect::{KubeOutcome, Listable};
 use sluice_model::event::Relist;
@@ -70,12 +71,14 @@ pub struct Judge {
     pub(crate) books: BTreeMap<usize, Book>,
     /// IPs that were published, while their Service has been wanted without a break.
     pub(crate) published: BTreeMap<Uid, IpAddr>,
+    /// A gateway that we did not create, as it was when it was first seen.
+    pub(crate) gateway_of_others: Option<Gateway>,
 }
 
 impl Judge {
     /// Nothing has happened yet.
     pub fn new(scope: Scope) -> Judge {
-        Judge { scope, books: BTreeMap::new(), published: BTreeMap::new() }
+        Judge { scope, books: BTreeMap::new(), published: BTreeMap::new(), gateway_of_others: None }
     }
 
     /// A process starts, knowing nothing.
@@ -252,6 +255,8 @@ impl Judge {
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
         truth::forget_unwanted(self, cluster);
+        tally.judged(Invariant::S1);
+        truth::s1_gateway_of_others(self, cloud)?;
         tally.judged(Invariant::S5);
         truth::s5_one_each(&self.scope, cloud)
     }

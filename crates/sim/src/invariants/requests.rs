@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use sluice_model::call::{Body, Method, Request};
 use sluice_model::effect::Listable;
-use sluice_model::names::Scope;
+use sluice_model::names::{CLUSTER_TAG, Scope};
 use sluice_model::{Family, ServiceKey, Time};
 
 use super::deeds::{Deed, DeedKind, families_of};
@@ -25,8 +25,9 @@ const SERVICES_MAX: usize = 100;
 ///
 /// Violated when the leader has been told that the resource is there without our cluster tag and
 /// writes or deletes it all the same. Excused: a load balancer, and its public IP, that the gateway
-/// has registered under a Service's UID (adoption); the subnet; and a resource that the leader has
-/// last been told to be absent or ours, because nobody told it otherwise.
+/// has registered under a Service's UID (adoption); the tags of a gateway that no cluster has claimed;
+/// the subnet; and a resource that the leader has last been told to be absent or ours, because nobody
+/// told it otherwise.
 pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result<(), Violation> {
     let is_registration = matches!(deed.kind, DeedKind::Register | DeedKind::Clear | DeedKind::Unregister);
     if is_registration || deed.target.segment("subnets").is_some() {
@@ -40,6 +41,9 @@ pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Resul
         key.is_inbound() && matches!(ledger.registration_before_write(&key.identity()), Told::Present(_))
     });
     if adopted && matches!(deed.kind, DeedKind::PutCarrier | DeedKind::PutPublicIp | DeedKind::PatchTags) {
+        return Ok(());
+    }
+    if deed.kind == DeedKind::TagGateway && !face.tags.contains_key(CLUSTER_TAG) {
         return Ok(());
     }
     let text = format!("{:?} of {}, which does not carry our tag", deed.kind, deed.target.name());
@@ -129,7 +133,8 @@ pub(super) fn s9_lease_and_listing(
     if matches!(request.method, Method::Get | Method::List | Method::Poll) {
         return Ok(());
     }
-    let foundation = deeds.iter().any(|deed| deed.kind == DeedKind::Foundation);
+    let foundation =
+        deeds.iter().any(|deed| matches!(deed.kind, DeedKind::Foundation | DeedKind::TagGateway));
     let needed: &[Listable] = if foundation { &[Listable::Foundation] } else { &Listable::ALL };
     match needed.iter().find(|what| !ledger.has_listed(**what)) {
         None => Ok(()),

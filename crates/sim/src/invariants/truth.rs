@@ -1,17 +1,45 @@
-//! Judges the truth itself: S5 and S6.
+//! Judges the truth itself: S1 of the gateway, S5 and S6.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluice_cloud::State as CloudState;
-use sluice_model::azure::Tags;
+use sluice_model::azure::{Gateway, GatewayBody, Tags};
 use sluice_model::call::Request;
-use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
+use sluice_model::names::{CREATED_TAG, IDENTITY_TAG, Scope, key_of_public_ip};
 use sluice_model::{Family, ServiceKey};
 
 use super::Judge;
 use crate::cluster::{Cluster, KubeWrite};
 use crate::names::{Invariant, Violation};
+
+/// **S1**, of the gateway: one that we did not create never changes but for its tags, and keeps those of others.
+///
+/// Compared with the gateway as it was first seen without our mark of creation. One that is deleted is
+/// forgotten: only others delete gateways here.
+pub(super) fn s1_gateway_of_others(judge: &mut Judge, cloud: &CloudState) -> Result<(), Violation> {
+    let Some(now) = cloud.gateways.get(&judge.scope.gateway_id()) else {
+        judge.gateway_of_others = None;
+        return Ok(());
+    };
+    let Some(first) = &judge.gateway_of_others else {
+        judge.gateway_of_others = (!now.meta.tags.contains_key(CREATED_TAG)).then(|| now.clone());
+        return Ok(());
+    };
+    let fields = |it: &Gateway| (GatewayBody { tags: Tags::new(), ..it.body() }, Arc::clone(&it.document));
+    let (was, is) = (fields(first), fields(now));
+    if was != is {
+        let text = format!("the gateway is not ours, was {was:?} and is {is:?}");
+        return Err(Violation::of(Invariant::S1, text));
+    }
+    match first.meta.tags.iter().find(|(name, value)| now.meta.tags.get(*name) != Some(*value)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let text = format!("the gateway is not ours and has lost its tag {name}");
+            Err(Violation::of(Invariant::S1, text))
+        }
+    }
+}
 
 /// **S5**: at most one load balancer, NAT gateway and public IP of each family per identity.
 ///

@@ -1,23 +1,50 @@
 //! Faults that begin at a moment: somebody else's hands, locks, slowness, signals, frost.
 
 use core::time::Duration;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use sluice_cloud::{LockLevel, Tamper};
+use sluice_cloud::{Cloud, LockLevel, Tamper};
 use sluice_model::azure::{
-    AddressUpdate, ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIpBody, Registration, Rule, Tags,
+    AddressUpdate, ArmId, Direction, ETag, Gateway, LoadBalancerBody, Meta, NatGatewayBody, Provisioning,
+    PublicIpBody, Registration, Rule, Tags,
 };
 use sluice_model::call::{Body, Request};
 use sluice_model::kube::Protocol;
-use sluice_model::names::CLUSTER_TAG;
-use sluice_model::{Family, Uid};
+use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::{Family, Time, Uid};
 
 use super::{Happening, World, foreign_tags, letter};
+use crate::cluster::stories::FirstGateway;
 use crate::names::{FaultKind, Invariant, Violation};
 
 /// An unmanaged address of this age is in every listing that the controller may still use.
 const KNOWN_AFTER: Duration = Duration::from_secs(60);
+
+/// Others have made a gateway before anybody else came, with much in it that we know nothing of.
+pub(super) fn make_gateway(cloud: &mut Cloud, scope: &Scope, gateway: FirstGateway) {
+    if gateway == FirstGateway::Missing {
+        return;
+    }
+    let id = scope.gateway_id();
+    let theirs = Gateway {
+        meta: Meta {
+            id: id.clone(),
+            tags: foreign_tags(),
+            etag: ETag("".into()),
+            provisioning: Provisioning::Succeeded,
+        },
+        virtual_network: scope.virtual_network_id(),
+        route_target_subnet: scope.subnet_id(),
+        route_target_address: Some(Ipv4Addr::new(10, 0, 0, 9)),
+        route_target_address_v6: Some(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 9)),
+        document: "zones 1, 2, 3".into(),
+    };
+    cloud.tamper(Time::ZERO, Tamper::Put { id: id.clone(), body: Body::GatewayAsRead(theirs) });
+    if gateway == FirstGateway::OfOthersFailed {
+        cloud.tamper(Time::ZERO, Tamper::FailWrite(id));
+    }
+}
 
 impl World {
     /// A fault begins.
@@ -182,6 +209,9 @@ impl World {
         }
         if state.subnets.values().any(|subnet| subnet.gateway.is_some()) {
             choices.push(Tamper::DetachSubnet(self.scope.subnet_id()));
+        }
+        if state.gateways.contains_key(&gateway) {
+            choices.push(Tamper::FailWrite(gateway));
         }
         let Some(change) = self.chance.pick(&choices).cloned() else { return false };
         self.trace.world(self.now, || format!("somebody: {change:?}"));

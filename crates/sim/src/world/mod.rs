@@ -135,7 +135,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world with an empty cluster, a prepared subscription without a gateway, and processes that start at once.
+    /// A world with an empty cluster, a prepared subscription, and processes that start at once.
     pub fn new(setup: Setup) -> World {
         let rng = Rng::new(setup.seed);
         let scope = scope();
@@ -148,6 +148,7 @@ impl World {
         };
         let mut cloud = Cloud::new(cloud_config);
         cloud.prepare(Time::ZERO, &scope);
+        disturb::make_gateway(&mut cloud, &scope, setup.gateway);
         let clocks = (0..setup.processes)
             .map(|_| match setup.kube_faults.per_mille(KubeFault::LeaseSkew) > 0 {
                 true => Clock::skewed(chance.between(0, 90_000), chance.between(985, 1_015)),

@@ -5,6 +5,7 @@ use sluice_model::seeded::Seeded;
 
 use super::process::Settings;
 use crate::cluster::KubeFaults;
+use crate::cluster::stories::FirstGateway;
 use crate::faults::FaultPlan;
 
 /// How a world is made.
@@ -28,6 +29,8 @@ pub struct Setup {
     pub crash: Option<CrashPoint>,
     /// Azure answers the two POSTs at once.
     pub synchronous_posts: bool,
+    /// The gateway that is there when the run begins.
+    pub gateway: FirstGateway,
 }
 
 /// One enumerated crash: at the n-th external call, before or after it.

@@ -11,8 +11,8 @@ use sluice_model::{EffectId, Step};
 use crate::{StepEnd, StepNote};
 
 use super::story::{
-    Story, deprovision, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip, public_ip_id,
-    put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
+    Story, deprovision, gateway_with, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip,
+    public_ip_id, put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
 };
 
 #[test]
@@ -265,6 +265,59 @@ fn a_subnet_is_attached_with_the_rest_as_it_was_and_only_once() {
 }
 
 #[test]
+fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
+    let claim = || vec![Step::ClaimGateway { id: scope().gateway_id(), tags: scope().gateway_tags() }];
+    let there = |tags: &[(&str, &str)]| gateway_with(tags, Provisioning::Succeeded);
+    let cluster = scope().cluster_id;
+    let claimed: &[(&str, &str)] = &[("sluice-cluster", &*cluster), ("team", "network")];
+    let mut story = Story::new();
+    story.plan(1, claim()).answer(1, 200, there(&[("team", "network")]));
+    let sent = story.sent.values().next().map(|request| request.body.clone());
+    let merged: Tags = claimed.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    assert_eq!(sent, Some(Body::Tags(merged)));
+    story.answer(2, 200, there(claimed));
+    story.plan(2, claim()).answer(3, 200, there(claimed));
+    story.plan(3, claim()).answer(4, 200, there(&[])).refuse(5, 412, "PreconditionFailed");
+    story.plan(4, claim()).answer(6, 200, there(&[("sluice-cluster", "another")]));
+    story.plan(5, claim()).refuse(7, 404, "ResourceNotFound");
+    expect![[r#"
+        t=0.0 call 1 for #1: get serviceGateways/servicegateway
+        t=0.0 call 2 for #1: patch tags of serviceGateways/servicegateway if 1
+        t=0.0 #1 done: [done]
+        t=0.0 call 3 for #2: get serviceGateways/servicegateway
+        t=0.0 #2 done: [done]
+        t=0.0 call 4 for #3: get serviceGateways/servicegateway
+        t=0.0 call 5 for #3: patch tags of serviceGateways/servicegateway if 1
+        t=0.0 #3 failed PreconditionFailed (transient): []
+        t=0.0 call 6 for #4: get serviceGateways/servicegateway
+        t=0.0 #4 failed GatewayClaimedElsewhere (refused): []
+        t=0.0 call 7 for #5: get serviceGateways/servicegateway
+        t=0.0 #5 failed ResourceNotFound (not-found): []
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn a_failed_gateway_is_written_back_as_it_was_read() {
+    let repair = || vec![Step::RepairGateway(scope().gateway_id())];
+    let mut story = Story::new();
+    story.plan(1, repair()).answer(1, 200, gateway_with(&[("team", "network")], Provisioning::Failed));
+    let sent = story.sent.values().next().map(|request| request.body.clone());
+    assert!(matches!(sent, Some(Body::GatewayAsRead(gateway)) if &*gateway.document == "as it was"));
+    story.accept(2).until(10_000).poll(3, OperationState::Succeeded);
+    story.plan(2, repair()).answer(4, 200, gateway_with(&[], Provisioning::Succeeded));
+    expect![[r#"
+        t=0.0 call 1 for #1: get serviceGateways/servicegateway
+        t=0.0 call 2 for #1: put serviceGateways/servicegateway if 1
+        t=10.0 call 3 for #1: poll operations/op2
+        t=10.0 #1 done: [done]
+        t=10.0 call 4 for #2: get serviceGateways/servicegateway
+        t=10.0 #2 done: [done]
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
 fn a_gateway_and_a_nat_gateway_are_written_and_polled() {
     let mut story = Story::new();
     let body = GatewayBody {
@@ -301,6 +354,7 @@ fn an_answer_that_does_not_fit_fails_for_the_moment_and_breaks_nothing() {
             200,
             Payload::None,
         ),
+        (Step::RepairGateway(scope().gateway_id()), 200, subnet(None)),
     ] {
         let mut story = Story::new();
         story.plan(1, vec![step]).quietly();

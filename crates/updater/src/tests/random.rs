@@ -135,7 +135,7 @@ impl World {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let name = prop::sample::select(vec!["a", "b", "c"]);
-    let step = (0usize..15, name).prop_map(|(kind, name)| match kind {
+    let step = (0usize..17, name).prop_map(|(kind, name)| match kind {
         0 => put_public_ip(name),
         1 => put_load_balancer(name),
         2 => put_nat_gateway(name),
@@ -159,6 +159,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
                 tags: Tags::new(),
             },
         },
+        14 => Step::ClaimGateway { id: scope().gateway_id(), tags: scope().gateway_tags() },
+        15 => Step::RepairGateway(scope().gateway_id()),
         _ => Step::AttachSubnet { subnet: scope().subnet_id(), gateway: scope().gateway_id() },
     });
     prop::collection::vec(step, 0..5)

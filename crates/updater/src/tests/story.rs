@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::format;
 use std::string::{String, ToString};
+use std::sync::Arc;
 use std::vec::Vec;
 
 use core::time::Duration;
@@ -329,8 +330,13 @@ pub(crate) fn public_ip(name: &str, provisioning: Provisioning) -> Payload {
 }
 
 pub(crate) fn gateway() -> Payload {
+    gateway_with(&[], Provisioning::Succeeded)
+}
+
+pub(crate) fn gateway_with(tags: &[(&str, &str)], provisioning: Provisioning) -> Payload {
+    let tags = tags.iter().map(|(name, value)| (Arc::from(*name), Arc::from(*value))).collect();
     Payload::Gateway(Gateway {
-        meta: meta(scope().gateway_id(), Provisioning::Succeeded),
+        meta: Meta { tags, ..meta(scope().gateway_id(), provisioning) },
         virtual_network: scope().virtual_network_id(),
         route_target_subnet: scope().subnet_id(),
         route_target_address: None,

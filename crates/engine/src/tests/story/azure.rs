@@ -39,6 +39,7 @@ pub(crate) struct Azure {
     pub(crate) registrations: BTreeMap<String, Registration>,
     pub(crate) locations: BTreeMap<IpAddr, BTreeMap<IpAddr, Vec<Arc<str>>>>,
     gateway: Option<Tags>,
+    gateway_failed: bool,
     subnet_gateway: Option<ArmId>,
     subnet_missing: bool,
     lists_that_fail: BTreeSet<Listable>,
@@ -52,6 +53,7 @@ impl Azure {
     pub(crate) fn new(scope: Scope) -> Azure {
         Azure {
             gateway: Some(scope.gateway_tags()),
+            gateway_failed: false,
             subnet_gateway: Some(scope.gateway_id()),
             scope,
             public_ips: BTreeMap::new(),
@@ -76,7 +78,7 @@ impl Azure {
     /// azure uses public-ip web                                    for something of its own
     /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
     /// azure registers NAME [default]                              of somebody else
-    /// azure loses gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
+    /// azure loses gateway | azure fails gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
     /// azure loses subnet | azure gains subnet | azure adopts blue    as `sluice adopt` does
     /// azure fails to list KIND | azure lists KIND again
     /// ```
@@ -131,6 +133,7 @@ impl Azure {
                 };
                 self.registrations.insert(name.to_string(), registration);
             }
+            ["fails", "gateway"] => self.gateway_failed = true,
             ["gateway", "of", "nobody"] => self.gateway = Some(Tags::new()),
             ["gateway", "of", cluster] => {
                 self.gateway = Some(Tags::from([(CLUSTER_TAG.into(), (*cluster).into())]));
@@ -360,6 +363,10 @@ impl Azure {
                 return registration.map_or(StepResult::Absent, StepResult::Registration);
             }
             Step::PutGateway { body, .. } => self.gateway = Some(body.tags.clone()),
+            Step::ClaimGateway { tags, .. } => {
+                self.gateway.get_or_insert_default().extend(tags.clone());
+            }
+            Step::RepairGateway(_) => self.gateway_failed = false,
             Step::AttachSubnet { gateway, .. } => self.subnet_gateway = Some(gateway.clone()),
         }
         StepResult::Done
@@ -399,7 +406,13 @@ impl Azure {
         match kind {
             Listable::Foundation => Listing::Foundation {
                 gateway: self.gateway.clone().map(|tags| Gateway {
-                    meta: self.meta(&scope.gateway_id(), tags),
+                    meta: Meta {
+                        provisioning: match self.gateway_failed {
+                            true => Provisioning::Failed,
+                            false => Provisioning::Succeeded,
+                        },
+                        ..self.meta(&scope.gateway_id(), tags)
+                    },
                     virtual_network: scope.virtual_network_id(),
                     route_target_subnet: scope.subnet_id(),
                     route_target_address: None,

@@ -8,5 +8,5 @@ mod named;
 mod random;
 
 pub use action::{Oddity, OwnerBy, SliceDraft, UserAction, apply};
-pub use named::{Story, named};
+pub use named::{FirstGateway, Story, named};
 pub use random::random_action;

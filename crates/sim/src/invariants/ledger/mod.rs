@@ -35,7 +35,7 @@ pub use belief::{Face, Told};
 use belief::{Fact, Mapping, SECOND_LOOK, begin, begin_mapping, learn, learn_mapping};
 use reading::{
     face_of_payload, identities_in, is_last, kind_of_collection, kind_of_resource, locations_of, lower,
-    provisioning_of, runs_on, services_of, tagged, tags_of_body, told_of_service_request,
+    runs_on, services_of, state_after, tagged, tags_of_body, told_of_service_request,
 };
 
 /// An answer that takes longer is given up.
@@ -152,7 +152,7 @@ impl Ledger {
                     return self.write_failed(now, &sent, &failure);
                 }
                 let Reply::Answered(answer) = reply else { return };
-                if !runs_on(answer) {
+                if !runs_on(&sent.request, answer) {
                     return self.write_confirmed(now, &sent, Some(&answer.payload));
                 }
                 match &answer.operation {
@@ -419,7 +419,7 @@ impl Ledger {
         if let Some(write) = self.watched.remove(target) {
             match (failure, reply) {
                 (None, Reply::Answered(answer)) if write.request.method != Method::Delete => {
-                    match provisioning_of(&answer.payload) {
+                    match state_after(&write.request, &answer.payload) {
                         Some(Provisioning::Succeeded) => {
                             self.write_confirmed(now, &write, Some(&answer.payload));
                         }

@@ -62,10 +62,10 @@ pub(super) fn tagged(tags: &Tags) -> Face {
 }
 
 /// Whether a first answer only says that the work has begun.
-pub(super) fn runs_on(answer: &Answer) -> bool {
+pub(super) fn runs_on(request: &Request, answer: &Answer) -> bool {
     match &answer.payload {
         Payload::Operation(state) => *state == OperationState::Running,
-        payload => match provisioning_of(payload) {
+        payload => match state_after(request, payload) {
             Some(Provisioning::Succeeded) => false,
             Some(_) => true,
             None => answer.status == 202 || (answer.status == 201 && answer.operation.is_some()),
@@ -73,7 +73,19 @@ pub(super) fn runs_on(answer: &Answer) -> bool {
     }
 }
 
-pub(super) fn provisioning_of(payload: &Payload) -> Option<Provisioning> {
+/// How a write stands by what the resource shows. One whose last write failed takes tags all the same.
+pub(super) fn state_after(request: &Request, payload: &Payload) -> Option<Provisioning> {
+    let is_tagged = match &request.body {
+        Body::Tags(tags) => face_of_payload(payload).is_some_and(|face| face.tags == *tags),
+        _ => false,
+    };
+    match provisioning_of(payload)? {
+        Provisioning::Failed if is_tagged => Some(Provisioning::Succeeded),
+        state => Some(state),
+    }
+}
+
+fn provisioning_of(payload: &Payload) -> Option<Provisioning> {
     match payload {
         Payload::PublicIp(ip) => Some(ip.meta.provisioning),
         Payload::LoadBalancer(lb) => Some(lb.meta.provisioning),

@@ -1,8 +1,8 @@
 //! Stories about Services and their endpoints.
 
 use super::super::action::{Oddity, OwnerBy, UserAction};
-use super::Story;
 use super::words::*;
+use super::{FirstGateway, Story};
 use crate::cluster::objects::{AddressType, FOREIGN_FINALIZER, Health, INHERITED_FINALIZER};
 
 const WEB: &str = "shop/web";
@@ -21,7 +21,7 @@ pub(super) fn stories() -> Vec<Story> {
 fn story(name: &'static str, steps: Vec<(u64, UserAction)>) -> Story {
     let mut all = vec![(0, standard_node('a')), (10, standard_node('b'))];
     all.extend(steps);
-    Story { name, steps: all }
+    Story { name, steps: all, gateway: FirstGateway::Missing }
 }
 
 fn http() -> [sluice_model::kube::ServicePort; 1] {

@@ -3,6 +3,7 @@
 //! Every step waits so many milliseconds after the one before. The names are claims about what
 //! happens, in plain words; they are also the arguments with which a story is chosen.
 
+mod gateways;
 mod inbound;
 mod outbound;
 mod words;
@@ -16,11 +17,26 @@ pub struct Story {
     pub name: &'static str,
     /// The steps, each with its wait after the step before, in milliseconds.
     pub steps: Vec<(u64, UserAction)>,
+    /// The gateway that is there before the first step.
+    pub gateway: FirstGateway,
+}
+
+/// The service gateway that is there when a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FirstGateway {
+    /// None, so that one is made.
+    #[default]
+    Missing,
+    /// One that others made and nobody has claimed, with zones, tags and an IPv6 route target.
+    OfOthers,
+    /// The same after a write of theirs that failed.
+    OfOthersFailed,
 }
 
 /// All named stories.
 pub fn named() -> Vec<Story> {
     let mut stories = inbound::stories();
     stories.extend(outbound::stories());
+    stories.extend(gateways::stories());
     stories
 }
