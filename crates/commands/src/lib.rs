@@ -22,3 +22,4 @@ pub mod plan;
 pub mod reach;
 pub mod run;
 pub mod status;
+mod tags;

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use sluice_model::azure::{
     ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIp, PublicIpBody, Registration, Rule, Tags,
 };
-use sluice_model::names::Scope;
+use sluice_model::names::{Scope, without_our_tags};
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, ObjectName, ServiceKey, Step};
 
@@ -159,7 +159,7 @@ impl Planner<'_> {
                     Knowledge::Absent => {}
                     Knowledge::Present(ip) if !self.may_delete(&ip.meta.tags) => {}
                     Knowledge::Present(ip) if self.is_used_elsewhere(ip) => {
-                        steps.push(Step::ReleasePublicIp { id, tags: self.without_ours(&ip.meta.tags) });
+                        steps.push(Step::ReleasePublicIp { id, tags: without_our_tags(&ip.meta.tags) });
                     }
                     _ => steps.push(Step::DeletePublicIp(id)),
                 }
@@ -241,14 +241,6 @@ impl Planner<'_> {
         let mut tags = there.cloned().unwrap_or_default();
         tags.extend(self.scope.tags(self.key, self.object));
         tags
-    }
-
-    fn without_ours(&self, tags: &Tags) -> Tags {
-        let ours = self.scope.tags(self.key, self.object);
-        tags.iter()
-            .filter(|(name, _)| !ours.contains_key(*name))
-            .map(|(n, v)| (n.clone(), v.clone()))
-            .collect()
     }
 
     fn may_delete(&self, tags: &Tags) -> bool {

@@ -116,6 +116,13 @@ impl Scope {
     }
 }
 
+/// The tags that a resource keeps when it is ours no longer.
+pub fn without_our_tags(tags: &Tags) -> Tags {
+    let ours = [CLUSTER_TAG, IDENTITY_TAG, OWNER_TAG, CREATED_TAG];
+    let kept = tags.iter().filter(|(name, _)| !ours.contains(&&***name));
+    kept.map(|(name, value)| (Arc::clone(name), Arc::clone(value))).collect()
+}
+
 /// `{identity}-pip`, or `{identity}-pip-v6` for the IPv6 address of an egress.
 ///
 /// A Service has one public IP of whatever family it is, so it never has a suffix.
@@ -146,6 +153,24 @@ pub fn key_of_public_ip(name: &str) -> Option<(ServiceKey, Family)> {
 mod tests {
     use super::*;
     use crate::key::{EgressName, Uid};
+
+    #[test]
+    fn what_is_ours_no_longer_keeps_the_tags_of_others() {
+        let scope = Scope {
+            subscription: "s".into(),
+            resource_group: "rg".into(),
+            network_resource_group: "rg".into(),
+            virtual_network: "vnet".into(),
+            subnet: "pods".into(),
+            gateway: "gw".into(),
+            cluster_id: "c1".into(),
+        };
+        let mut tags = scope.tags(&ServiceKey::Inbound(Uid::from_number(1)), None);
+        tags.extend(scope.created_gateway_tags());
+        assert_eq!(tags.len(), 4);
+        tags.insert("team".into(), "network".into());
+        assert_eq!(without_our_tags(&tags), Tags::from([("team".into(), "network".into())]));
+    }
 
     #[test]
     fn public_ip_names_lead_back_to_their_service() {

@@ -1,21 +1,13 @@
-//! Tags one resource, as it is at that moment.
-//!
-//! Between the plan and somebody's yes the world goes on. So the resource is read right before it is written,
-//! and written only if it is still that version: tags of others are kept, and what another cluster has
-//! claimed meanwhile is left alone.
+//! Tags one resource as ours. What another cluster has claimed since the plan is left alone.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use sluice_controller::Azure;
-use sluice_model::azure::{Meta, Tags};
-use sluice_model::call::{Body, Method, Payload, Reply, Request};
+use sluice_model::azure::Tags;
+use sluice_model::call::{Payload, Reply, Request};
 use sluice_model::names::CLUSTER_TAG;
 
 use super::candidates::Candidate;
-
-/// How often a resource is read again that somebody writes all the time.
-const TRIES: u32 = 5;
-/// The status that says: it is another version by now.
-const ANOTHER_VERSION: u16 = 412;
+use crate::tags::{ANOTHER_VERSION, Retagged, retag};
 
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,27 +21,12 @@ pub(super) enum Claimed {
 /// Reads the resource and adds our tags to what it carries now.
 pub(super) async fn claim(azure: &impl Azure, candidate: &Candidate) -> anyhow::Result<Claimed> {
     let Candidate { what, id, tags, .. } = candidate;
-    let named = || format!("{what} {}", id.name());
-    for _ in 0..TRIES {
-        let (_, payload) =
-            answered(azure, Request::bare(Method::Get, id.clone())).await.with_context(named)?;
-        let Some(meta) = meta(&payload) else {
-            return Ok(Claimed::LeftAlone("it is gone meanwhile".to_owned()));
-        };
-        let merged = match merged(&meta.tags, tags) {
-            Ok(merged) => merged,
-            Err(owner) => {
-                return Ok(Claimed::LeftAlone(format!("cluster {owner} has claimed it meanwhile")));
-            }
-        };
-        let mut request = Request::with(Method::PatchTags, id.clone(), Body::Tags(merged));
-        request.if_match = Some(meta.etag.clone());
-        match answered(azure, request).await.with_context(named)? {
-            (ANOTHER_VERSION, _) => {}
-            _ => return Ok(Claimed::Yes),
-        }
-    }
-    bail!("{}: somebody else writes it all the time; come again when they are done", named())
+    let send = async |request: Request| answered(azure, request).await;
+    Ok(match retag(what, id, |now| merged(now, tags), send).await? {
+        Retagged::Done => Claimed::Yes,
+        Retagged::Gone => Claimed::LeftAlone("it is gone meanwhile".to_owned()),
+        Retagged::Refused(owner) => Claimed::LeftAlone(format!("cluster {owner} has claimed it meanwhile")),
+    })
 }
 
 /// What it carries now with ours among it, or the other cluster that has claimed it.
@@ -57,16 +34,6 @@ fn merged(now: &Tags, ours: &Tags) -> Result<Tags, String> {
     match now.get(CLUSTER_TAG) {
         Some(owner) if Some(owner) != ours.get(CLUSTER_TAG) => Err(owner.to_string()),
         _ => Ok(now.iter().chain(ours).map(|(name, value)| (name.clone(), value.clone())).collect()),
-    }
-}
-
-fn meta(payload: &Payload) -> Option<&Meta> {
-    match payload {
-        Payload::PublicIp(it) => Some(&it.meta),
-        Payload::LoadBalancer(it) => Some(&it.meta),
-        Payload::NatGateway(it) => Some(&it.meta),
-        Payload::Gateway(it) => Some(&it.meta),
-        _ => None,
     }
 }
 
@@ -88,6 +55,7 @@ mod tests {
 
     use sluice_cloud::{Cloud, Latencies};
     use sluice_model::azure::{GatewayBody, PublicIpBody};
+    use sluice_model::call::{Body, Method};
     use sluice_model::effect::Listing;
     use sluice_model::names::Scope;
     use sluice_model::{Family, ServiceKey, Time, Uid};
@@ -207,6 +175,6 @@ mod tests {
         let edits: Vec<&[(&str, &str)]> = edits.iter().map(|it| &it[..]).collect();
         let (azure, candidate) = world(&edits);
         let error = claim(&azure, &candidate).await.unwrap_err().to_string();
-        assert!(error.contains("somebody else writes it all the time"), "{error}");
+        assert!(error.contains("another client keeps changing it"), "{error}");
     }
 }
