@@ -2,11 +2,12 @@
 //!
 //! It is the controller itself, told that nobody wants anything any more: no Service is ours, no pod has
 //! a label, the default outbound is released. So the order is the usual one (addresses first, finalizers
-//! last), and so are tags, budget and retries. In the end the gateway goes, if it carries our tag and nothing
-//! of anybody else is in it. The plan is shown first. All of it happens under the lease, the gateway's end
-//! too, so that no controller works against it; where there is no election nobody can see whether one
-//! runs, and whoever cleans up has to say that none does.
+//! last), and so are tags, budget and retries. The gateway loses only its tags in the end, unless Sluice created
+//! it and nobody else uses it: then it is deleted. The plan is shown first. All of it happens under the lease,
+//! so that no controller works against it; where there is no election nobody can see whether one runs, and
+//! whoever cleans up has to say that none does.
 
+mod calls;
 mod carry_out;
 mod gateway;
 
@@ -24,6 +25,7 @@ use crate::paint::Paint;
 use crate::plan::foresight::{Forecast, Worlds, foresee_with};
 use crate::plan::report::Report;
 use crate::reach::Reached;
+use gateway::{Fate, Users};
 
 /// Removes everything of a cluster id.
 #[derive(Args, Debug)]
@@ -59,37 +61,43 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     let scope = reached.config.scope(&reached.cluster_id);
     let report = Report::of(&scope, &forecast);
     let gateway = match arguments.keep_gateway {
-        true => None,
-        false => gateway::ours(&reached).await?,
+        true => Fate::Untouched,
+        false => gateway::fate(&reached, Users::after(&forecast.after, &scope)).await?,
     };
-    let in_the_way = gateway::left_in(&forecast.after, &scope);
-    if report.writes_nothing() && (gateway.is_none() || in_the_way.is_some()) {
-        if let Some(left) = in_the_way.filter(|_| gateway.is_some()) {
-            println!("The service gateway {} stays: {left}.", scope.gateway);
-        }
+    if report.writes_nothing() && gateway == Fate::Untouched {
         println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
         return Ok(());
     }
     print!("{}", report.text(Paint::for_stdout()));
-    if let (Some(_), Some(left)) = (&gateway, &in_the_way) {
-        println!("The service gateway {} stays, and its subnet attached: {left}.", scope.gateway);
-    } else if let Some(gateway) = &gateway {
-        println!(
-            "Then: detach subnet {} and delete the service gateway {}.",
-            gateway.subnet.name(),
-            gateway.id.name()
-        );
+    match &gateway {
+        Fate::Untouched => {}
+        Fate::Deleted => {
+            println!(
+                "Then: detach subnet {} and delete the service gateway {}.",
+                scope.subnet, scope.gateway
+            );
+        }
+        Fate::Kept(why) => println!(
+            "Then: remove the tags of this cluster from the service gateway {}. It is kept, with its subnet \
+             attached: {why}.",
+            scope.gateway
+        ),
     }
     let question = format!("Remove everything of cluster {}?", reached.cluster_id);
     if !consent::given(arguments.yes, &question)? {
         println!("Nothing was changed.");
         return Ok(());
     }
-    match carry_out::carry_out(&reached, gateway).await? {
-        None => println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id),
-        Some(left) => println!(
-            "Everything of cluster {} is gone but the service gateway {}, which stays: {left}.",
-            reached.cluster_id, scope.gateway
+    match carry_out::carry_out(&reached, arguments.keep_gateway).await? {
+        Fate::Untouched | Fate::Deleted => {
+            println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id);
+        }
+        Fate::Kept(why) => println!(
+            "Everything of cluster {} is gone. Sluice can be uninstalled. The service gateway {} is kept, with its \
+             subnet attached: {why}.\nTo delete it, once nothing uses it and its subnets are detached: {}",
+            reached.cluster_id,
+            scope.gateway,
+            gateway::command(&scope)
         ),
     }
     Ok(())

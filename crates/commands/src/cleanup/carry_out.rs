@@ -13,7 +13,7 @@ use sluice_model::seeded::Seeded;
 use sluice_view::overview::Role;
 use tokio::sync::oneshot;
 
-use super::gateway::{self, OurGateway};
+use super::gateway::{self, Fate};
 use super::{engine_config, forecast, releases, unwanted};
 use crate::failure::Failure;
 use crate::lease;
@@ -29,12 +29,9 @@ const FRESH_LOOK: Duration = Duration::from_secs(10);
 /// Who we are in the Lease.
 const INSTANCE: &str = "sluice-cleanup";
 
-/// Takes the lease, tears everything down, the gateway last, and gives the lease back. Says what keeps the
-/// gateway, if anything does.
-pub(super) async fn carry_out(
-    reached: &Reached,
-    gateway: Option<OurGateway>,
-) -> Result<Option<String>, Failure> {
+/// Takes the lease, tears everything down, the gateway last, and gives the lease back. Says what became of
+/// the gateway.
+pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<Fate, Failure> {
     let config = &reached.config;
     let clock = Monotonic::start();
     let (handle, inbox) = Inbox::open(1_024);
@@ -81,8 +78,8 @@ pub(super) async fn carry_out(
         }
     }
     let torn_down = tokio::select! {
-        torn_down = tear_down(reached, &handle, &clock, gateway) => torn_down,
-        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map(|()| None).map_err(Failure::from),
+        torn_down = tear_down(reached, &handle, &clock, keep_gateway) => torn_down,
+        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map_err(Failure::from),
     };
     handle.stop();
     let ended = work.await.context("the loop died")?;
@@ -97,8 +94,8 @@ async fn tear_down(
     reached: &Reached,
     handle: &Handle,
     clock: &Monotonic,
-    gateway: Option<OurGateway>,
-) -> Result<Option<String>, Failure> {
+    keep_gateway: bool,
+) -> Result<Fate, Failure> {
     // Read again under the lease: what was shown may be old by now.
     for event in unwanted(reached.read().await?).kubernetes {
         handle.post(event).await?;
@@ -125,14 +122,14 @@ async fn tear_down(
         }
         clock.sleep_until(clock.now() + PROGRESS).await;
     }
-    match gateway {
-        None => Ok(None),
-        Some(gateway) => Ok(gateway::remove(reached, gateway, || handle.may_begin(clock)).await?),
+    match keep_gateway {
+        true => Ok(Fate::Untouched),
+        false => Ok(gateway::let_go(reached, &|| handle.may_begin(clock)).await?),
     }
 }
 
 /// What is not gone, and why.
-async fn still_there(handle: &Handle) -> anyhow::Result<()> {
+async fn still_there(handle: &Handle) -> anyhow::Result<Fate> {
     let mut lines = String::new();
     for view in handle.services().await? {
         let name = view.object.map_or_else(|| view.key.to_string(), |object| object.to_string());
