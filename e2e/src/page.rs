@@ -102,6 +102,7 @@ pub(crate) const PAGE: &[Promise] = &[
     ),
     promise("upgrade with existing state: no write", &["upgrade-without-a-write"]),
     promise("orphan removal by tag; stuck finalizers", &["leftovers"]),
+    promise("a gateway of others, there and back: nothing changes but tags", &["there-and-back"]),
     promise(
         "the controller under test always uses the token of the shipped ClusterRole, never admin",
         &["only-what-is-granted"],

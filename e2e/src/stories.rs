@@ -1,6 +1,7 @@
 //! All stories, by theme.
 
 mod badstarts;
+mod cleanup;
 mod egress;
 mod endpoints;
 mod inbound;
@@ -28,6 +29,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         startup::STORIES,
         process::STORIES,
         badstarts::STORIES,
+        cleanup::STORIES,
         permissions::STORIES,
     ]
     .into_iter()

@@ -2,14 +2,15 @@
 //!
 //! It is the controller itself, told that nobody wants anything any more: no Service is ours, no pod has
 //! a label, the default outbound is released. So the order is the usual one (addresses first, finalizers
-//! last), and so are tags, budget and retries. The gateway loses only its tags in the end, unless Sluice created
-//! it and nobody else uses it: then it is deleted. The plan is shown first. All of it happens under the lease,
-//! so that no controller works against it; where there is no election nobody can see whether one runs, and
-//! whoever cleans up has to say that none does.
+//! last), and so are tags, budget and retries. What another controller has taken back is only untagged, and
+//! so is the gateway in the end, unless Sluice created it and nobody else uses it: then it is deleted. The
+//! plan is shown first. All of it happens under the lease, so that no controller works against it; where
+//! there is no election nobody can see whether one runs, and whoever cleans up has to say that none does.
 
 mod calls;
 mod carry_out;
 mod gateway;
+mod taken_back;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -26,6 +27,7 @@ use crate::plan::foresight::{Forecast, Worlds, foresee_with};
 use crate::plan::report::Report;
 use crate::reach::Reached;
 use gateway::{Fate, Users};
+use taken_back::TakenBack;
 
 /// Removes everything of a cluster id.
 #[derive(Args, Debug)]
@@ -57,18 +59,20 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
         )
         .into());
     }
-    let forecast = forecast(&reached).await?;
+    let (worlds, taken_back) = abandoned(&reached).await?;
+    let forecast = forecast(&reached, &worlds);
     let scope = reached.config.scope(&reached.cluster_id);
     let report = Report::of(&scope, &forecast);
     let gateway = match arguments.keep_gateway {
         true => Fate::Untouched,
         false => gateway::fate(&reached, Users::after(&forecast.after, &scope)).await?,
     };
-    if report.writes_nothing() && gateway == Fate::Untouched {
+    if report.writes_nothing() && taken_back.is_empty() && gateway == Fate::Untouched {
         println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
         return Ok(());
     }
     print!("{}", report.text(Paint::for_stdout()));
+    taken_back.iter().for_each(announce);
     match &gateway {
         Fate::Untouched => {}
         Fate::Deleted => {
@@ -103,10 +107,31 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What would happen if nobody wanted anything.
-async fn forecast(reached: &Reached) -> Result<Forecast, Failure> {
-    let worlds = unwanted(reached.read().await?);
-    Ok(foresee_with(engine_config(reached), reached.config.updaters(), &worlds, &releases()))
+/// Says what is left to another controller.
+fn announce(taken_back: &TakenBack) {
+    let TakenBack { service, resources } = taken_back;
+    for (what, id) in resources {
+        println!(
+            "~ {what:<15} {}  (kept, tags removed: Service {} has another class)",
+            id.name(),
+            service.name
+        );
+    }
+    let what = "Service";
+    println!("~ {what:<15} {}  (finalizer and conditions removed)", service.name);
+}
+
+/// Both worlds as nobody wants anything, and what another controller has taken back.
+async fn abandoned(reached: &Reached) -> Result<(Worlds, Vec<TakenBack>), Failure> {
+    let mut worlds = reached.read().await?;
+    let taken_back = taken_back::find(reached, &worlds).await?;
+    taken_back::forget(&mut worlds, &taken_back);
+    Ok((unwanted(worlds), taken_back))
+}
+
+/// What would happen in worlds in which nobody wants anything.
+fn forecast(reached: &Reached, worlds: &Worlds) -> Forecast {
+    foresee_with(engine_config(reached), reached.config.updaters(), worlds, &releases())
 }
 
 /// The engine's choices in a world in which nothing is wanted: nothing is made and nothing is held.

@@ -218,6 +218,24 @@ impl Scene {
         Ok(output.with_context(|| format!("`sluice plan` did not end within {limit:?}"))??)
     }
 
+    /// Runs `sluice cleanup --yes` with the configuration of the controller and these further arguments; it must
+    /// succeed. Gives what it says.
+    pub(crate) async fn cleanup(&self, more: &[&str]) -> Result<String> {
+        self.tell(format!("$ sluice cleanup --yes {}", more.join(" ")));
+        let mut command = Command::new(&self.programs.sluice);
+        command.args(["cleanup", "--yes"]).args(access(&self.folder.join("config.json"), &self.plane));
+        command.args(more).env("NO_COLOR", "1");
+        let limit = Duration::from_secs(300);
+        let output = tokio::time::timeout(limit, command.kill_on_drop(true).output()).await;
+        let output = output.with_context(|| format!("`sluice cleanup` did not end within {limit:?}"))??;
+        let [said, errors] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        if !output.status.success() {
+            bail!("`sluice cleanup` ended with {}:\n{said}{errors}", output.status);
+        }
+        Ok(said)
+    }
+
     /// `sluice plan` says that so many services are held for this reason, and that nothing would be written.
     pub(crate) async fn plan_is_held(&self, reason: &str, count: usize) -> Result<()> {
         if !self.programs.asks_plan {

@@ -14,9 +14,10 @@ use sluice_view::overview::Role;
 use tokio::sync::oneshot;
 
 use super::gateway::{self, Fate};
-use super::{engine_config, forecast, releases, unwanted};
+use super::{abandoned, engine_config, forecast, releases, taken_back};
 use crate::failure::Failure;
 use crate::lease;
+use crate::plan::foresight::Worlds;
 use crate::plan::report::Report;
 use crate::reach::Reached;
 
@@ -26,6 +27,8 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 const PROGRESS: Duration = Duration::from_secs(2);
 /// How long between two looks at everything, once the loop has nothing left.
 const FRESH_LOOK: Duration = Duration::from_secs(10);
+/// How often is looked whether everything that another controller has taken back is let go.
+const LOOKS: u32 = 5;
 /// Who we are in the Lease.
 const INSTANCE: &str = "sluice-cleanup";
 
@@ -41,8 +44,13 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
     // They never run: the world in which nothing is wanted is told once, and stands still.
     let watches = Watches::new(client.clone(), selection);
     let fence = (handle.clone(), clock);
-    let writer = Writer::new(client.clone(), serves_all, INSTANCE.to_owned())
-        .with_fence(move || fence.0.may_begin(&fence.1));
+    let may_begin = move || fence.0.may_begin(&fence.1);
+    let writer = |serves_all| {
+        Writer::new(client.clone(), serves_all, INSTANCE.to_owned()).with_fence(may_begin.clone())
+    };
+    // Of what others have taken back only our own finalizer goes.
+    let modest_writer = writer(false);
+    let writer = writer(serves_all);
     let settings = sluice_controller::Config {
         engine: engine_config(reached),
         updaters: config.updaters(),
@@ -62,7 +70,6 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
     let (mut standing, seen) = (leadership.standing(), leadership.standing());
     let (farewell, heard) = oneshot::channel();
     let lease = tokio::spawn(leadership.run(heard));
-    let work = tokio::spawn(controller.run());
 
     let patience = clock.now() + timing.lease * 3;
     tokio::select! {
@@ -77,9 +84,15 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
             .into());
         }
     }
-    let torn_down = tokio::select! {
-        torn_down = tear_down(reached, &handle, &clock, keep_gateway) => torn_down,
-        () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map_err(Failure::from),
+    // Before the loop looks at Azure: what it sees with our tags and nobody wants, it deletes.
+    let released = release(reached, &modest_writer, &clock, &may_begin).await;
+    let work = tokio::spawn(controller.run());
+    let torn_down = match released {
+        Err(failure) => Err(failure),
+        Ok(worlds) => tokio::select! {
+            torn_down = tear_down(reached, worlds, &handle, &clock, keep_gateway) => torn_down,
+            () = clock.sleep_until(clock.now() + LIMIT) => still_there(&handle).await.map_err(Failure::from),
+        },
     };
     handle.stop();
     let ended = work.await.context("the loop died")?;
@@ -90,14 +103,40 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
     torn_down
 }
 
+/// Lets go of what another controller has taken back, until none of it is left; gives the worlds without it.
+async fn release(
+    reached: &Reached,
+    writer: &Writer,
+    clock: &Monotonic,
+    may_begin: &(impl Fn() -> bool + Send + Sync),
+) -> Result<Worlds, Failure> {
+    for _ in 0..LOOKS {
+        // Read again under the lease: what was shown may be old by now.
+        let (worlds, taken_back) = abandoned(reached).await?;
+        if taken_back.is_empty() {
+            return Ok(worlds);
+        }
+        for it in &taken_back {
+            taken_back::release(reached, writer, it, may_begin).await?;
+        }
+        // Reads lag behind writes.
+        clock.sleep_until(clock.now() + reached.config.drift.settle).await;
+    }
+    Err(anyhow!(
+        "resources of another controller get the tags of this cluster again and again; stop what tags them, \
+         then re-run"
+    )
+    .into())
+}
+
 async fn tear_down(
     reached: &Reached,
+    worlds: Worlds,
     handle: &Handle,
     clock: &Monotonic,
     keep_gateway: bool,
 ) -> Result<Fate, Failure> {
-    // Read again under the lease: what was shown may be old by now.
-    for event in unwanted(reached.read().await?).kubernetes {
+    for event in worlds.kubernetes {
         handle.post(event).await?;
     }
     handle.wait_for_initial_sync().await?;
@@ -115,7 +154,8 @@ async fn tear_down(
         // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.
         if left == 0 && clock.now() >= next_look {
             let scope = reached.config.scope(&reached.cluster_id);
-            if Report::of(&scope, &forecast(reached).await?).writes_nothing() {
+            let (worlds, _) = abandoned(reached).await?;
+            if Report::of(&scope, &forecast(reached, &worlds)).writes_nothing() {
                 break;
             }
             next_look = clock.now() + FRESH_LOOK;
