@@ -9,6 +9,7 @@ use sluice_model::names::Scope;
 use sluice_model::{Failure, FailureClass};
 
 use super::finding::{Finding, Group};
+use super::role::RoleScope;
 use super::{clock, quota, role};
 use crate::config::{Config, Identity};
 
@@ -172,19 +173,21 @@ fn unreadable(what: &str, failure: &Failure, group: &str, subscription: &str) ->
 pub(super) async fn permissions(client: &Client, scope: &Scope) -> Vec<Finding> {
     let mut findings = Vec::new();
     let asked = SystemTime::now();
-    let one_group = scope.resource_group.eq_ignore_ascii_case(&scope.network_resource_group);
-    let mut groups = vec![(&scope.resource_group, role::actions(false))];
-    match one_group {
-        true => groups[0].1.extend(role::actions(true)),
-        false => groups.push((&scope.network_resource_group, role::actions(true))),
-    }
-    for (at, (group, actions)) in groups.iter().enumerate() {
+    let (cluster, network) = (&scope.resource_group, &scope.network_resource_group);
+    let groups = match cluster.eq_ignore_ascii_case(network) {
+        true => vec![(cluster, role::needed(&[RoleScope::ClusterGroup, RoleScope::NetworkGroup]))],
+        false => vec![
+            (cluster, role::needed(&[RoleScope::ClusterGroup])),
+            (network, role::needed(&[RoleScope::NetworkGroup])),
+        ],
+    };
+    for (at, (group, needed)) in groups.iter().enumerate() {
         match client.read_document(&role::question(&scope.subscription, group)).await {
             Ok(Document { status, date, body }) => {
                 if at == 0 {
                     findings.extend(clock::diagnose(GROUP, "Azure", date.as_deref(), asked));
                 }
-                findings.extend(role::diagnose(group, actions, status, &body));
+                findings.extend(role::diagnose(group, needed, status, &body));
             }
             Err(why) => {
                 findings.push(Finding::skipped(GROUP, format!("what we may write in {group}: {why}")))
