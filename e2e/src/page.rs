@@ -101,7 +101,7 @@ pub(crate) const PAGE: &[Promise] = &[
         &["emulator-restarted", "throttling", "server-errors", "forbidden-for-a-while"],
     ),
     promise("upgrade with existing state: no write", &["upgrade-without-a-write"]),
-    promise("orphan removal by tag; stuck finalizers", &["leftovers"]),
+    promise("orphan removal by tag; stuck finalizers", &["leftovers", "inherited-finalizers"]),
     promise("a gateway of others, there and back: nothing changes but tags", &["there-and-back"]),
     promise(
         "the controller under test always uses the token of the shipped ClusterRole, never admin",

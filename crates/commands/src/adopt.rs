@@ -2,10 +2,10 @@
 //!
 //! The service gateway may be claimed while it carries no cluster's tag; a controller with
 //! `sluice.gateway.mode: verify` asks for that, one with `ensure` does it by itself. So may what is registered
-//! with our gateway under the name of a live Service or egress, and carries no cluster's tag. Load balancers
-//! of live Services are adopted by the controller anyway, with the next write that is needed; NAT gateways
-//! only here, because an egress name is chosen by whoever labels a pod. What carries another cluster's tag,
-//! or is not named as ours are, is shown and left alone.
+//! with our gateway under the name of a live Service or egress, or of a Service that only finalizers of another
+//! controller keep, and carries no cluster's tag. Load balancers of live Services are adopted by the controller
+//! anyway, with the next write that is needed; NAT gateways only here, because an egress name is chosen by
+//! whoever labels a pod. What carries another cluster's tag, or is not named as ours are, is shown and left alone.
 
 mod candidates;
 mod claim;

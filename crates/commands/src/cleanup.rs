@@ -154,7 +154,11 @@ fn unwanted(mut worlds: Worlds) -> Worlds {
     for event in &mut worlds.kubernetes {
         let Event::Relisted { objects, .. } = event else { continue };
         match objects {
-            Relist::Services(services) => services.iter_mut().for_each(|service| service.selected = false),
+            Relist::Services(services) => services.iter_mut().for_each(|service| {
+                service.selected = false;
+                // They are those of whoever serves the Service next, which may be at work already.
+                service.inherited = false;
+            }),
             Relist::Pods(pods) => pods.clear(),
             Relist::Slices(_) | Relist::Nodes(_) => {}
         }
@@ -178,6 +182,7 @@ mod tests {
             selected: true,
             deleting: false,
             finalizer: true,
+            inherited: true,
             spec: ServiceSpec::default(),
             ingress: Vec::new(),
             published: None,
@@ -199,8 +204,8 @@ mod tests {
         let lists = [Relist::Services(vec![service.clone()]), Relist::Pods(vec![pod])];
         let kubernetes = lists.into_iter().map(|objects| Event::Relisted { version: 1, objects }).collect();
         let left = unwanted(Worlds { kubernetes, skipped: Vec::new(), azure: Vec::new() });
-        let expected =
-            [Relist::Services(vec![ServiceObject { selected: false, ..service }]), Relist::Pods(Vec::new())];
+        let nobodys = ServiceObject { selected: false, inherited: false, ..service };
+        let expected = [Relist::Services(vec![nobodys]), Relist::Pods(Vec::new())];
         let expected = expected.map(|objects| Event::Relisted { version: 1, objects });
         assert_eq!(left.kubernetes, expected);
     }

@@ -169,6 +169,7 @@ fn web() -> ServiceObject {
         selected: true,
         deleting: false,
         finalizer: false,
+        inherited: false,
         spec: ServiceSpec { ports: vec![port], ..ServiceSpec::default() },
         ingress: Vec::new(),
         published: None,

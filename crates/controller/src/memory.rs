@@ -95,6 +95,7 @@ impl Cluster {
             selected: true,
             deleting: false,
             finalizer: false,
+            inherited: false,
             spec: ServiceSpec::default(),
             ingress: Vec::new(),
             published: None,
@@ -229,7 +230,7 @@ impl Cluster {
     /// Tells of a Service that has changed, or of its end: what is being deleted goes with its last
     /// finalizer, and the garbage collector takes its endpoints.
     fn settle(&self, shelves: &mut MutexGuard<'_, Shelves>, service: ServiceObject) {
-        if !service.deleting || service.finalizer {
+        if !service.deleting || service.finalizer || service.inherited {
             return self.tell(shelves, Event::ServiceApplied(service));
         }
         let ServiceObject { uid, name, .. } = service;
@@ -261,7 +262,7 @@ impl Kube for Cluster {
     }
 
     async fn remove_finalizer(&self, object: ObjectRef) -> KubeOutcome {
-        self.write(&object, |service| service.finalizer = false)
+        self.write(&object, |service| (service.finalizer, service.inherited) = (false, false))
     }
 
     async fn write_status(&self, write: StatusWrite) -> KubeOutcome {

@@ -13,7 +13,8 @@ impl Engine {
     pub(crate) fn tend_addresses(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
-            _ if !self.may_act() => Mode::Frozen,
+            // What others have registered under its UID is left alone.
+            _ if !self.may_act() || self.keeper(record).is_some() => Mode::Frozen,
             // An unmanaged load balancer or NAT gateway keeps its addresses and gets no new ones.
             _ if self.planner(record).leads_elsewhere() && !self.seeded.has(Bug::DrainOthers) => Mode::Frozen,
             State::DeletionPending | State::DeletionInProgress => {

@@ -22,7 +22,8 @@ impl Engine {
         object: &ServiceObject,
         wanted: bool,
     ) -> Vec<Condition> {
-        if !wanted && self.survey.is_complete() && self.is_torn_down(record.index) {
+        let released = !wanted && self.keeper(record).is_none();
+        if released && self.survey.is_complete() && self.is_torn_down(record.index) {
             return Vec::new();
         }
         let live = record.actual.is_live();

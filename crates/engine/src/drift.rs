@@ -60,6 +60,7 @@ impl Engine {
                 self.compare_slots(look, keyed, |it| &mut it.carrier, |it| &mut it.carrier);
             }
             Listing::PublicIps(all) => {
+                self.note_tagged(&all);
                 let mut keyed = [BTreeMap::new(), BTreeMap::new()];
                 for (key, slot, ip) in self.keyed_public_ips(all) {
                     keyed[slot].insert(key, ip);

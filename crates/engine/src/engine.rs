@@ -52,7 +52,7 @@ pub struct Engine {
     pub(crate) outbounds: BTreeSet<ServiceIndex>,
     /// How many of them there are in Azure or on their way, while that is known.
     pub(crate) egress_count: Cell<Option<usize>>,
-    /// The Services of our type and class, and those with our finalizer, by name.
+    /// The Services of our type and class, and those with our finalizer or an inherited one, by name.
     pub(crate) names: HashMap<ObjectName, Uid, FixedState>,
     /// Services that exist and are not ours, with the version of our last sight or write of them.
     pub(crate) bystanders: HashMap<Uid, u64, FixedState>,

@@ -33,7 +33,10 @@ pub(crate) struct Warned {
 }
 
 impl Engine {
-    pub(crate) fn service_applied(&mut self, object: ServiceObject) {
+    pub(crate) fn service_applied(&mut self, mut object: ServiceObject) {
+        if self.seeded.has(Bug::ForgetInheritedFinalizer) {
+            object.inherited = false;
+        }
         let mut key = ServiceKey::Inbound(object.uid);
         if self.seeded.has(Bug::ForgetUidCheck)
             && let Some(before) = self.names.get(&object.name)
@@ -45,7 +48,8 @@ impl Engine {
             return;
         }
         // An IP of ours that it shows is ours to retract, even if our finalizer was taken off by force.
-        let ours = object.finalizer || object.published.is_some() || (object.selected && !object.deleting);
+        let left = object.finalizer || object.inherited || object.published.is_some();
+        let ours = left || (object.selected && !object.deleting);
         if known.is_none() && !ours {
             self.bystanders.insert(object.uid, object.version);
             return;

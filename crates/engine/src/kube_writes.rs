@@ -53,7 +53,8 @@ impl Engine {
             return;
         }
         let early = self.seeded.has(Bug::FinalizerBeforeGone) && record.state == State::DeletionInProgress;
-        if object.finalizer && (torn_down || early) {
+        let released = torn_down && self.keeper(record).is_none();
+        if (object.finalizer || object.inherited) && (released || early) {
             let write = KubeWrite::Finalizer(false);
             self.write(service, Action::RemoveFinalizer(reference), Cause::OperationEnded, write);
         }
@@ -66,7 +67,7 @@ impl Engine {
         // A status that cannot be written does not keep the record for ever.
         let clean =
             record.kube.failures >= STATUS_TRIES || self.status_write(record, object, false).is_none();
-        !object.finalizer && record.kube.in_flight.is_none() && clean
+        !object.finalizer && !object.inherited && record.kube.in_flight.is_none() && clean
     }
 
     fn write(&mut self, service: ServiceIndex, action: Action, cause: Cause, write: KubeWrite) {
@@ -103,7 +104,9 @@ impl Engine {
         } else {
             kept
         };
-        let retract = object.published.or(address.filter(|_| !wanted)).filter(|ip| Some(*ip) != ingress);
+        // The address of a public IP of others is not ours to retract.
+        let own = address.filter(|_| !wanted && self.keeper(record).is_none());
+        let retract = object.published.or(own).filter(|ip| Some(*ip) != ingress);
         let conditions = self.conditions(record, object, wanted);
         let is_published =
             ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
@@ -216,7 +219,10 @@ impl Engine {
 /// What the watch will show once it has caught up with our own write.
 fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
     match write {
-        KubeWrite::Finalizer(on) => object.finalizer = *on,
+        KubeWrite::Finalizer(on) => {
+            object.finalizer = *on;
+            object.inherited &= *on;
+        }
         KubeWrite::Status { ingress, retract, conditions } => {
             object.ingress.retain(|ip| Some(*ip) != *retract);
             if let Some(ip) = ingress

@@ -31,6 +31,7 @@ mod engine;
 pub mod explain;
 mod foundation;
 mod hold;
+mod inherited;
 mod intake;
 mod kube_writes;
 mod lifecycle;

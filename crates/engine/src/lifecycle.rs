@@ -16,7 +16,7 @@ use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
 use crate::explain::Moment;
 use crate::hold::Hold;
-use crate::service::{Compared, Operation};
+use crate::service::{Compared, Operation, Service};
 use crate::state::{Cell, State, Trigger, cell};
 
 /// Triggers that one settling can need at most; more would be a cycle in the table.
@@ -54,6 +54,7 @@ impl Engine {
         self.compare(service);
         self.note_in_sync(service);
         self.tell_if_invalid(service);
+        self.tell_of_keeper(service);
         self.tell_of_idle_annotations(service);
         self.tend_addresses(service);
         self.tend_object(service);
@@ -86,7 +87,7 @@ impl Engine {
         let state = record.state;
         match (state, wanted) {
             (State::NotStarted, false) if idle => {
-                if self.is_torn_down(service) {
+                if self.is_torn_down(service) && self.keeper(record).is_none() {
                     return self.is_released(service).then_some(Trigger::NothingLeft);
                 }
                 Some(Trigger::Unwanted)
@@ -263,13 +264,20 @@ impl Engine {
         record.had_pods = pods > 0;
     }
 
+    /// Whether its deletion waits until its addresses have drained; those of others stay as they are.
+    pub(crate) fn waits_for_addresses(&self, record: &Service) -> bool {
+        record.state == State::DeletionPending
+            && self.addresses.mapped(record.index) > 0
+            && self.keeper(record).is_none()
+    }
+
     /// A deletion that waits for long says what holds it, and looks whether that is still true.
     pub(crate) fn report_if_stuck(&mut self, service: ServiceIndex) {
         let (now, after) = (self.now, self.config.report_after);
         let Some(record) = self.record(service) else { return };
         let Some(since) = record.unwanted_since else { return };
         let due = record.reported_at.unwrap_or(since) + after;
-        if record.state != State::DeletionPending || now < due || self.addresses.mapped(service) == 0 {
+        if now < due || !self.waits_for_addresses(record) {
             return;
         }
         let holding = self.addresses.holding(service, 3);
@@ -289,9 +297,9 @@ impl Engine {
     pub(crate) fn rearm(&mut self, service: ServiceIndex) {
         let now = self.now;
         let report_after = self.config.report_after;
-        let mapped = self.addresses.mapped(service);
+        let drains = self.record(service).is_some_and(|record| self.waits_for_addresses(record));
         let Some(record) = self.record_mut(service) else { return };
-        let report = (record.state == State::DeletionPending && mapped > 0)
+        let report = drains
             .then(|| record.reported_at.or(record.unwanted_since).map(|at| at + report_after))
             .flatten();
         let wake = [

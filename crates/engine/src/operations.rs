@@ -320,11 +320,12 @@ impl Engine {
     }
 
     pub(crate) fn retry_due(&mut self, service: ServiceIndex) {
-        let now = self.now;
+        let (now, wanted) = (self.now, self.is_wanted(service));
         let Some(record) = self.record_mut(service) else { return };
         if record.hold.as_ref().is_some_and(|hold| hold.until <= now) {
             let hold = record.hold.take();
-            if hold.is_some_and(|hold| hold.reason == Reason::Conflict) {
+            // What keeps inherited finalizers on is looked at by listings.
+            if wanted && hold.is_some_and(|hold| hold.reason == Reason::Conflict) {
                 record.actual.look_again();
             }
             record.compared = None;

@@ -128,9 +128,10 @@ impl Engine {
     /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
     pub(crate) fn note_discovered(&mut self, service: ServiceIndex) {
         let wanted = self.is_wanted(service);
+        let left_alone = self.record(service).is_some_and(|record| self.keeper(record).is_some());
         let Some(record) = self.record_mut(service) else { return };
         let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
-        if !wanted && !own_deletion && !record.actual.is_nothing() {
+        if !wanted && !left_alone && !own_deletion && !record.actual.is_nothing() {
             record.discovered = true;
             self.survey.discovered.insert(service);
         }

@@ -90,7 +90,7 @@ pub struct FirstDifference {
     pub addresses: usize,
     /// Resources of ours, by service, that nobody wants; a second look decides.
     pub orphans: usize,
-    /// Objects that carry our finalizer and have nothing in Azure.
+    /// Objects that carry our finalizer or an inherited one and have nothing in Azure.
     pub stuck_finalizers: usize,
 }
 
@@ -145,9 +145,10 @@ impl Engine {
         };
         for record in self.services.iter().flatten() {
             if !self.is_wanted(record.index) {
-                let object = record.object.as_ref().is_some_and(|object| object.finalizer);
+                let object = record.object.as_ref();
+                let held = object.is_some_and(|object| object.finalizer || object.inherited);
                 match self.is_torn_down(record.index) {
-                    true => found.stuck_finalizers += usize::from(object),
+                    true => found.stuck_finalizers += usize::from(held),
                     false => found.delete += 1,
                 }
                 continue;

@@ -10,12 +10,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use sluice_model::azure::{LoadBalancer, Location, NatGateway, PublicIp, Registration};
+use sluice_model::azure::{ArmId, LoadBalancer, Location, NatGateway, PublicIp, Registration};
 use sluice_model::effect::{About, Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, EffectId, EgressName, Failure, FailureClass, Family, ServiceKey, Time};
+use sluice_model::{
+    Action, EffectId, EgressName, Failure, FailureClass, Family, ObjectName, ServiceKey, Time,
+};
 
 use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
@@ -47,6 +49,8 @@ pub(crate) struct Survey {
     /// Identities that have addresses and nothing else, as the last listing showed.
     pub(crate) strangers: BTreeSet<Arc<str>>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
+    /// Services that a public IP of others is tagged for, as the last listing showed, with that public IP.
+    pub(crate) tagged: BTreeMap<ObjectName, ArmId>,
     /// Registrations whose names cannot be ours, as the last listing showed.
     pub(crate) odd_names: BTreeSet<Arc<str>>,
     /// The unmanaged default outbound service in the last listing, in lower case.
@@ -335,7 +339,9 @@ impl Engine {
         for (key, carrier) in keyed_nat_gateways(pending.nat_gateways.unwrap_or_default()) {
             found.entry(key).or_default().carrier = Some(carrier);
         }
-        for (key, slot, ip) in self.keyed_public_ips(pending.public_ips.unwrap_or_default()) {
+        let public_ips = pending.public_ips.unwrap_or_default();
+        self.note_tagged(&public_ips);
+        for (key, slot, ip) in self.keyed_public_ips(public_ips) {
             found.entry(key).or_default().public_ips[slot] = Some(ip);
         }
         self.survey.complete = true;

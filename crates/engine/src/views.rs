@@ -152,7 +152,7 @@ impl Engine {
         if self.dispatch.is_queued(service) {
             waits.push(WaitsFor::Slot);
         }
-        if record.state == State::DeletionPending && self.addresses.mapped(service) > 0 {
+        if self.waits_for_addresses(record) {
             waits.push(WaitsFor::Addresses(self.addresses.mapped(service)));
         }
         if let Some(until) = record.linger_until {

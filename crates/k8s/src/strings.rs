@@ -39,6 +39,11 @@ pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// The bookmark that ends the list part of a watch carries this annotation.
 pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
+/// Whether a finalizer of Services is that of a service controller before us.
+pub fn is_inherited(finalizer: &str) -> bool {
+    matches!(finalizer, SERVICE_CONTROLLER_FINALIZER | PREDECESSOR_FINALIZER)
+}
+
 /// The condition's type, as it stands in `status.conditions`.
 pub const fn condition_type(kind: ConditionKind) -> &'static str {
     match kind {

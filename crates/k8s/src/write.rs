@@ -26,7 +26,7 @@ use sluice_model::kube::{Condition, Kind, ObjectRef};
 
 use crate::call::{Call, Trouble};
 use crate::notices::Notices;
-use crate::strings::{FIELD_MANAGER, FINALIZER, PREDECESSOR_FINALIZER, SERVICE_CONTROLLER_FINALIZER};
+use crate::strings::{FIELD_MANAGER, FINALIZER, is_inherited};
 use crate::watch::Offsets;
 
 /// The time of day, for what people read; nothing is decided by it.
@@ -114,10 +114,7 @@ impl Writer {
     /// Takes our finalizer off a Service, and those that we inherited; all others stay.
     pub async fn remove_finalizer(&self, object: &ObjectRef) -> KubeOutcome {
         let inherited = self.we_are_the_service_controller;
-        let goes = |finalizer: &str| {
-            finalizer == FINALIZER
-                || inherited && matches!(finalizer, SERVICE_CONTROLLER_FINALIZER | PREDECESSOR_FINALIZER)
-        };
+        let goes = |finalizer: &str| finalizer == FINALIZER || inherited && is_inherited(finalizer);
         self.write(object, |found| {
             let finalizers = found.finalizers();
             let left: Vec<String> = finalizers.iter().filter(|it| !goes(it)).cloned().collect();

@@ -53,6 +53,9 @@ pub struct ServiceObject {
     pub deleting: bool,
     /// It carries our finalizer.
     pub finalizer: bool,
+    /// It carries finalizers of service controllers before us that are ours to clear; the edge never says so
+    /// while a class is configured, or of a Service that has one.
+    pub inherited: bool,
     /// What its owner wants.
     pub spec: ServiceSpec,
     /// `status.loadBalancer.ingress`, the IPs.

@@ -15,6 +15,9 @@ pub const CLUSTER_TAG: &str = "sluice-cluster";
 pub const IDENTITY_TAG: &str = "sluice-identity";
 /// The tag with the Service or egress that a resource was made for, for people.
 pub const OWNER_TAG: &str = "sluice-owner";
+/// The tag with which a cloud controller manager names the Services of a public IP: `namespace/name`, several
+/// of them separated by commas.
+pub const SERVICE_TAG: &str = "k8s-azure-service";
 /// The tag of a gateway that was created and not only claimed: `sluice cleanup` may delete it.
 pub const CREATED_TAG: &str = "sluice-created";
 
@@ -116,6 +119,15 @@ impl Scope {
     }
 }
 
+/// The Services that a public IP is tagged for by a cloud controller manager.
+pub fn tagged_services(tags: &Tags) -> impl Iterator<Item = ObjectName> {
+    let listed = tags.get(SERVICE_TAG).map_or("", |listed| listed);
+    listed.split(',').filter_map(|service| {
+        let (namespace, name) = service.trim().split_once('/')?;
+        Some(ObjectName::new(namespace, name))
+    })
+}
+
 /// The tags that a resource keeps when it is ours no longer.
 pub fn without_our_tags(tags: &Tags) -> Tags {
     let ours = [CLUSTER_TAG, IDENTITY_TAG, OWNER_TAG, CREATED_TAG];
@@ -151,6 +163,9 @@ pub fn key_of_public_ip(name: &str) -> Option<(ServiceKey, Family)> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::{String, ToString};
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::key::{EgressName, Uid};
 
@@ -181,5 +196,17 @@ mod tests {
             assert_eq!(key_of_public_ip(&name), Some((key.clone(), family)), "{name}");
         }
         assert_eq!(key_of_public_ip("production-address"), None);
+    }
+
+    #[test]
+    fn the_tag_of_a_public_ip_names_one_service_or_several() {
+        let named = |text: &str| -> Vec<String> {
+            let tags = Tags::from([(SERVICE_TAG.into(), text.into())]);
+            tagged_services(&tags).map(|service| service.to_string()).collect()
+        };
+        assert_eq!(named("shop/web"), ["shop/web"]);
+        assert_eq!(named("shop/web, blog/web,"), ["shop/web", "blog/web"]);
+        assert!(named("web").is_empty());
+        assert_eq!(tagged_services(&Tags::new()).count(), 0);
     }
 }

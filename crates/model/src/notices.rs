@@ -132,7 +132,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Conflict,
         ITS_OWN,
-        "a resource that is not ours has the name that is needed; it is left alone",
+        "a resource that is not ours has the name that is needed, or keeps a Service with finalizers of another controller from being released; it is left alone",
     ),
     warning(
         Reason::Conflict,

@@ -52,6 +52,8 @@ pub enum Bug {
     NoDriftSweep,
     /// Engine: source ranges and the internal annotation are ignored, which opens a Service to the Internet.
     ServeRefused,
+    /// Engine: a Service that carries only inherited finalizers is ignored, and is never released.
+    ForgetInheritedFinalizer,
     /// Engine: a gateway of others is claimed by writing the few fields that we know.
     ClaimByPut,
     /// Engine: a gateway whose last write failed is written again with the few fields that we know.

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use sluice_engine::DefaultOutbound;
 use sluice_model::azure::{ArmId, Provisioning, Tags};
 use sluice_model::effect::Listable;
+use sluice_model::reason::Reason;
 use sluice_model::{EgressName, Family, ServiceKey, Uid};
 
-use crate::cluster::objects::OUR_FINALIZER;
+use crate::cluster::objects::{OUR_FINALIZER, ServiceRecord, Stored, is_tagged_for};
 use crate::cluster::oracle::{Desired, Inbound};
 use crate::names::{Invariant, Violation};
 use crate::world::World;
@@ -279,6 +280,9 @@ fn services(world: &World, desired: &Desired) -> Result<(), Difference> {
         if !wanted && service.meta.finalizers.contains(OUR_FINALIZER) {
             return Err(Difference::of(Invariant::L2, format!("{name} is not wanted and has our finalizer")));
         }
+        if !wanted && service.carries_inherited() {
+            inherited(world, service)?;
+        }
         let key = ServiceKey::Inbound(service.meta.uid);
         let own = world.cloud.state().public_ips.get(&world.scope.public_ip_id(&key, Family::V4));
         let own = own.and_then(|ip| ip.address).filter(|_| wanted);
@@ -294,13 +298,45 @@ fn services(world: &World, desired: &Desired) -> Result<(), Difference> {
     Ok(())
 }
 
+/// **L2**: an inherited finalizer stays only where a resource of others is in the way, and the Service says so.
+fn inherited(world: &World, service: &Stored<ServiceRecord>) -> Result<(), Difference> {
+    let name = &service.meta.name;
+    if !is_kept(world, service) {
+        let text = format!("{name} has only an inherited finalizer, and nothing in Azure keeps it");
+        return Err(Difference::of(Invariant::L2, text));
+    }
+    if !service.body.conditions.iter().any(|condition| condition.reason == Reason::Conflict) {
+        let text = format!("{name} keeps its inherited finalizer and its conditions do not say so");
+        return Err(Difference::of(Invariant::S14, text));
+    }
+    Ok(())
+}
+
+/// Whether a resource of others has the UID of a Service or is tagged for it.
+fn is_kept(world: &World, service: &Stored<ServiceRecord>) -> bool {
+    let (state, scope) = (world.cloud.state(), &world.scope);
+    let key = ServiceKey::Inbound(service.meta.uid);
+    let (carrier, ip) = (scope.carrier_id(&key), scope.public_ip_id(&key, Family::V4));
+    state.load_balancers.get(&carrier).is_some_and(|lb| !scope.owns(&lb.meta.tags))
+        || state
+            .public_ips
+            .values()
+            .filter(|it| !scope.owns(&it.meta.tags))
+            .any(|it| it.meta.id == ip || is_tagged_for(&it.meta.tags, &service.meta.name))
+}
+
 /// **L3** and **L4**: nothing waits any more, except for people.
 ///
 /// A Service whose spec is refused or whose port is unresolved is held, and says so both in the
-/// engine's view and in its own conditions.
+/// engine's view and in its own conditions. So is one whose inherited finalizer a resource of others keeps on.
 pub fn nothing_waits(world: &World) -> Result<(), Difference> {
     for view in world.views() {
         let key = &view.key;
+        let object = world.cluster.services().find(|it| ServiceKey::Inbound(it.meta.uid) == *key);
+        let in_conflict = view.hold.as_ref().is_some_and(|hold| hold.reason == Reason::Conflict);
+        if !view.wanted && in_conflict && object.is_some_and(|object| is_kept(world, object)) {
+            continue;
+        }
         if let Some(hold) = &view.hold {
             let text = format!("{key} is still held: {} {}", hold.reason, hold.text);
             return Err(Difference::of(Invariant::L3, text));

@@ -173,6 +173,8 @@ pub fn cost_of(action: &UserAction) -> u64 {
         | UserAction::ReleaseService { .. }
         | UserAction::WipeStatus { .. }
         | UserAction::AddIngress { .. }
-        | UserAction::CompactHistory => 0,
+        | UserAction::CompactHistory
+        | UserAction::TagPublicIp { .. }
+        | UserAction::DeleteTaggedIp { .. } => 0,
     }
 }

@@ -280,9 +280,12 @@ impl Trace {
 
 fn service_words(service: &ServiceObject) -> String {
     let mut text = format!("{} applied v{}", service.name, service.version);
-    for (word, on) in
-        [("not ours", !service.selected), ("deleting", service.deleting), ("finalizer", service.finalizer)]
-    {
+    for (word, on) in [
+        ("not ours", !service.selected),
+        ("deleting", service.deleting),
+        ("finalizer", service.finalizer),
+        ("inherited finalizer", service.inherited),
+    ] {
         if on {
             let _ = write!(text, ", {word}");
         }

@@ -29,7 +29,8 @@ pub(crate) fn next_write(cluster: &Cluster) -> Option<KubeWrite> {
             let retract = body.published.filter(|it| Some(*it) != ingress);
             return Some(KubeWrite::WriteStatus { object, ingress, retract, conditions, based_on: None });
         }
-        (!wanted && finalizer).then_some(KubeWrite::RemoveFinalizer(object))
+        let carries = finalizer || stored.carries_inherited();
+        (!wanted && carries).then_some(KubeWrite::RemoveFinalizer(object))
     })
 }
 

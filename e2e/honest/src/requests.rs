@@ -146,7 +146,9 @@ impl People {
             | UserAction::DeleteSlice { .. }
             | UserAction::CollectGarbage
             | UserAction::CompactHistory
-            | UserAction::DropNamespace { .. } => {}
+            | UserAction::DropNamespace { .. }
+            | UserAction::TagPublicIp { .. }
+            | UserAction::DeleteTaggedIp { .. } => {}
         }
         Ok(None)
     }

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
+use crate::judge::wanted::lower;
 use crate::scene::{Before, Look, Mark, Scene};
 use crate::story::{Story, Variant};
 
@@ -53,6 +54,12 @@ pub(crate) const STORIES: &[Story] = &[
         "a start finds orphans, half of a deletion and finalizers with nothing behind them",
         |scene| Box::pin(leftovers(scene)),
     ),
+    Story::new(
+        "inherited-finalizers",
+        "Services that only finalizers of other controllers keep are released, unless a public IP is tagged for them",
+        |scene| Box::pin(inherited_finalizers(scene)),
+    )
+    .with(|setting| setting.class = None),
 ];
 
 /// More Services than the brake lets go at once.
@@ -344,4 +351,67 @@ async fn leftovers(scene: &Scene) -> Result<()> {
     }
     ensure!(scene.ip_of("kept").await? == ip, "the IP of one that was always there changed");
     Ok(())
+}
+
+async fn inherited_finalizers(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 1, &["a"]).await?;
+    scene.service("kept").port(80, 8080).selecting("web").make().await?;
+    scene.settled().await?;
+    scene.controller().stop().await?;
+    scene.tell("while no controller runs:");
+    for name in ["deleted", "was", "tagged"] {
+        scene.inherited_service(name).await?;
+    }
+    let ip = resource_id("publicIPAddresses", "kubernetes-tagged");
+    scene.tell("another controller has a public IP for service tagged");
+    scene
+        .azure
+        .tamper(json!({
+            "do": "put",
+            "id": ip,
+            "body": {
+                "location": "westeurope",
+                "sku": {"name": "StandardV2"},
+                "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+                "tags": {"k8s-azure-service": format!("{}/tagged", scene.namespace)},
+            },
+        }))
+        .await?;
+    scene.except(|it| {
+        it.foreign.insert(lower(&ip));
+    });
+    scene.delete_service("deleted").await?;
+    scene.delete_service("tagged").await?;
+    scene.make_cluster_ip("was").await?;
+    scene.controller().start()?;
+    scene.meanwhile(scene.pods_from("web", 2, 1, &["a"])).await?;
+    scene.service_gone("deleted").await?;
+    scene
+        .until("service was has no finalizer", async || {
+            let finalizers = finalizers(scene, "was").await?;
+            let is_free = finalizers.is_empty();
+            Ok(if is_free { Look::Yes(()) } else { Look::NotYet(format!("it has {finalizers:?}")) })
+        })
+        .await?;
+    scene.warned("Service", "tagged", &["Conflict", "kubernetes-tagged", "k8s-azure-service"]).await?;
+    scene
+        .until("the conditions of tagged say why", async || {
+            let says = reasons(scene, "tagged").await?;
+            let is = says.iter().any(|it| it == "Conflict");
+            Ok(if is { Look::Yes(()) } else { Look::NotYet(format!("they say {says:?}")) })
+        })
+        .await?;
+    let held = finalizers(scene, "tagged").await?;
+    ensure!(held.len() == 2, "finalizers of other controllers went although a public IP is there: {held:?}");
+    scene.tell("somebody deletes that public IP");
+    scene.azure.tamper(json!({"do": "delete", "id": ip})).await?;
+    scene.service_gone("tagged").await?;
+    scene.settled().await
+}
+
+/// The finalizers of a Service.
+async fn finalizers(scene: &Scene, name: &str) -> Result<Vec<String>> {
+    let service = scene.service_object(name).await?.with_context(|| format!("{name} is not there"))?;
+    Ok(service.metadata.finalizers.unwrap_or_default())
 }

@@ -123,6 +123,15 @@ impl World {
         self.delete_service(name).await
     }
 
+    /// A Service that has only finalizers of other service controllers.
+    pub(crate) async fn inherited_service(&self, name: &str) -> Result<()> {
+        self.service(name).port(80, 8080).make().await?;
+        let finalizers =
+            ["service.kubernetes.io/load-balancer-cleanup", "servicegateway.azure.com/service-cleanup"];
+        let patch = json!({"metadata": {"finalizers": finalizers}});
+        self.edit_service(name, "has finalizers of other controllers", patch).await
+    }
+
     /// The Service as it is, or `None`.
     pub(crate) async fn service_object(&self, name: &str) -> Result<Option<Service>> {
         Ok(self.api::<Service>().get_opt(name).await?)

@@ -91,14 +91,15 @@ fn unclaimed_gateway(scope: &Scope, worlds: &Worlds) -> Option<Candidate> {
     })
 }
 
-/// Services of ours and egresses that somebody wants, with the objects behind them.
+/// Services of ours and egresses that somebody wants, with the objects behind them; and Services that are kept by
+/// finalizers of another controller until what it left behind is claimed or deleted.
 fn live(worlds: &Worlds) -> BTreeMap<ServiceKey, Option<ObjectName>> {
     let mut live = BTreeMap::new();
     for event in &worlds.kubernetes {
         let Event::Relisted { objects, .. } = event else { continue };
         match objects {
             Relist::Services(services) => live.extend(
-                (services.iter().filter(|it| it.selected && !it.deleting))
+                (services.iter().filter(|it| it.selected && !it.deleting || it.inherited))
                     .map(|it| (ServiceKey::Inbound(it.uid), Some(it.name.clone()))),
             ),
             Relist::Pods(pods) => live.extend(

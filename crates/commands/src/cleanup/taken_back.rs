@@ -192,6 +192,7 @@ mod tests {
             selected: false,
             deleting: false,
             finalizer: false,
+            inherited: false,
             spec: ServiceSpec::default(),
             ingress: Vec::new(),
             published: None,

@@ -301,7 +301,7 @@ fn service(old: &ServiceObject, new: &ServiceObject) -> Option<String> {
     let finalizer = match (old.finalizer, new.finalizer) {
         (false, true) => Some("finalizer on".to_owned()),
         (true, false) => Some("finalizer off".to_owned()),
-        _ => None,
+        _ => (old.inherited && !new.inherited).then(|| "inherited finalizers off".to_owned()),
     };
     // The address of a public IP that is not there yet is made up by the model.
     let ingress = match (old.published, new.published) {

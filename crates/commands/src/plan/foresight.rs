@@ -266,7 +266,7 @@ impl Stage {
                 self.write(effect.id, object.uid, events, |it| it.finalizer = true);
             }
             Action::RemoveFinalizer(object) => {
-                self.write(effect.id, object.uid, events, |it| it.finalizer = false);
+                self.write(effect.id, object.uid, events, |it| (it.finalizer, it.inherited) = (false, false));
             }
             Action::WriteStatus { object, ingress, retract, conditions } => {
                 self.write(effect.id, object.uid, events, |it| {
@@ -298,7 +298,7 @@ impl Stage {
                 self.last_write = self.now;
                 write(object);
                 object.version = self.version;
-                if object.deleting && !object.finalizer {
+                if object.deleting && !object.finalizer && !object.inherited {
                     events.push_back(Event::ServiceDeleted { uid, name: object.name.clone() });
                     self.objects.remove(&uid);
                 } else {

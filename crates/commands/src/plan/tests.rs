@@ -75,6 +75,7 @@ impl World {
             selected: true,
             deleting: false,
             finalizer: false,
+            inherited: false,
             spec,
             ingress: Vec::new(),
             published: None,
@@ -230,6 +231,20 @@ fn what_nobody_wants_any_more_goes_and_says_so() {
         Plan: 0 to create, 0 to change, 8 to delete.
         Calls to Azure: 11 writes; in all 4 delete, 4 get, 10 list, 11 poll, 1 put, 2 updateAddressLocations, 4 updateServices.
     "#]]);
+}
+
+#[test]
+fn services_that_only_inherited_finalizers_keep_are_foreseen_to_be_released() {
+    let mut world = World::empty().service("web", 1).carried_out();
+    for (name, number, deleting) in [("gone", 2, true), ("was", 3, false)] {
+        world = world.service(name, number);
+        let service = world.services.last_mut().unwrap();
+        (service.selected, service.deleting, service.inherited) = (false, deleting, true);
+    }
+    let text = world.report().text(Paint::NONE);
+    assert!(text.contains("shop/gone  (finalizer off, and it is gone)"), "{text}");
+    assert!(text.contains("shop/was  (inherited finalizers off)"), "{text}");
+    assert!(text.contains("Plan: 0 to create, 2 to change, 0 to delete."), "{text}");
 }
 
 /// Eight services that are no longer ours, all at once.

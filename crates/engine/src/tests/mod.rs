@@ -11,6 +11,7 @@ mod drift;
 mod explain;
 mod fencing;
 mod inbound;
+mod inherited;
 mod kubernetes;
 mod late;
 mod measured;

@@ -252,6 +252,7 @@ impl World {
             selected: !flag(b[3], 0) || flag(b[3], 4),
             deleting: flag(b[3], 1) && flag(b[3], 6),
             finalizer: !flag(b[3], 2),
+            inherited: flag(b[2], 7),
             spec: ServiceSpec {
                 ports: vec![ServicePort { name: "http".into(), protocol: Protocol::Tcp, port: 80, target }],
                 internal: flag(b[3], 3) && flag(b[3], 7),

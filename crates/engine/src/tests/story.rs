@@ -9,7 +9,7 @@
 //! config slots=1 linger=60 …                    only at the beginning; see `facts::configure`
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
-//! service web applied [nofinalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
+//! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
 //!                     [uid=2] [stale] [late] [wiped: its status] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
@@ -441,6 +441,7 @@ impl Story {
         known.version = version;
         if let Some(finalizer) = write {
             known.finalizer = finalizer;
+            known.inherited &= finalizer;
         }
         if let Action::WriteStatus { ingress, retract, conditions, .. } = action {
             known.ingress.retain(|ip| Some(*ip) != *retract);

@@ -15,7 +15,7 @@ use super::{Selection, published_in};
 use crate::light;
 use crate::strings::{
     AZURE_ANNOTATIONS, FINALIZER, IDLE_TIMEOUT_ANNOTATION, INTERNAL_ANNOTATION, SOURCE_RANGE_ANNOTATIONS,
-    condition_type,
+    condition_type, is_inherited,
 };
 
 /// A Service in the engine's words.
@@ -30,6 +30,7 @@ pub(crate) fn service(
     let name = identity::name("Service", meta, words)?;
     let selected = selection.takes(&light.spec);
     let finalizer = meta.finalizers.iter().any(|it| it == FINALIZER);
+    let inherited = selection.inherits_from(&light.spec) && meta.finalizers.iter().any(|it| is_inherited(it));
     let published = published(&light.status);
     let is_ours = selected || finalizer || published.is_some();
     Ok(ServiceObject {
@@ -39,6 +40,7 @@ pub(crate) fn service(
         selected,
         deleting: meta.deletion_timestamp.is_some(),
         finalizer,
+        inherited,
         spec: if is_ours { spec(light, words)? } else { ServiceSpec::default() },
         ingress: light.status.load_balancer.ingress.iter().filter_map(address).collect(),
         published,
@@ -49,9 +51,18 @@ pub(crate) fn service(
 impl Selection {
     /// Type `LoadBalancer` and of our class; without a class of ours, those without one.
     fn takes(&self, spec: &light::ServiceSpec) -> bool {
-        let class = spec.load_balancer_class.as_deref().filter(|class| !class.is_empty());
-        spec.kind.as_deref() == Some("LoadBalancer") && class == self.class.as_deref()
+        spec.kind.as_deref() == Some("LoadBalancer") && class(spec) == self.class.as_deref()
     }
+
+    /// Whether finalizers of other service controllers are ours to clear. Those on a Service of another class
+    /// belong to the controller of that class.
+    fn inherits_from(&self, spec: &light::ServiceSpec) -> bool {
+        self.class.is_none() && class(spec).is_none()
+    }
+}
+
+fn class(spec: &light::ServiceSpec) -> Option<&str> {
+    spec.load_balancer_class.as_deref().filter(|class| !class.is_empty())
 }
 
 fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unreadable> {

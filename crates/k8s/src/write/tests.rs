@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scripted::{Heard, Say, Script};
+use crate::strings::{PREDECESSOR_FINALIZER, SERVICE_CONTROLLER_FINALIZER};
 use sluice_model::ObjectName;
 use sluice_model::kube::ConditionKind;
 use sluice_model::reason::Reason;

@@ -356,6 +356,7 @@ fn objects(number: usize, pods: usize, version: u64) -> (ServiceObject, Slice) {
         selected: true,
         deleting: false,
         finalizer: false,
+        inherited: false,
         spec,
         ingress: Vec::new(),
         published: None,

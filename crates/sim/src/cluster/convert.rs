@@ -248,6 +248,7 @@ fn service(stored: &Stored<ServiceRecord>) -> ServiceObject {
         selected: body.is_ours(),
         deleting: meta.deletion_seconds.is_some(),
         finalizer: meta.finalizers.contains(OUR_FINALIZER),
+        inherited: stored.carries_inherited(),
         spec: body.spec.clone(),
         ingress: body.ingress.clone(),
         published: body.published,

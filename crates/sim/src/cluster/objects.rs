@@ -10,7 +10,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use sluice_model::azure::Tags;
 use sluice_model::kube::{Condition, Phase, ServicePort, ServiceSpec, SlicePort, TargetPort};
+use sluice_model::names::SERVICE_TAG;
 use sluice_model::{ObjectName, Uid};
 
 /// Our finalizer on Services.
@@ -20,6 +22,12 @@ pub const INHERITED_FINALIZER: &str = "service.kubernetes.io/load-balancer-clean
 /// A finalizer of somebody else, which we must leave alone.
 pub const FOREIGN_FINALIZER: &str = "example.com/hold";
 
+/// Whether a cloud controller manager has tagged a public IP for a Service.
+pub fn is_tagged_for(tags: &Tags, service: &ObjectName) -> bool {
+    let name = service.to_string();
+    tags.get(SERVICE_TAG).is_some_and(|listed| listed.split(',').any(|one| one.trim() == name))
+}
+
 /// An object with what every object has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored<T> {
@@ -27,6 +35,13 @@ pub struct Stored<T> {
     pub meta: Meta,
     /// What makes its kind.
     pub body: T,
+}
+
+impl Stored<ServiceRecord> {
+    /// It carries the finalizer of the cloud controller manager, and is of no class of others.
+    pub fn carries_inherited(&self) -> bool {
+        self.body.class.is_none() && self.meta.finalizers.contains(INHERITED_FINALIZER)
+    }
 }
 
 /// What every object has.

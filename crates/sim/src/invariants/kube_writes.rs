@@ -1,11 +1,14 @@
 //! Judges writes to Kubernetes and what is shown to people: S4, S8, S9, S14.
 
 use sluice_engine::ServiceView;
+use sluice_model::kube::ObjectRef;
 use sluice_model::names::Scope;
 use sluice_model::{Family, ServiceKey, Time};
 
+use super::ledger::{Face, Told};
 use super::requests::all_gone;
 use super::{Book, Tally};
+use crate::cluster::objects::is_tagged_for;
 use crate::cluster::{Cluster, KubeWrite};
 use crate::names::{Invariant, Violation};
 
@@ -23,9 +26,10 @@ pub(super) fn judge(
     }
     let key = ServiceKey::Inbound(write.object().uid);
     match write {
-        KubeWrite::RemoveFinalizer(_) => {
+        KubeWrite::RemoveFinalizer(object) => {
             tally.judged(Invariant::S4);
-            s4_proven_gone(scope, book, &key)
+            s4_proven_gone(scope, book, &key)?;
+            s4_nothing_of_others(scope, book, object)
         }
         KubeWrite::WriteStatus { ingress: Some(ip), .. } => {
             tally.judged(Invariant::S14);
@@ -43,6 +47,29 @@ pub(super) fn judge(
 fn s4_proven_gone(scope: &Scope, book: &Book, key: &ServiceKey) -> Result<(), Violation> {
     all_gone(scope, &book.ledger, key)
         .map_err(|why| Violation::of(Invariant::S4, format!("the finalizer of {key} goes although {why}")))
+}
+
+/// **S4**, for inherited finalizers: without ours beside them they go only when no resource of others has the
+/// UID of the Service or is tagged for it.
+///
+/// Judged by what Azure has told this leader. Excused: a Service that has carried our finalizer as well.
+fn s4_nothing_of_others(scope: &Scope, book: &Book, object: &ObjectRef) -> Result<(), Violation> {
+    let inherited = book.seen.service_of(object.uid).is_some_and(|service| service.inherited);
+    if !inherited || book.finalizers.contains(&object.uid) {
+        return Ok(());
+    }
+    let key = ServiceKey::Inbound(object.uid);
+    let own = [scope.carrier_id(&key), scope.public_ip_id(&key, Family::V4)];
+    let own = own.into_iter().find(|id| matches!(book.ledger.resource(id), Told::Present(_)));
+    let is_theirs = |ip: &Face| !scope.owns(&ip.tags) && is_tagged_for(&ip.tags, &object.name);
+    let tagged = book.ledger.public_ips().find(|(_, ip)| is_theirs(ip));
+    match own.or(tagged.map(|(id, _)| id.clone())) {
+        Some(id) => {
+            let text = format!("the inherited finalizer of {} goes although {id} is there", object.name);
+            Err(Violation::of(Invariant::S4, text))
+        }
+        None => Ok(()),
+    }
 }
 
 /// **S14**: status is honest: an IP is published only when its service is registered.

@@ -11,11 +11,11 @@ use sluice_model::azure::{
 };
 use sluice_model::call::{Body, Request};
 use sluice_model::kube::Protocol;
-use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::names::{CLUSTER_TAG, SERVICE_TAG, Scope};
 use sluice_model::{Family, Time, Uid};
 
 use super::{Happening, World, foreign_tags, letter};
-use crate::cluster::stories::FirstGateway;
+use crate::cluster::stories::{FirstGateway, UserAction};
 use crate::names::{FaultKind, Invariant, Violation};
 
 /// An unmanaged address of this age is in every listing that the controller may still use.
@@ -334,6 +334,23 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// What users and other controllers do in Azure beside the faults.
+    pub(super) fn acts_in_azure(&mut self, action: &UserAction) {
+        match action {
+            UserAction::TagPublicIp { name, services } => {
+                let tags = Tags::from([(SERVICE_TAG.into(), Arc::clone(services))]);
+                let id = self.scope.resource("publicIPAddresses", name);
+                self.is_made(id, Body::PublicIp(PublicIpBody { family: Family::V4, tags }));
+            }
+            UserAction::DeleteTaggedIp { name } => {
+                let id = self.scope.resource("publicIPAddresses", name);
+                self.foreign.retain(|other| *other != id);
+                self.cloud.tamper(self.now, Tamper::DeletePublicIp(id));
+            }
+            _ => {}
+        }
     }
 
     fn is_made(&mut self, id: ArmId, body: Body) -> bool {

@@ -397,6 +397,7 @@ impl World {
 
     fn user_acts(&mut self, action: UserAction) {
         let changed = apply(&mut self.cluster, &action);
+        self.acts_in_azure(&action);
         let now = self.now;
         self.trace.world(now, || {
             let nothing = if changed { "" } else { " (nothing changes)" };

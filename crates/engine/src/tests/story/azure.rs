@@ -13,7 +13,7 @@ use sluice_model::azure::{
 };
 use sluice_model::effect::{Listable, Listing};
 use sluice_model::kube::Protocol;
-use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::names::{CLUSTER_TAG, SERVICE_TAG, Scope};
 use sluice_model::plan::{StepResult, Subject};
 use sluice_model::{Failure, FailureClass, Family, ObjectName, ServiceKey, Step};
 
@@ -76,6 +76,7 @@ impl Azure {
     /// azure changes load-balancer web | azure edits load-balancer web | azure tags load-balancer web
     /// azure fails load-balancer web
     /// azure uses public-ip web                                    for something of its own
+    /// azure has ip NAME for shop/web,shop/api | azure loses ip NAME    of a cloud controller manager, by its tag
     /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
     /// azure registers NAME [default]                              of somebody else
     /// azure loses gateway | azure fails gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
@@ -89,6 +90,13 @@ impl Azure {
                 let identity = identity.unwrap_or_else(|| name.to_string());
                 let location = self.locations.entry(location.parse().expect("an address")).or_default();
                 location.insert(address.parse().expect("an address"), vec![identity.into()]);
+            }
+            ["has", "ip", name, "for", services] => {
+                let id = self.scope.resource("publicIPAddresses", name);
+                self.put_ip(&id, Family::V4, Tags::from([(SERVICE_TAG.into(), (*services).into())]));
+            }
+            ["loses", "ip", name] => {
+                assert!(self.public_ips.remove(*name).is_some(), "azure does not have {name}");
             }
             ["has", _, parts @ ..] => self.gains(key.expect("a service of the story"), parts),
             ["loses", "address", address] => {

@@ -126,6 +126,7 @@ impl Story {
             selected: !option("clusterip"),
             deleting: option("deleting"),
             finalizer: !option("nofinalizer"),
+            inherited: option("inherited"),
             spec: ServiceSpec {
                 ports,
                 internal: option("invalid"),

@@ -50,6 +50,7 @@ fn a_plain_service_is_read_whole() {
         selected: true,
         deleting: true,
         finalizer: true,
+        inherited: true,
         spec: ServiceSpec {
             ports: vec![
                 port("http", Protocol::Tcp, 80, TargetPort::Name("web".into())),
@@ -96,6 +97,22 @@ fn a_service_that_is_nothing_to_us_is_told_without_its_spec() {
     let serving = json!([{"type": "LoadBalancerServing", "message": "Reached at 20.1.2.3."}]);
     let shown = read(overlaid(cluster_ip, json!({"status": {"conditions": serving}})));
     assert_eq!((shown.published, shown.spec.ports.len()), (Some("20.1.2.3".parse().unwrap()), 1));
+}
+
+#[test]
+fn finalizers_are_inherited_by_the_service_controller_alone_and_not_from_other_classes() {
+    let inherited = |finalizer: &str, spec: Value, class: Option<&str>| {
+        let with = json!({"metadata": {"finalizers": ["example.com/hold", finalizer]}, "spec": spec});
+        try_service(with, class).unwrap().inherited
+    };
+    for theirs in ["service.kubernetes.io/load-balancer-cleanup", "servicegateway.azure.com/service-cleanup"]
+    {
+        assert!(inherited(theirs, json!({}), None), "{theirs}");
+        assert!(inherited(theirs, json!({"type": "ClusterIP"}), None), "{theirs}");
+        assert!(!inherited(theirs, json!({"loadBalancerClass": "other"}), None), "{theirs}");
+        assert!(!inherited(theirs, json!({}), Some("sluice.dev/gateway")), "{theirs}");
+    }
+    assert!(!inherited("sluice.dev/cleanup", json!({}), None));
 }
 
 #[test]

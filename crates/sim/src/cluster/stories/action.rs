@@ -194,6 +194,18 @@ pub enum UserAction {
     },
     /// The API server forgets its past, so that old watches get `410 Gone`.
     CompactHistory,
+    /// A cloud controller manager has a public IP in Azure, tagged for these Services.
+    TagPublicIp {
+        /// The public IP's name.
+        name: Arc<str>,
+        /// `namespace/name` of the Services, separated by commas.
+        services: Arc<str>,
+    },
+    /// Somebody deletes that public IP.
+    DeleteTaggedIp {
+        /// Its name.
+        name: Arc<str>,
+    },
 }
 
 /// A wish that we refuse.
@@ -304,6 +316,8 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
             cluster.compact(0);
             true
         }
+        // They happen in Azure, and the world plays them there.
+        UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } => true,
     }
 }
 
@@ -364,6 +378,8 @@ impl fmt::Display for UserAction {
             UserAction::TerminatePod { pod } => write!(f, "terminate pod {pod}"),
             UserAction::DeletePod { pod } => write!(f, "delete pod {pod}"),
             UserAction::CompactHistory => f.write_str("compact history"),
+            UserAction::TagPublicIp { name, services } => write!(f, "tag public IP {name} for {services}"),
+            UserAction::DeleteTaggedIp { name } => write!(f, "delete public IP {name}"),
         }
     }
 }

@@ -82,6 +82,8 @@ fn every_story_leaves_something_to_agree_about() {
             "a service toggles its type in the middle of its teardown and ends as ClusterIP",
             "a service is deleted while it is being made",
             "a deletion waits for the finalizer of somebody else",
+            "a service with only an inherited finalizer is released when nothing in Azure is tagged for it",
+            "a public IP that is tagged for a service keeps its inherited finalizer until it is deleted",
             "our finalizer is stripped from a service that is being deleted",
             "our finalizer is stripped from a service that lives on",
             "a terminating pod keeps its egress until its containers have ended",

@@ -206,6 +206,15 @@ impl Ledger {
         told.into_iter().chain(fact.shown.as_ref().and_then(|face| face.address)).collect()
     }
 
+    /// The public IPs that the leader has been told are there.
+    pub fn public_ips(&self) -> impl Iterator<Item = (&ArmId, &Face)> {
+        let there = self.resources.iter().filter_map(|(id, fact)| match &fact.told {
+            Told::Present(face) => Some((id, face)),
+            _ => None,
+        });
+        there.filter(|(id, _)| kind_of_resource(id) == Some(Listable::PublicIps))
+    }
+
     fn unlisted(&self, kind: Option<Listable>) -> &'static Told {
         match kind {
             Some(kind) if self.has_listed(kind) => &Told::Absent,

@@ -159,6 +159,31 @@ fn ends() -> Vec<Story> {
             ]),
         ),
         story(
+            "a service with only an inherited finalizer is released when nothing in Azure is tagged for it",
+            vec![
+                (10, service(WEB, &http())),
+                (0, hold(WEB, INHERITED_FINALIZER)),
+                (0, delete_service(WEB)),
+                (10, cluster_ip_service(API, &http())),
+                (0, hold(API, INHERITED_FINALIZER)),
+            ],
+        ),
+        story(
+            "a public IP that is tagged for a service keeps its inherited finalizer until it is deleted",
+            vec![
+                (10, tag_public_ip("kubernetes-web", "blog/web,shop/web")),
+                (10, tag_public_ip("kubernetes-api", API)),
+                // By then a sweep has shown both.
+                (1_200_000, service(WEB, &http())),
+                (0, hold(WEB, INHERITED_FINALIZER)),
+                (0, delete_service(WEB)),
+                (0, service(API, &http())),
+                (0, hold(API, INHERITED_FINALIZER)),
+                (0, delete_service(API)),
+                (90_000, delete_tagged_ip("kubernetes-web")),
+            ],
+        ),
+        story(
             "our finalizer is stripped from a service that is being deleted",
             then(vec![(40_000, delete_service(WEB)), (500, strip(WEB)), (10, UserAction::CollectGarbage)]),
         ),

@@ -68,6 +68,11 @@ pub(super) fn service_v6(name: &str, ports: &[ServicePort]) -> UserAction {
     UserAction::CreateService { service: object(name), record }
 }
 
+pub(super) fn cluster_ip_service(name: &str, ports: &[ServicePort]) -> UserAction {
+    let record = ServiceRecord { balanced: false, ..ServiceRecord::balanced(ports.to_vec()) };
+    UserAction::CreateService { service: object(name), record }
+}
+
 pub(super) fn service_of_class(name: &str, class: &str, ports: &[ServicePort]) -> UserAction {
     let mut record = ServiceRecord::balanced(ports.to_vec());
     record.class = Some(class.into());
@@ -108,6 +113,14 @@ pub(super) fn hold(name: &str, finalizer: &str) -> UserAction {
 
 pub(super) fn release(name: &str, finalizer: &str) -> UserAction {
     UserAction::ReleaseService { service: object(name), finalizer: finalizer.into() }
+}
+
+pub(super) fn tag_public_ip(name: &str, services: &str) -> UserAction {
+    UserAction::TagPublicIp { name: name.into(), services: services.into() }
+}
+
+pub(super) fn delete_tagged_ip(name: &str) -> UserAction {
+    UserAction::DeleteTaggedIp { name: name.into() }
 }
 
 pub(super) fn delete_service(name: &str) -> UserAction {
