@@ -44,7 +44,8 @@ impl Engine {
             key = ServiceKey::Inbound(*before);
         }
         let known = self.by_key.get(&key).copied();
-        if self.is_older_than_held(known, &object) {
+        let shown = object.version;
+        if self.is_older_than_held(known, &object) && !self.is_news_of_spec(known, &mut object) {
             return;
         }
         // An IP of ours that it shows is ours to retract, even if our finalizer was taken off by force.
@@ -64,6 +65,7 @@ impl Engine {
         self.addresses.bind(owner, Some(service));
         let Some(record) = self.record_mut(service) else { return };
         record.vanished = None;
+        record.seen_version = shown;
         let published = record.object.as_ref().map(|before| before.published);
         let by_us = record.kube.in_flight.is_some();
         if let Some(before) = &record.object
@@ -104,6 +106,25 @@ impl Engine {
         object.version != 0
             && held.is_some_and(|held| object.version < held)
             && !self.seeded.has(Bug::TrustStaleList)
+    }
+
+    /// Our write hides what somebody changed right before it, and says nothing about it: that counts. What the
+    /// write left in the object is put into the older state, which then is as new as the one we hold.
+    fn is_news_of_spec(&self, known: Option<ServiceIndex>, object: &mut ServiceObject) -> bool {
+        let Some(record) = known.and_then(|service| self.record(service)) else { return false };
+        let Some(held) = &record.object else { return false };
+        let same = same_spec(&held.spec, &object.spec)
+            && held.selected == object.selected
+            && held.deleting == object.deleting;
+        if same || object.version <= record.seen_version {
+            return false;
+        }
+        object.version = held.version;
+        object.finalizer = held.finalizer;
+        object.ingress.clone_from(&held.ingress);
+        object.published = held.published;
+        object.conditions.clone_from(&held.conditions);
+        true
     }
 
     pub(crate) fn service_deleted(&mut self, uid: Uid) {

@@ -32,6 +32,8 @@ pub(crate) struct Service {
 
     /// The Service behind an inbound one, as last seen.
     pub(crate) object: Option<Box<ServiceObject>>,
+    /// The newest version of it that Kubernetes has shown; `object` can be newer, by our own write.
+    pub(crate) seen_version: u64,
     /// Whether anybody wanted it when it was last looked at; `None` before the first look.
     pub(crate) was_wanted: Option<bool>,
     /// An outbound one is wanted for its own sake.
@@ -144,6 +146,7 @@ impl Service {
             wanted_since: now,
             unwanted_since: None,
             object: None,
+            seen_version: 0,
             was_wanted: None,
             requested: false,
             had_pods: false,

@@ -155,6 +155,25 @@ fn a_finalizer_is_taken_off_once_however_late_the_watch_is() {
 }
 
 #[test]
+fn a_spec_that_is_rejected_right_before_our_write_is_not_served() {
+    check(
+        "config slots=1
+         service busy applied
+         service web applied nofinalizer
+         #2 done
+         service web applied late invalid
+         #1 done
+         explain web",
+        expect![[r#"
+            #1 provision busy: public-ip, load-balancer, register   because service applied
+            #2 add finalizer to web   because service applied
+            web is NotStarted, wanted
+              waits for a change: internal load balancers are not supported; remove the annotation
+        "#]],
+    );
+}
+
+#[test]
 fn what_somebody_edits_right_after_our_write_is_seen() {
     check(
         "service web applied nofinalizer
