@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
 use sluice_model::kube::{ServiceObject, ServicePort, ServiceSpec};
@@ -103,7 +104,8 @@ impl Engine {
         };
         let resolve = |port: &ServicePort| self.addresses.port(record.index, &port.name, port.protocol);
         if self.seeded.has(Bug::ServeRefused) {
-            let spec = ServiceSpec { source_ranges: false, internal: false, ..object.spec.clone() };
+            let spec =
+                ServiceSpec { source_ranges: false, rejected_annotations: Vec::new(), ..object.spec.clone() };
             return validate(&spec, live, resolve);
         }
         validate(&object.spec, live, resolve)

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_model::Family;
+use sluice_model::annotations::why_rejected;
 use sluice_model::azure::Rule;
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::reason::Reason;
@@ -41,8 +42,9 @@ pub fn validate(
     resolve: impl Fn(&ServicePort) -> PortResolution,
 ) -> Result<Valid, Invalid> {
     let refuse = |text: String| Err(Invalid { reason: Reason::InvalidSpec, text });
-    if spec.internal {
-        return refuse("internal load balancers are not supported; remove the annotation".into());
+    if let Some(key) = spec.rejected_annotations.first() {
+        let unknown = || format!("the annotation {key} is not supported; remove it");
+        return refuse(why_rejected(key).map_or_else(unknown, Into::into));
     }
     if spec.client_ip_affinity {
         return refuse("sessionAffinity ClientIP is not supported; use None".into());
@@ -51,7 +53,7 @@ pub fn validate(
         return refuse("loadBalancerIP is not supported; remove it".into());
     }
     if spec.source_ranges {
-        return refuse("source ranges and service tags are not supported and would be ignored, which would open the Service to the Internet; remove them".into());
+        return refuse("loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them".into());
     }
     if spec.families.len() > 1 {
         return refuse("more than one IP family is not supported; use ipFamilyPolicy SingleStack".into());

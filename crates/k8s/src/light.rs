@@ -267,6 +267,8 @@ fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -
 
 #[cfg(test)]
 mod tests {
+    use sluice_model::annotations;
+
     use super::*;
     use crate::strings::{EGRESS_LABEL, SERVICE_NAME_LABEL};
 
@@ -298,8 +300,8 @@ mod tests {
         );
         let labels = meta(&text).labels;
         assert_eq!((labels.egress.as_deref(), labels.service_name.as_deref()), (Some("blue"), Some("web")));
-        assert!(crate::strings::AZURE_ANNOTATIONS.starts_with(ANNOTATION_PREFIX));
-        assert!(crate::strings::SOURCE_RANGE_ANNOTATIONS.iter().all(|it| it.starts_with(ANNOTATION_PREFIX)));
+        assert!(annotations::AZURE.starts_with(ANNOTATION_PREFIX));
+        assert!(annotations::TABLE.iter().all(|row| row.key.starts_with(ANNOTATION_PREFIX)));
     }
 
     #[test]

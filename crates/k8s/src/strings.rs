@@ -21,19 +21,6 @@ pub const FIELD_MANAGER: &str = "sluice";
 /// The source of our events.
 pub const EVENT_SOURCE: &str = "sluice";
 
-/// Annotations of Services that the cloud provider of Azure knows begin with this.
-pub const AZURE_ANNOTATIONS: &str = "service.beta.kubernetes.io/azure-";
-/// Minutes until an idle TCP connection is closed.
-pub const IDLE_TIMEOUT_ANNOTATION: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
-/// Asks for a load balancer without a public address.
-pub const INTERNAL_ANNOTATION: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
-/// Each of these asks that only some clients be let in.
-pub const SOURCE_RANGE_ANNOTATIONS: [&str; 3] = [
-    "service.beta.kubernetes.io/azure-allowed-ip-ranges",
-    "service.beta.kubernetes.io/azure-allowed-service-tags",
-    "service.beta.kubernetes.io/load-balancer-source-ranges",
-];
-
 /// The label by which an EndpointSlice names its Service.
 pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// The bookmark that ends the list part of a watch carries this annotation.

@@ -77,10 +77,10 @@ pub struct ServiceSpec {
     pub client_ip_affinity: bool,
     /// `loadBalancerIP` is set.
     pub fixed_ip: bool,
-    /// The internal load balancer annotation is `"true"`.
-    pub internal: bool,
-    /// Source ranges or allowed IP ranges or service tags are asked for, by field or annotation.
+    /// `loadBalancerSourceRanges` is set.
     pub source_ranges: bool,
+    /// Annotations that ask for what is rejected, sorted; [`crate::annotations`] says why.
+    pub rejected_annotations: Vec<Arc<str>>,
     /// The idle timeout annotation, as written.
     pub idle_timeout: Option<Arc<str>>,
     /// Annotations for Azure's load balancers that have no effect here, sorted; its owner is told once.

@@ -19,6 +19,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod address;
+pub mod annotations;
 pub mod azure;
 pub mod call;
 pub mod effect;

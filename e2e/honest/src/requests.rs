@@ -14,6 +14,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use sluice_k8s::strings;
 use sluice_model::address::Family;
+use sluice_model::annotations::IDLE_TIMEOUT;
 use sluice_model::kube::{Phase, ServicePort, SlicePort, TargetPort};
 use sluice_model::{ObjectName, Uid};
 use sluice_sim::cluster::objects::{OUR_FINALIZER, PodRecord, ServiceRecord, SliceRecord};
@@ -78,7 +79,7 @@ impl People {
                 self.patch(service, json!({ "spec": { "ports": ports_of(ports) } })).await?;
             }
             UserAction::SetIdleTimeout { service, minutes } => {
-                let annotations = json!({ strings::IDLE_TIMEOUT_ANNOTATION: minutes.as_deref() });
+                let annotations = json!({ IDLE_TIMEOUT: minutes.as_deref() });
                 self.patch(service, json!({ "metadata": { "annotations": annotations } })).await?;
             }
             UserAction::SetOddity { service, oddity, on } => {
@@ -180,8 +181,9 @@ impl People {
                 json!({ "spec": { "sessionAffinity": if on { "ClientIP" } else { "None" } } })
             }
             Oddity::FixedIp => json!({ "spec": { "loadBalancerIP": on.then_some("203.0.113.99") } }),
-            Oddity::Internal => {
-                json!({ "metadata": { "annotations": { strings::INTERNAL_ANNOTATION: on.then_some("true") } } })
+            Oddity::Internal | Oddity::PublicIpName | Oddity::PrivateLink => {
+                let key = oddity.annotation().context("it is asked for by an annotation")?;
+                json!({ "metadata": { "annotations": { key: on.then_some("true") } } })
             }
             Oddity::SourceRanges => {
                 json!({ "spec": { "loadBalancerSourceRanges": on.then_some(["203.0.113.0/24"]) } })
@@ -322,10 +324,10 @@ fn new_service(name: &ObjectName, record: &ServiceRecord) -> Value {
         .collect();
     let mut annotations = serde_json::Map::new();
     if let Some(minutes) = &spec.idle_timeout {
-        annotations.insert(strings::IDLE_TIMEOUT_ANNOTATION.to_owned(), json!(minutes));
+        annotations.insert(IDLE_TIMEOUT.to_owned(), json!(minutes));
     }
-    if spec.internal {
-        annotations.insert(strings::INTERNAL_ANNOTATION.to_owned(), json!("true"));
+    for key in &spec.rejected_annotations {
+        annotations.insert(key.to_string(), json!("true"));
     }
     json!({
         "metadata": { "name": name.name, "annotations": annotations },

@@ -8,10 +8,17 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 
 const IDLE_TIMEOUT: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
-const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
-const RANGES: [&str; 3] = [
+pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
+/// Annotations that ask for less exposure, or for a public IP of the user's choice.
+const REJECTED: [&str; 9] = [
     "service.beta.kubernetes.io/azure-allowed-ip-ranges",
     "service.beta.kubernetes.io/azure-allowed-service-tags",
+    "service.beta.kubernetes.io/azure-deny-all-except-load-balancer-source-ranges",
+    "service.beta.kubernetes.io/azure-load-balancer-ipv4",
+    "service.beta.kubernetes.io/azure-load-balancer-ipv6",
+    "service.beta.kubernetes.io/azure-pip-name",
+    "service.beta.kubernetes.io/azure-pip-prefix-id",
+    "service.beta.kubernetes.io/azure-pls-create",
     "service.beta.kubernetes.io/load-balancer-source-ranges",
 ];
 
@@ -93,7 +100,7 @@ fn asks_for_too_much(service: &Service, spec: &ServiceSpec) -> bool {
         || spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty())
         || spec.ip_families.as_ref().is_some_and(|all| all.len() > 1)
         || spec.load_balancer_source_ranges.as_ref().is_some_and(|all| !all.is_empty())
-        || RANGES.iter().any(|name| annotation(name).is_some())
+        || REJECTED.iter().any(|name| annotation(name).is_some())
 }
 
 /// The pods' port: the number, or what all counting endpoints agree on.

@@ -85,6 +85,34 @@ const REJECTED: &[Rejected] = &[
         },
         "source ranges",
     ),
+    (
+        "deny-all",
+        |it| {
+            let deny = "service.beta.kubernetes.io/azure-deny-all-except-load-balancer-source-ranges";
+            it.port(80, 80).annotated(deny, "true")
+        },
+        "source ranges",
+    ),
+    (
+        "ip-by-name",
+        |it| it.port(80, 80).annotated("service.beta.kubernetes.io/azure-pip-name", "mine"),
+        "azure-pip-name",
+    ),
+    (
+        "ip-by-prefix",
+        |it| it.port(80, 80).annotated("service.beta.kubernetes.io/azure-pip-prefix-id", "/subscriptions/s"),
+        "azure-pip-prefix-id",
+    ),
+    (
+        "ip-by-address",
+        |it| it.port(80, 80).annotated("service.beta.kubernetes.io/azure-load-balancer-ipv4", "198.51.100.1"),
+        "azure-load-balancer-ipv4",
+    ),
+    (
+        "private-link",
+        |it| it.port(80, 80).annotated("service.beta.kubernetes.io/azure-pls-create", "true"),
+        "azure-pls-create",
+    ),
 ];
 
 fn make<'a>(world: &'a World, row: &Rejected) -> ServiceToMake<'a> {
@@ -191,11 +219,11 @@ async fn annotations_without_effect(scene: &Scene) -> Result<()> {
             let name = |word: &str| format!("service.beta.kubernetes.io/azure-{word}");
             let service = scene.service("web").port(80, 8080).selecting("web");
             let service =
-                service.annotated(&name("pip-name"), "mine").annotated(&name("dns-label-name"), "web");
+                service.annotated(&name("pip-tags"), "a=b").annotated(&name("dns-label-name"), "web");
             service.make().await
         })
         .await?;
-    scene.warned("Service", "web", &["without effect", "azure-pip-name", "azure-dns-label-name"]).await?;
+    scene.warned("Service", "web", &["without effect", "azure-pip-tags", "azure-dns-label-name"]).await?;
     scene.settled().await?;
     scene.ip_of("web").await?;
     scene.fence("fence").await?;

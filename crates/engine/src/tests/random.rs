@@ -255,7 +255,7 @@ impl World {
             inherited: flag(b[2], 7),
             spec: ServiceSpec {
                 ports: vec![ServicePort { name: "http".into(), protocol: Protocol::Tcp, port: 80, target }],
-                internal: flag(b[3], 3) && flag(b[3], 7),
+                source_ranges: flag(b[3], 3) && flag(b[3], 7),
                 ..ServiceSpec::default()
             },
             ingress,

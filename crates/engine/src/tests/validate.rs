@@ -6,6 +6,7 @@ use std::vec::Vec;
 
 use expect_test::expect;
 use sluice_model::Family;
+use sluice_model::annotations::{INTERNAL, PRIVATE_LINK, PUBLIC_IP_NAME};
 use sluice_model::azure::Rule;
 use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::reason::Reason;
@@ -49,7 +50,10 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
     use Protocol::{Sctp, Tcp, Udp};
     let idle = |text: &str| ServiceSpec { idle_timeout: Some(text.into()), ..valid() };
     let specs = [
-        ServiceSpec { internal: true, ..valid() },
+        ServiceSpec { rejected_annotations: vec![INTERNAL.into()], ..valid() },
+        ServiceSpec { rejected_annotations: vec![PUBLIC_IP_NAME.into()], ..valid() },
+        ServiceSpec { rejected_annotations: vec![PRIVATE_LINK.into()], ..valid() },
+        ServiceSpec { rejected_annotations: vec!["example.com/odd".into()], ..valid() },
         ServiceSpec { client_ip_affinity: true, ..valid() },
         ServiceSpec { fixed_ip: true, ..valid() },
         ServiceSpec { families: vec![Family::V4, Family::V6], ..valid() },
@@ -79,10 +83,13 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
     }
     expect![[r#"
         internal load balancers are not supported; remove the annotation
+        a public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation
+        private link services (azure-pls-create) are not supported; remove the annotation
+        the annotation example.com/odd is not supported; remove it
         sessionAffinity ClientIP is not supported; use None
         loadBalancerIP is not supported; remove it
         more than one IP family is not supported; use ipFamilyPolicy SingleStack
-        source ranges and service tags are not supported and would be ignored, which would open the Service to the Internet; remove them
+        loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them
         the idle timeout "3" is not a whole number of minutes from 4 to 30
         the idle timeout "31" is not a whole number of minutes from 4 to 30
         the idle timeout "4.5" is not a whole number of minutes from 4 to 30

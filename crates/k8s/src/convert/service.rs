@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sluice_model::Family;
 use sluice_model::address::parse_ip;
+use sluice_model::annotations::{self, Treatment};
 use sluice_model::kube::{
     Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
 };
@@ -13,10 +14,7 @@ use super::identity::{self, Unreadable, label};
 use super::words::Words;
 use super::{Selection, published_in};
 use crate::light;
-use crate::strings::{
-    AZURE_ANNOTATIONS, FINALIZER, IDLE_TIMEOUT_ANNOTATION, INTERNAL_ANNOTATION, SOURCE_RANGE_ANNOTATIONS,
-    condition_type, is_inherited,
-};
+use crate::strings::{FINALIZER, condition_type, is_inherited};
 
 /// A Service in the engine's words.
 ///
@@ -67,8 +65,6 @@ fn class(spec: &light::ServiceSpec) -> Option<&str> {
 
 fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unreadable> {
     let (meta, spec) = (&light.metadata, &light.spec);
-    let annotation = |key: &str| meta.annotations.0.get(key).map(|value| value.trim());
-    let says_something = |key: &&str| annotation(key).is_some_and(|value| !value.is_empty());
     let mut ports = Vec::with_capacity(spec.ports.len());
     for port in &spec.ports {
         ports.push(
@@ -76,29 +72,24 @@ fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unread
                 .map_err(|why| Unreadable(format!("{}: {why}; it is skipped", label("Service", meta))))?,
         );
     }
+    let (mut rejected_annotations, mut idle_annotations) = (Vec::new(), Vec::new());
+    for (key, value) in &meta.annotations.0 {
+        match annotations::treatment(key, value) {
+            Treatment::Rejected => rejected_annotations.push(words.share(key)),
+            Treatment::WithoutEffect => idle_annotations.push(words.share(key)),
+            Treatment::Read | Treatment::Nothing => {}
+        }
+    }
     Ok(ServiceSpec {
         ports,
         families: spec.ip_families.iter().filter_map(|word| family(word)).collect(),
         client_ip_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
         fixed_ip: spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty()),
-        // Read generously: who writes `True` does not want to be on the Internet either.
-        internal: annotation(INTERNAL_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case("true")),
-        source_ranges: !spec.load_balancer_source_ranges.is_empty()
-            || SOURCE_RANGE_ANNOTATIONS.iter().any(says_something),
-        idle_timeout: meta.annotations.0.get(IDLE_TIMEOUT_ANNOTATION).map(|text| words.share(text)),
-        idle_annotations: meta
-            .annotations
-            .0
-            .keys()
-            .filter(|key| key.starts_with(AZURE_ANNOTATIONS) && !is_heeded(key))
-            .map(|key| words.share(key))
-            .collect(),
+        source_ranges: !spec.load_balancer_source_ranges.is_empty(),
+        rejected_annotations,
+        idle_timeout: meta.annotations.0.get(annotations::IDLE_TIMEOUT).map(|text| words.share(text)),
+        idle_annotations,
     })
-}
-
-/// Whether an annotation has an effect, be it that the Service is refused.
-fn is_heeded(key: &str) -> bool {
-    key == IDLE_TIMEOUT_ANNOTATION || key == INTERNAL_ANNOTATION || SOURCE_RANGE_ANNOTATIONS.contains(&key)
 }
 
 fn service_port(light: &light::ServicePort, words: &mut Words) -> Result<ServicePort, String> {

@@ -239,12 +239,14 @@ impl fmt::Display for ServiceRecord {
         for (word, on) in [
             ("affinity", self.spec.client_ip_affinity),
             ("fixed-ip", self.spec.fixed_ip),
-            ("internal", self.spec.internal),
             ("source-ranges", self.spec.source_ranges),
         ] {
             if on {
                 write!(f, " {word}")?;
             }
+        }
+        for key in &self.spec.rejected_annotations {
+            write!(f, " {}", key.rsplit('/').next().unwrap_or(key))?;
         }
         match &self.spec.idle_timeout {
             Some(minutes) => write!(f, " idle={minutes:?}"),

@@ -222,7 +222,7 @@ pub(crate) fn refusal(spec: &ServiceSpec) -> Option<&'static str> {
         .collect();
     let distinct: BTreeSet<_> = numbers.iter().collect();
     [
-        (spec.internal, "internal load balancer"),
+        (!spec.rejected_annotations.is_empty(), "an annotation"),
         (spec.client_ip_affinity, "session affinity"),
         (spec.fixed_ip, "loadBalancerIP"),
         (spec.families.len() > 1, "more than one IP family"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
+use sluice_model::annotations::INTERNAL;
 use sluice_model::kube::{
     Endpoint, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec, Slice,
     SliceOwner, SlicePort, TargetPort,
@@ -129,7 +130,7 @@ impl Story {
             inherited: option("inherited"),
             spec: ServiceSpec {
                 ports,
-                internal: option("invalid"),
+                rejected_annotations: option("invalid").then(|| INTERNAL.into()).into_iter().collect(),
                 idle_annotations: value(options, "annotations=")
                     .map(|names| names.split(',').map(Arc::from).collect())
                     .unwrap_or_default(),

@@ -1,5 +1,7 @@
 //! Services.
 
+use std::sync::Arc;
+
 use sluice_model::Family;
 use sluice_model::kube::{
     Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
@@ -150,29 +152,37 @@ fn what_is_refused_later_is_seen_here() {
     assert!(read(json!({"spec": {"loadBalancerIP": "20.1.2.3"}})).spec.fixed_ip);
     assert!(!read(json!({"spec": {"loadBalancerIP": ""}})).spec.fixed_ip);
     assert_eq!(read(json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}})).spec.families, Family::ALL);
-    let internal = "service.beta.kubernetes.io/azure-load-balancer-internal";
-    assert!(annotated(internal, "true").internal);
-    assert!(annotated(internal, " True ").internal);
-    assert!(!annotated(internal, "false").internal);
+    assert!(read(json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).spec.source_ranges);
+    assert!(!read(json!({"spec": {"loadBalancerSourceRanges": []}})).spec.source_ranges);
     assert_eq!(annotated(IDLE, " 4 minutes").idle_timeout.as_deref(), Some(" 4 minutes"));
 }
 
 #[test]
-fn every_way_to_ask_for_source_ranges_is_seen() {
-    assert!(read(json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).spec.source_ranges);
-    for key in ["azure-allowed-ip-ranges", "azure-allowed-service-tags", "load-balancer-source-ranges"] {
+fn annotations_that_ask_for_less_exposure_or_another_ip_are_rejected() {
+    for key in [
+        "azure-load-balancer-internal",
+        "azure-allowed-ip-ranges",
+        "azure-allowed-service-tags",
+        "azure-deny-all-except-load-balancer-source-ranges",
+        "azure-load-balancer-ipv4",
+        "azure-pip-name",
+        "azure-pip-name-ipv6",
+        "azure-pip-prefix-id",
+        "azure-pls-create",
+        "load-balancer-source-ranges",
+    ] {
         let key = format!("service.beta.kubernetes.io/{key}");
-        assert!(annotated(&key, "10.0.0.0/8").source_ranges, "{key}");
-        assert!(!annotated(&key, " ").source_ranges, "{key} asks for nothing");
-        assert!(annotated(&key, "10.0.0.0/8").idle_annotations.is_empty(), "{key} has an effect");
+        let asked = annotated(&key, "true");
+        assert_eq!(asked.rejected_annotations, [Arc::<str>::from(key.as_str())]);
+        assert!(asked.idle_annotations.is_empty(), "{key} is not just without effect");
+        assert!(annotated(&key, " ").rejected_annotations.is_empty(), "{key} asks for nothing");
     }
-    assert!(!read(json!({"spec": {"loadBalancerSourceRanges": []}})).spec.source_ranges);
 }
 
 #[test]
 fn annotations_without_effect_are_named_and_others_are_not() {
     let spec = read(json!({"metadata": {"annotations": {
-        "service.beta.kubernetes.io/azure-pip-name": "mine",
+        "service.beta.kubernetes.io/azure-pip-tags": "a=b",
         "service.beta.kubernetes.io/azure-dns-label-name": "shop",
         "service.beta.kubernetes.io/azure-load-balancer-internal": "false",
         "service.beta.kubernetes.io/aws-load-balancer-type": "nlb",
@@ -183,8 +193,9 @@ fn annotations_without_effect_are_named_and_others_are_not() {
     let named: Vec<&str> = spec.idle_annotations.iter().map(|key| &**key).collect();
     assert_eq!(
         named,
-        ["service.beta.kubernetes.io/azure-dns-label-name", "service.beta.kubernetes.io/azure-pip-name"]
+        ["service.beta.kubernetes.io/azure-dns-label-name", "service.beta.kubernetes.io/azure-pip-tags"]
     );
+    assert!(spec.rejected_annotations.is_empty());
 }
 
 #[test]

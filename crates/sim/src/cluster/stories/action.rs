@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sluice_model::ObjectName;
 use sluice_model::address::Family;
+use sluice_model::annotations;
 use sluice_model::kube::{Phase, ServicePort, SlicePort};
 
 use crate::cluster::Cluster;
@@ -221,12 +222,33 @@ pub enum Oddity {
     SourceRanges,
     /// A second IP family.
     DualStack,
+    /// The annotation that names an existing public IP.
+    PublicIpName,
+    /// The annotation that asks for a private link service.
+    PrivateLink,
 }
 
 impl Oddity {
     /// All of them.
-    pub const ALL: [Oddity; 5] =
-        [Oddity::Affinity, Oddity::FixedIp, Oddity::Internal, Oddity::SourceRanges, Oddity::DualStack];
+    pub const ALL: [Oddity; 7] = [
+        Oddity::Affinity,
+        Oddity::FixedIp,
+        Oddity::Internal,
+        Oddity::SourceRanges,
+        Oddity::DualStack,
+        Oddity::PublicIpName,
+        Oddity::PrivateLink,
+    ];
+
+    /// The annotation by which it is asked for, if it is by one.
+    pub const fn annotation(self) -> Option<&'static str> {
+        match self {
+            Oddity::Internal => Some(annotations::INTERNAL),
+            Oddity::PublicIpName => Some(annotations::PUBLIC_IP_NAME),
+            Oddity::PrivateLink => Some(annotations::PRIVATE_LINK),
+            _ => None,
+        }
+    }
 }
 
 /// How a slice says whose it is.
@@ -269,8 +291,15 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
         UserAction::SetOddity { service, oddity, on } => cluster.edit_spec(service, |spec| match oddity {
             Oddity::Affinity => spec.client_ip_affinity = *on,
             Oddity::FixedIp => spec.fixed_ip = *on,
-            Oddity::Internal => spec.internal = *on,
             Oddity::SourceRanges => spec.source_ranges = *on,
+            Oddity::Internal | Oddity::PublicIpName | Oddity::PrivateLink => {
+                let key = oddity.annotation().unwrap_or_default();
+                spec.rejected_annotations.retain(|other| **other != *key);
+                if *on {
+                    spec.rejected_annotations.push(key.into());
+                    spec.rejected_annotations.sort_unstable();
+                }
+            }
             Oddity::DualStack => {
                 // The primary family cannot change; only the second one comes and goes.
                 let first = spec.families.first().copied().unwrap_or(Family::V4);
@@ -392,6 +421,8 @@ impl fmt::Display for Oddity {
             Oddity::Internal => "an internal load balancer",
             Oddity::SourceRanges => "source ranges",
             Oddity::DualStack => "two IP families",
+            Oddity::PublicIpName => "a public IP by its name",
+            Oddity::PrivateLink => "a private link service",
         })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sluice_model::Uid;
 use sluice_model::address::Family;
+use sluice_model::annotations::INTERNAL;
 use sluice_model::azure::Rule;
 use sluice_model::kube::{Phase, Protocol, ServicePort, ServiceSpec, SlicePort, TargetPort};
 
@@ -111,7 +112,7 @@ fn a_plain_service_is_served_with_its_sorted_rules() {
 fn every_refused_spec_is_refused() {
     type Change = fn(&mut ServiceSpec);
     let refused: [Change; 13] = [
-        |spec| spec.internal = true,
+        |spec| spec.rejected_annotations = vec![INTERNAL.into()],
         |spec| spec.client_ip_affinity = true,
         |spec| spec.fixed_ip = true,
         |spec| spec.source_ranges = true,
@@ -241,7 +242,7 @@ fn a_refused_service_has_addresses_only_while_it_is_live() {
     let (mut cluster, object) = with_web();
     nodes(&mut cluster);
     cluster.put_slice(&name("shop/web-0"), slice_of(object.uid, "10.244.0.4@node-a", &[]));
-    cluster.edit_spec(&object.name, |spec| spec.internal = true);
+    cluster.edit_spec(&object.name, |spec| spec.rejected_annotations = vec![INTERNAL.into()]);
     assert!(lines(&desired(&cluster)).is_empty());
     assert_eq!(lines(&cluster.desired(&BTreeSet::from([object.uid]))), ["10.0.0.1 10.244.0.4 1"]);
 }
