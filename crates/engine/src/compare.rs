@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
-use sluice_model::kube::{ServiceObject, ServicePort, ServiceSpec};
+use sluice_model::kube::{FamilyPolicy, ServiceObject, ServicePort, ServiceSpec};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 
@@ -176,10 +176,21 @@ impl Engine {
         self.notify(about, false, Reason::Provisioned, text);
     }
 
-    /// Says once which annotations have no effect, so that nobody relies on them.
+    /// Says once which annotations have no effect, and that a second IP family is not served, so that nobody
+    /// relies on them.
     pub(crate) fn tell_of_idle_annotations(&mut self, service: ServiceIndex) {
         if !self.is_wanted(service) {
             return;
+        }
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(object) = &record.object else { return };
+        let prefers_both = object.spec.family_policy == FamilyPolicy::PreferDualStack;
+        let told = core::mem::replace(&mut record.second_family_told, prefers_both);
+        if prefers_both && !told {
+            let text =
+                "only the first IP family of ipFamilyPolicy PreferDualStack is served; use SingleStack";
+            let about = self.about(service);
+            self.notify(about, true, Reason::InvalidSpec, text.into());
         }
         let Some(record) = self.record_mut(service) else { return };
         let Some(object) = &record.object else { return };

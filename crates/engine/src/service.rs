@@ -73,6 +73,8 @@ pub(crate) struct Service {
     pub(crate) unresolved: Option<String>,
     /// The annotations without effect that people have been told of.
     pub(crate) idle_told: Vec<Arc<str>>,
+    /// People have been told that its second IP family is not served.
+    pub(crate) second_family_told: bool,
     /// Since when it is other than wanted.
     pub(crate) different_since: Option<Time>,
     /// Differences found by sweeps that have not been repaired yet.
@@ -170,6 +172,7 @@ impl Service {
             throttled: None,
             unresolved: None,
             idle_told: Vec::new(),
+            second_family_told: false,
             different_since: None,
             drifted: 0,
             orphan: false,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sluice_model::Family;
 use sluice_model::annotations::why_rejected;
 use sluice_model::azure::Rule;
-use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::reason::Reason;
 
 use crate::addresses::PortResolution;
@@ -55,7 +55,12 @@ pub fn validate(
     if spec.source_ranges {
         return refuse("loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them".into());
     }
-    if spec.families.len() > 1 {
+    let asks_for_both = match spec.family_policy {
+        FamilyPolicy::SingleStack => spec.families.len() > 1,
+        FamilyPolicy::PreferDualStack => false,
+        FamilyPolicy::RequireDualStack => true,
+    };
+    if asks_for_both {
         return refuse("more than one IP family is not supported; use ipFamilyPolicy SingleStack".into());
     }
     let idle_timeout_minutes = match spec.idle_timeout.as_deref() {

@@ -109,6 +109,7 @@ pub(crate) struct ServiceSpec {
     pub(crate) session_affinity: Option<String>,
     #[serde(deserialize_with = "nullable")]
     pub(crate) ip_families: Vec<String>,
+    pub(crate) ip_family_policy: Option<String>,
     #[serde(deserialize_with = "nullable")]
     pub(crate) ports: Vec<ServicePort>,
 }

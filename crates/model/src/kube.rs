@@ -73,6 +73,8 @@ pub struct ServiceSpec {
     pub ports: Vec<ServicePort>,
     /// `ipFamilies`; empty means IPv4.
     pub families: Vec<Family>,
+    /// `ipFamilyPolicy`.
+    pub family_policy: FamilyPolicy,
     /// `sessionAffinity: ClientIP`.
     pub client_ip_affinity: bool,
     /// `loadBalancerIP` is set.
@@ -85,6 +87,18 @@ pub struct ServiceSpec {
     pub idle_timeout: Option<Arc<str>>,
     /// Annotations for Azure's load balancers that have no effect here, sorted; its owner is told once.
     pub idle_annotations: Vec<Arc<str>>,
+}
+
+/// How many IP families a Service asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum FamilyPolicy {
+    /// One.
+    #[default]
+    SingleStack,
+    /// Both where possible; the first alone will do.
+    PreferDualStack,
+    /// Both.
+    RequireDualStack,
 }
 
 /// One port of a Service.

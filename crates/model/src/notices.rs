@@ -96,7 +96,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::InvalidSpec,
         &[Place::Service],
-        "it asks for what is not served, and nothing is made; or it has annotations that have no effect here",
+        "it asks for what is not served, and nothing is made; or it has annotations without effect, or prefers a second IP family, which is not served",
     ),
     warning(
         Reason::InvalidSpec,

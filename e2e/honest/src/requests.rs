@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sluice_k8s::strings;
 use sluice_model::address::Family;
 use sluice_model::annotations::IDLE_TIMEOUT;
-use sluice_model::kube::{Phase, ServicePort, SlicePort, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Phase, ServicePort, SlicePort, TargetPort};
 use sluice_model::{ObjectName, Uid};
 use sluice_sim::cluster::objects::{OUR_FINALIZER, PodRecord, ServiceRecord, SliceRecord};
 use sluice_sim::cluster::stories::{Oddity, UserAction};
@@ -189,7 +189,8 @@ impl People {
                 json!({ "spec": { "loadBalancerSourceRanges": on.then_some(["203.0.113.0/24"]) } })
             }
             Oddity::DualStack if on => json!({ "spec": { "ipFamilyPolicy": "RequireDualStack" } }),
-            Oddity::DualStack => {
+            Oddity::PreferDualStack if on => json!({ "spec": { "ipFamilyPolicy": "PreferDualStack" } }),
+            Oddity::DualStack | Oddity::PreferDualStack => {
                 let spec = self.services(service).get(&service.name).await?.spec.context("a spec")?;
                 let first = |list: Option<Vec<String>>| list.and_then(|it| it.into_iter().next());
                 json!({ "spec": {
@@ -322,6 +323,11 @@ fn new_service(name: &ObjectName, record: &ServiceRecord) -> Value {
             Family::V6 => "IPv6",
         })
         .collect();
+    let policy = match spec.family_policy {
+        FamilyPolicy::SingleStack => None,
+        FamilyPolicy::PreferDualStack => Some("PreferDualStack"),
+        FamilyPolicy::RequireDualStack => Some("RequireDualStack"),
+    };
     let mut annotations = serde_json::Map::new();
     if let Some(minutes) = &spec.idle_timeout {
         annotations.insert(IDLE_TIMEOUT.to_owned(), json!(minutes));
@@ -337,7 +343,7 @@ fn new_service(name: &ObjectName, record: &ServiceRecord) -> Value {
             "loadBalancerClass": record.class,
             "ports": ports_of(&spec.ports),
             "ipFamilies": (!families.is_empty()).then_some(&families),
-            "ipFamilyPolicy": (families.len() > 1).then_some("RequireDualStack"),
+            "ipFamilyPolicy": policy,
             "sessionAffinity": spec.client_ip_affinity.then_some("ClientIP"),
             "loadBalancerIP": spec.fixed_ip.then_some("203.0.113.99"),
             "loadBalancerSourceRanges": spec.source_ranges.then_some(["203.0.113.0/24"]),

@@ -98,7 +98,7 @@ fn asks_for_too_much(service: &Service, spec: &ServiceSpec) -> bool {
     annotation(INTERNAL) == Some("true")
         || spec.session_affinity.as_deref() == Some("ClientIP")
         || spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty())
-        || spec.ip_families.as_ref().is_some_and(|all| all.len() > 1)
+        || spec.ip_family_policy.as_deref() == Some("RequireDualStack")
         || spec.load_balancer_source_ranges.as_ref().is_some_and(|all| !all.is_empty())
         || REJECTED.iter().any(|name| annotation(name).is_some())
 }

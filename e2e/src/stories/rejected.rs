@@ -220,11 +220,15 @@ async fn annotations_without_effect(scene: &Scene) -> Result<()> {
             let service = scene.service("web").port(80, 8080).selecting("web");
             let service =
                 service.annotated(&name("pip-tags"), "a=b").annotated(&name("dns-label-name"), "web");
-            service.make().await
+            service.make().await?;
+            let both = scene.service("both").port(80, 8080).selecting("web");
+            both.with("ipFamilyPolicy", "PreferDualStack").make().await
         })
         .await?;
     scene.warned("Service", "web", &["without effect", "azure-pip-tags", "azure-dns-label-name"]).await?;
+    scene.warned("Service", "both", &["PreferDualStack", "first IP family"]).await?;
     scene.settled().await?;
+    scene.ip_of("both").await?;
     scene.ip_of("web").await?;
     scene.fence("fence").await?;
     let warnings = scene.warnings("Service", "web").await?;

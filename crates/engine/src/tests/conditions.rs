@@ -247,6 +247,24 @@ fn annotations_without_effect_are_told_once_and_change_nothing() {
 }
 
 #[test]
+fn a_service_that_prefers_two_families_is_served_with_the_first_and_told_once() {
+    check(
+        "show notices
+         service web applied both-families=prefer
+         #1 done
+         service web applied both-families=prefer
+         service web applied
+         tick 60
+         state web",
+        expect![[r#"
+            warn web: InvalidSpec: only the first IP family of ipFamilyPolicy PreferDualStack is served; use SingleStack
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
 fn a_service_says_when_it_is_ready_updated_repaired_and_on_its_way_out_once_each() {
     check(
         "show news

@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
-//!                     [uid=2] [stale] [late] [wiped: its status] | service other/web applied …
+//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]

@@ -8,7 +8,7 @@ use expect_test::expect;
 use sluice_model::Family;
 use sluice_model::annotations::{INTERNAL, PRIVATE_LINK, PUBLIC_IP_NAME};
 use sluice_model::azure::Rule;
-use sluice_model::kube::{Protocol, ServicePort, ServiceSpec, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::reason::Reason;
 
 use crate::addresses::PortResolution;
@@ -28,6 +28,12 @@ fn valid() -> ServiceSpec {
 
 fn with_ports(ports: Vec<ServicePort>) -> ServiceSpec {
     ServiceSpec { ports, ..ServiceSpec::default() }
+}
+
+/// Both families if possible, the first of these if not.
+fn both(families: &[Family]) -> ServiceSpec {
+    let family_policy = FamilyPolicy::PreferDualStack;
+    ServiceSpec { families: families.to_vec(), family_policy, ..valid() }
 }
 
 fn nobody_knows(_: &ServicePort) -> PortResolution {
@@ -57,6 +63,7 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
         ServiceSpec { client_ip_affinity: true, ..valid() },
         ServiceSpec { fixed_ip: true, ..valid() },
         ServiceSpec { families: vec![Family::V4, Family::V6], ..valid() },
+        ServiceSpec { family_policy: FamilyPolicy::RequireDualStack, ..valid() },
         ServiceSpec { source_ranges: true, ..valid() },
         idle("3"),
         idle("31"),
@@ -89,6 +96,7 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
         sessionAffinity ClientIP is not supported; use None
         loadBalancerIP is not supported; remove it
         more than one IP family is not supported; use ipFamilyPolicy SingleStack
+        more than one IP family is not supported; use ipFamilyPolicy SingleStack
         loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them
         the idle timeout "3" is not a whole number of minutes from 4 to 30
         the idle timeout "31" is not a whole number of minutes from 4 to 30
@@ -117,6 +125,7 @@ fn everything_else_is_served() {
         idle("4"),
         idle("30"),
         ServiceSpec { families: vec![Family::V6], ..valid() },
+        both(&[Family::V4, Family::V6]),
         with_ports(vec![port(Tcp, 1, 1), port(Tcp, 65534, 65535)]),
         with_ports(vec![port(Tcp, 53, 53), port(Udp, 53, 53)]),
     ] {
@@ -148,6 +157,8 @@ fn the_family_the_timeout_and_the_rules_come_out_in_order() {
         valid.rules,
         [rule(Protocol::Tcp, 80, 8080), rule(Protocol::Tcp, 443, 8443), rule(Protocol::Udp, 53, 5353)]
     );
+    let both = validate(&both(&[Family::V6, Family::V4]), &[], nobody_knows).expect("valid");
+    assert_eq!(both.family, Family::V6, "the first of the two");
     let plain = validate(&self::valid(), &[], nobody_knows).expect("valid");
     assert_eq!((plain.family, plain.rules[0].idle_timeout_minutes), (Family::V4, 4));
 }

@@ -6,7 +6,7 @@ use sluice_model::Family;
 use sluice_model::address::parse_ip;
 use sluice_model::annotations::{self, Treatment};
 use sluice_model::kube::{
-    Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+    Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
 };
 use sluice_model::reason::Reason;
 
@@ -83,6 +83,11 @@ fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unread
     Ok(ServiceSpec {
         ports,
         families: spec.ip_families.iter().filter_map(|word| family(word)).collect(),
+        family_policy: match spec.ip_family_policy.as_deref() {
+            Some("PreferDualStack") => FamilyPolicy::PreferDualStack,
+            Some("RequireDualStack") => FamilyPolicy::RequireDualStack,
+            _ => FamilyPolicy::SingleStack,
+        },
         client_ip_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
         fixed_ip: spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty()),
         source_ranges: !spec.load_balancer_source_ranges.is_empty(),

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_model::azure::Tags;
-use sluice_model::kube::{Condition, Phase, ServicePort, ServiceSpec, SlicePort, TargetPort};
+use sluice_model::kube::{Condition, FamilyPolicy, Phase, ServicePort, ServiceSpec, SlicePort, TargetPort};
 use sluice_model::names::SERVICE_TAG;
 use sluice_model::{ObjectName, Uid};
 
@@ -235,6 +235,11 @@ impl fmt::Display for ServiceRecord {
         if !self.spec.families.is_empty() {
             f.write_str(" families=")?;
             joined(f, "+", &self.spec.families)?;
+        }
+        match self.spec.family_policy {
+            FamilyPolicy::SingleStack => {}
+            FamilyPolicy::PreferDualStack => f.write_str(" prefers-both")?,
+            FamilyPolicy::RequireDualStack => f.write_str(" requires-both")?,
         }
         for (word, on) in [
             ("affinity", self.spec.client_ip_affinity),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use sluice_model::address::Family;
 use sluice_model::azure::Rule;
-use sluice_model::kube::{Phase, Protocol, ServicePort, ServiceSpec, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Phase, Protocol, ServicePort, ServiceSpec, TargetPort};
 use sluice_model::{ObjectName, Uid};
 
 use super::Cluster;
@@ -221,11 +221,16 @@ pub(crate) fn refusal(spec: &ServiceSpec) -> Option<&'static str> {
         })
         .collect();
     let distinct: BTreeSet<_> = numbers.iter().collect();
+    let both_families = match spec.family_policy {
+        FamilyPolicy::SingleStack => spec.families.len() > 1,
+        FamilyPolicy::PreferDualStack => false,
+        FamilyPolicy::RequireDualStack => true,
+    };
     [
         (!spec.rejected_annotations.is_empty(), "an annotation"),
         (spec.client_ip_affinity, "session affinity"),
         (spec.fixed_ip, "loadBalancerIP"),
-        (spec.families.len() > 1, "more than one IP family"),
+        (both_families, "more than one IP family"),
         (spec.source_ranges, "source ranges"),
         (spec.ports.iter().any(|port| port.protocol == Protocol::Sctp), "SCTP"),
         (spec.ports.iter().any(|port| port.port == 65535), "frontend port 65535"),

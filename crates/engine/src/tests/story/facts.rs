@@ -9,10 +9,10 @@ use std::vec::Vec;
 
 use sluice_model::annotations::INTERNAL;
 use sluice_model::kube::{
-    Endpoint, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec, Slice,
-    SliceOwner, SlicePort, TargetPort,
+    Endpoint, FamilyPolicy, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec,
+    Slice, SliceOwner, SlicePort, TargetPort,
 };
-use sluice_model::{Event, ObjectName, Uid};
+use sluice_model::{Event, Family, ObjectName, Uid};
 
 use super::Story;
 use crate::{Config, DefaultOutbound, GatewayMode};
@@ -106,6 +106,7 @@ impl Story {
             (None, None) => uid_of_name(name),
         };
         let known = known.filter(|known| known.uid == uid);
+        let both = value(options, "both-families=");
         let mut ports: Vec<ServicePort> =
             options.iter().filter_map(|it| it.strip_prefix("port=")).map(service_port).collect();
         if ports.is_empty() {
@@ -130,6 +131,12 @@ impl Story {
             inherited: option("inherited"),
             spec: ServiceSpec {
                 ports,
+                families: if both.is_some() { Family::ALL.to_vec() } else { Vec::new() },
+                family_policy: match both {
+                    Some("prefer") => FamilyPolicy::PreferDualStack,
+                    Some("require") => FamilyPolicy::RequireDualStack,
+                    _ => FamilyPolicy::SingleStack,
+                },
                 rejected_annotations: option("invalid").then(|| INTERNAL.into()).into_iter().collect(),
                 idle_annotations: value(options, "annotations=")
                     .map(|names| names.split(',').map(Arc::from).collect())

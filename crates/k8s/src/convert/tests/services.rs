@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sluice_model::Family;
 use sluice_model::kube::{
-    Condition, ConditionKind, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+    Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
 };
 use sluice_model::reason::Reason;
 
@@ -152,6 +152,10 @@ fn what_is_refused_later_is_seen_here() {
     assert!(read(json!({"spec": {"loadBalancerIP": "20.1.2.3"}})).spec.fixed_ip);
     assert!(!read(json!({"spec": {"loadBalancerIP": ""}})).spec.fixed_ip);
     assert_eq!(read(json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}})).spec.families, Family::ALL);
+    let policy = |word: &str| read(json!({"spec": {"ipFamilyPolicy": word}})).spec.family_policy;
+    assert_eq!(policy("SingleStack"), FamilyPolicy::SingleStack);
+    assert_eq!(policy("PreferDualStack"), FamilyPolicy::PreferDualStack);
+    assert_eq!(policy("RequireDualStack"), FamilyPolicy::RequireDualStack);
     assert!(read(json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).spec.source_ranges);
     assert!(!read(json!({"spec": {"loadBalancerSourceRanges": []}})).spec.source_ranges);
     assert_eq!(annotated(IDLE, " 4 minutes").idle_timeout.as_deref(), Some(" 4 minutes"));

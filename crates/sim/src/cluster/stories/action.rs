@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sluice_model::ObjectName;
 use sluice_model::address::Family;
 use sluice_model::annotations;
-use sluice_model::kube::{Phase, ServicePort, SlicePort};
+use sluice_model::kube::{FamilyPolicy, Phase, ServicePort, SlicePort};
 
 use crate::cluster::Cluster;
 use crate::cluster::objects::{
@@ -209,7 +209,7 @@ pub enum UserAction {
     },
 }
 
-/// A wish that we refuse.
+/// A wish that we refuse, or cannot grant in full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Oddity {
     /// `sessionAffinity: ClientIP`.
@@ -222,6 +222,8 @@ pub enum Oddity {
     SourceRanges,
     /// A second IP family.
     DualStack,
+    /// A second IP family, if possible; served with the first.
+    PreferDualStack,
     /// The annotation that names an existing public IP.
     PublicIpName,
     /// The annotation that asks for a private link service.
@@ -230,12 +232,13 @@ pub enum Oddity {
 
 impl Oddity {
     /// All of them.
-    pub const ALL: [Oddity; 7] = [
+    pub const ALL: [Oddity; 8] = [
         Oddity::Affinity,
         Oddity::FixedIp,
         Oddity::Internal,
         Oddity::SourceRanges,
         Oddity::DualStack,
+        Oddity::PreferDualStack,
         Oddity::PublicIpName,
         Oddity::PrivateLink,
     ];
@@ -300,11 +303,16 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
                     spec.rejected_annotations.sort_unstable();
                 }
             }
-            Oddity::DualStack => {
+            Oddity::DualStack | Oddity::PreferDualStack => {
                 // The primary family cannot change; only the second one comes and goes.
                 let first = spec.families.first().copied().unwrap_or(Family::V4);
                 let second = if first == Family::V4 { Family::V6 } else { Family::V4 };
                 spec.families = if *on { vec![first, second] } else { vec![first] };
+                spec.family_policy = match oddity {
+                    _ if !*on => FamilyPolicy::SingleStack,
+                    Oddity::PreferDualStack => FamilyPolicy::PreferDualStack,
+                    _ => FamilyPolicy::RequireDualStack,
+                };
             }
         }),
         UserAction::TouchService { service } => cluster.touch_service(service),
@@ -421,6 +429,7 @@ impl fmt::Display for Oddity {
             Oddity::Internal => "an internal load balancer",
             Oddity::SourceRanges => "source ranges",
             Oddity::DualStack => "two IP families",
+            Oddity::PreferDualStack => "two IP families if possible",
             Oddity::PublicIpName => "a public IP by its name",
             Oddity::PrivateLink => "a private link service",
         })

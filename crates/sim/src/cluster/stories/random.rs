@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sluice_model::ObjectName;
 use sluice_model::address::Family;
-use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Phase, Protocol, ServicePort, SlicePort, TargetPort};
 
 use super::action::{Oddity, OwnerBy, SliceDraft, UserAction};
 use crate::cluster::Cluster;
@@ -103,6 +103,9 @@ fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
             2..6 => vec![Family::V4],
             _ => Vec::new(),
         };
+        if record.spec.families.len() > 1 {
+            record.spec.family_policy = FamilyPolicy::RequireDualStack;
+        }
         if rng.chance(200) {
             record.spec.idle_timeout = any_idle_timeout(rng);
         }

@@ -8,7 +8,7 @@ use sluice_model::Uid;
 use sluice_model::address::Family;
 use sluice_model::annotations::INTERNAL;
 use sluice_model::azure::Rule;
-use sluice_model::kube::{Phase, Protocol, ServicePort, ServiceSpec, SlicePort, TargetPort};
+use sluice_model::kube::{FamilyPolicy, Phase, Protocol, ServicePort, ServiceSpec, SlicePort, TargetPort};
 
 use super::{at, name, port, reference, with_web};
 use crate::cluster::Cluster;
@@ -106,13 +106,19 @@ fn a_plain_service_is_served_with_its_sorted_rules() {
         panic!("not served");
     };
     assert_eq!((family, rules), (Family::V6, vec![rule(Protocol::Tcp, 80, 8080, 4)]));
+    let preferred = inbound_of(|spec| {
+        spec.families = vec![Family::V6, Family::V4];
+        spec.family_policy = FamilyPolicy::PreferDualStack;
+    });
+    assert!(matches!(preferred, Inbound::Served { family: Family::V6, .. }), "the first of the two");
 }
 
 #[test]
 fn every_refused_spec_is_refused() {
     type Change = fn(&mut ServiceSpec);
-    let refused: [Change; 13] = [
+    let refused: [Change; 14] = [
         |spec| spec.rejected_annotations = vec![INTERNAL.into()],
+        |spec| spec.family_policy = FamilyPolicy::RequireDualStack,
         |spec| spec.client_ip_affinity = true,
         |spec| spec.fixed_ip = true,
         |spec| spec.source_ranges = true,

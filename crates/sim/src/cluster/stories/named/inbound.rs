@@ -420,6 +420,15 @@ fn ports_and_refusals() -> Vec<Story> {
                 (10_000, odd(WEB, Oddity::Internal, false)),
             ],
         ),
+        story(
+            "a service that prefers two address families is served with the first",
+            vec![
+                (10, service(WEB, &http())),
+                (10, slice(WEB, 0, "10.244.0.4@node-a")),
+                (1, odd(WEB, Oddity::PreferDualStack, true)),
+                (60_000, odd(WEB, Oddity::PreferDualStack, false)),
+            ],
+        ),
         odd_one("session affinity is refused until it is taken back", Oddity::Affinity),
         odd_one("a fixed address is refused until it is taken back", Oddity::FixedIp),
         odd_one("an internal load balancer is refused until it is taken back", Oddity::Internal),
