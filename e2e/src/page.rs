@@ -47,7 +47,12 @@ pub(crate) const PAGE: &[Promise] = &[
     ),
     promise(
         "every rejected spec gets its event and condition and costs nothing",
-        &["rejected-specs", "rejected-edit-of-a-live-service", "annotations-without-effect"],
+        &[
+            "rejected-specs",
+            "rejected-edit-of-a-live-service",
+            "rejected-while-it-is-created",
+            "annotations-without-effect",
+        ],
     ),
     promise("named ports resolved", &["named-ports"]),
     promise("foreign load balancer class ignored", &["foreign-class", "no-class-of-our-own"]),

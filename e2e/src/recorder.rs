@@ -14,6 +14,7 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client, ResourceExt as _};
 
 use crate::judge::cluster::named;
+use crate::judge::inbound::INTERNAL;
 
 /// How long it takes until a watch that ended begins again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -25,7 +26,7 @@ pub(crate) struct Shown {
     pub(crate) uid: String,
     /// `namespace/name`.
     pub(crate) name: String,
-    /// It is of type `LoadBalancer`, is there, and is not being deleted.
+    /// It is of type `LoadBalancer`, is there, is not being deleted, and was not rejected before it had an IP.
     pub(crate) wants_an_ip: bool,
     /// The IPs in its status.
     pub(crate) ingress: Vec<String>,
@@ -143,14 +144,15 @@ fn show(service: &Service) -> Shown {
     let is_load_balancer =
         service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let ingress: Vec<String> =
+        status.iter().flat_map(|it| it.ingress.iter().flatten()).filter_map(|it| it.ip.clone()).collect();
+    let asks_for_less = service.annotations().get(INTERNAL).is_some_and(|value| value == "true");
+    let rejected_unserved = asks_for_less && ingress.is_empty();
+    let deleting = service.metadata.deletion_timestamp.is_some();
     Shown {
         uid: service.metadata.uid.clone().unwrap_or_default(),
         name: named(service),
-        wants_an_ip: is_load_balancer && service.metadata.deletion_timestamp.is_none(),
-        ingress: status
-            .iter()
-            .flat_map(|it| it.ingress.iter().flatten())
-            .filter_map(|it| it.ip.clone())
-            .collect(),
+        wants_an_ip: is_load_balancer && !deleting && !rejected_unserved,
+        ingress,
     }
 }

@@ -20,7 +20,7 @@ use crate::plan::{NoPlan, Planner, Target};
 use crate::resources::Carrier;
 use crate::service::{Compared, Service};
 use crate::state::{State, Trigger};
-use crate::validate::{Invalid, Valid, validate};
+use crate::validate::{Invalid, Valid, is_rejected, validate};
 
 impl Engine {
     pub(crate) fn planner<'a>(&'a self, record: &'a Service) -> Planner<'a> {
@@ -55,7 +55,8 @@ impl Engine {
             return None;
         }
         let record = self.record(service)?;
-        if matches!(record.state, State::DeletionPending | State::DeletionInProgress) {
+        let torn_down = matches!(record.state, State::DeletionPending | State::DeletionInProgress);
+        if torn_down && !self.is_rejected_unserved(record) {
             return None;
         }
         if record.compared.is_none() {
@@ -70,6 +71,7 @@ impl Engine {
             let trigger = match (record.state, &compared) {
                 _ if record.operation.is_some() => None,
                 (State::Created, Compared::InSync) => Some(Trigger::FoundInSync),
+                (State::Created, compared) if compared.is_rejection() => Some(Trigger::FoundRejected),
                 (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundDifferent),
                 _ => None,
             };
@@ -109,6 +111,32 @@ impl Engine {
             return validate(&spec, live, resolve);
         }
         validate(&object.spec, live, resolve)
+    }
+
+    /// Whether the Service asks for what is not served, whatever its endpoints say: then no IP is published
+    /// that is not published already.
+    pub(crate) fn is_rejected(&self, record: &Service) -> bool {
+        let rejected = record.object.as_ref().is_some_and(|object| is_rejected(&object.spec));
+        rejected && !self.seeded.has(Bug::PublishRefusedCreation)
+    }
+
+    /// Whether the Service is rejected and no client can use it: then its Azure resources are deleted. A Service
+    /// that was found live is kept, since clients may use it. A Service that lost its registration and has no
+    /// published IP counts too, because a restart could not tell it from an interrupted creation.
+    pub(crate) fn is_rejected_unserved(&self, record: &Service) -> bool {
+        let Some(object) = record.object.as_ref().filter(|it| it.selected && !it.deleting) else {
+            return false;
+        };
+        // Another controller may have published the IP.
+        let shown = record.public_address().is_some_and(|ip| object.ingress.contains(&ip));
+        let unpublished = object.published.is_none() && !shown;
+        let registration = &record.actual.registration;
+        let live = record.actual.is_live();
+        let served = match record.served {
+            true => live || !(registration.is_absent() || registration.present().is_some()),
+            false => live && registration.written.is_none(),
+        };
+        unpublished && !served && self.is_rejected(record)
     }
 
     /// What the service should look like, or why that cannot be.

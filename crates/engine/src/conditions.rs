@@ -38,6 +38,11 @@ impl Engine {
             let reason = Reason::MassDeletionHeld;
             return pair(true, reason, (live, if live { Reason::Provisioned } else { reason }));
         }
+        if self.is_wanted(record.index) && object.published.is_none() && self.is_rejected(record) {
+            // No IP is published for it, so no client can use it.
+            let reason = Reason::InvalidSpec;
+            return pair(true, reason, (false, reason));
+        }
         let held = record.hold.as_ref().filter(|hold| hold.parked).map(|hold| hold.reason);
         if !wanted {
             let reason = match record.state {

@@ -97,12 +97,13 @@ impl Engine {
         // What has been published stays published while its public IP may be there.
         let gone = record.actual.public_ips[0].is_absent();
         let kept = object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)));
-        let ingress = if !wanted {
-            None
-        } else if record.actual.is_live() || self.seeded.has(Bug::PublishBeforeRegistered) {
-            address.or(kept)
-        } else {
-            kept
+        let live = record.actual.is_live() || self.seeded.has(Bug::PublishBeforeRegistered);
+        // Nothing new is published for a spec that is rejected.
+        let may_show = |ip: &IpAddr| kept == Some(*ip) || !self.is_rejected(record);
+        let ingress = match (wanted, live) {
+            (false, _) => None,
+            (true, true) => address.filter(may_show).or(kept),
+            (true, false) => kept,
         };
         // The address of a public IP of others is not ours to retract.
         let own = address.filter(|_| !wanted && self.keeper(record).is_none());

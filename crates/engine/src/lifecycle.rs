@@ -85,21 +85,26 @@ impl Engine {
         let record = self.record(service)?;
         let idle = record.operation.is_none();
         let state = record.state;
-        match (state, wanted) {
+        // A rejected Service without clients is torn down like an unwanted one.
+        let stays = wanted && !self.is_rejected_unserved(record);
+        let goes = if wanted { Trigger::RejectedUnserved } else { Trigger::Unwanted };
+        match (state, stays) {
             (State::NotStarted, false) if idle => {
                 if self.is_torn_down(service) && self.keeper(record).is_none() {
-                    return self.is_released(service).then_some(Trigger::NothingLeft);
+                    return (!wanted && self.is_released(service)).then_some(Trigger::NothingLeft);
                 }
-                Some(Trigger::Unwanted)
+                Some(goes)
             }
-            (State::CreationInProgress | State::Created | State::UpdateInProgress, false) => {
-                Some(Trigger::Unwanted)
-            }
+            (State::CreationInProgress | State::Created | State::UpdateInProgress, false) => Some(goes),
             (State::NotStarted | State::Created | State::UpdateInProgress, true) if idle => {
                 let live = record.actual.is_live();
                 match (self.compare(service), state) {
                     (Some(Compared::InSync), State::NotStarted | State::UpdateInProgress) => {
                         Some(Trigger::FoundInSync)
+                    }
+                    (Some(compared), _) if compared.is_rejection() => {
+                        let moves = state == State::UpdateInProgress || state == State::NotStarted && live;
+                        moves.then_some(Trigger::FoundRejected)
                     }
                     (Some(Compared::Different | Compared::Invalid(..)), State::Created) => {
                         Some(Trigger::FoundDifferent)
@@ -175,9 +180,14 @@ impl Engine {
         let Some(record) = self.record_mut(service) else { return };
         record.state = to;
         record.since = now;
+        match to {
+            State::NotStarted => record.served = false,
+            State::Created | State::UpdateInProgress => record.served = true,
+            _ => {}
+        }
         record.timeline.push(now, Moment::Moved { from, to, by: trigger });
         match trigger {
-            Trigger::Unwanted => {
+            Trigger::Unwanted | Trigger::RejectedUnserved => {
                 // A deletion ends any wait or park at once.
                 record.hold = None;
                 record.attempts = Default::default();

@@ -192,8 +192,11 @@ impl Engine {
                 if operation.intent() != Intent::Inspect {
                     // A look that succeeds mends nothing, so it does not end a row of failures.
                     record.attempts = Default::default();
-                    record.told = None;
                     record.last_failure = None;
+                    // A spec that was rejected meanwhile still is, and people know.
+                    if record.told.as_ref().is_some_and(|(reason, _)| *reason != Reason::InvalidSpec) {
+                        record.told = None;
+                    }
                 }
                 record.timeline.push(now, Moment::Finished { id });
                 if forget_spec && record.state == State::CreationInProgress {

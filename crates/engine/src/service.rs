@@ -51,6 +51,8 @@ pub(crate) struct Service {
     pub(crate) attempts: Attempts,
     /// The clear step has been handed out.
     pub(crate) teardown_begun: bool,
+    /// It has been live with a spec that was accepted, or was found live.
+    pub(crate) served: bool,
     /// It was found unwanted by comparison and not by its own deletion, so the brake applies.
     pub(crate) discovered: bool,
     /// Its object has vanished, and the API server has not confirmed it yet.
@@ -114,6 +116,14 @@ pub(crate) enum Compared {
     Invalid(Reason, String),
 }
 
+impl Compared {
+    /// Our own validation speaks against it, so what is there stays as it is; not so somebody else's resource
+    /// that stands in the way, which may go.
+    pub(crate) fn is_rejection(&self) -> bool {
+        matches!(self, Compared::Invalid(reason, _) if *reason != Reason::Conflict)
+    }
+}
+
 /// The search for an object that is not in the lists any more.
 #[derive(Debug, Default)]
 pub(crate) struct Vanished {
@@ -159,6 +169,7 @@ impl Service {
             hold: None,
             attempts: Attempts::default(),
             teardown_begun: false,
+            served: false,
             discovered: false,
             vanished: None,
             kube: KubeSide::default(),

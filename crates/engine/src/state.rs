@@ -21,7 +21,7 @@ pub enum State {
     NotStarted,
     /// Its resources are being made.
     CreationInProgress,
-    /// It is registered and as wanted.
+    /// It is registered, and as wanted or left as it is because its spec is rejected.
     Created,
     /// It is live and differs from what is wanted.
     UpdateInProgress,
@@ -78,6 +78,10 @@ pub enum Trigger {
     FoundInSync,
     /// It is live in Azure and differs from what is wanted.
     FoundDifferent,
+    /// It is live in Azure and its spec is rejected, or a named port of it unresolved.
+    FoundRejected,
+    /// The spec is rejected, no client can use the Service, and it may have resources in Azure.
+    RejectedUnserved,
     /// What is wanted of it has changed.
     SpecChanged,
     /// Two listings showed it other than we knew it.
@@ -104,7 +108,7 @@ pub enum Trigger {
 
 impl Trigger {
     /// How many there are.
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 19;
     /// All of them, in order.
     pub const ALL: [Trigger; Trigger::COUNT] = [
         Trigger::Wanted,
@@ -113,6 +117,8 @@ impl Trigger {
         Trigger::UpdateStarted,
         Trigger::FoundInSync,
         Trigger::FoundDifferent,
+        Trigger::FoundRejected,
+        Trigger::RejectedUnserved,
         Trigger::SpecChanged,
         Trigger::DriftFound,
         Trigger::OperationSucceeded,
@@ -135,6 +141,8 @@ impl Trigger {
             Trigger::UpdateStarted => "UpdateStarted",
             Trigger::FoundInSync => "FoundInSync",
             Trigger::FoundDifferent => "FoundDifferent",
+            Trigger::FoundRejected => "FoundRejected",
+            Trigger::RejectedUnserved => "RejectedUnserved",
             Trigger::SpecChanged => "SpecChanged",
             Trigger::DriftFound => "DriftFound",
             Trigger::OperationSucceeded => "OperationSucceeded",
@@ -194,6 +202,10 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (NotStarted, FoundDifferent) => {
             Go(UpdateInProgress, "it is live, so its addresses are kept in sync meanwhile")
         }
+        (NotStarted, FoundRejected) => {
+            Go(Created, "it is live, and stays as it is until its spec is corrected")
+        }
+        (NotStarted, RejectedUnserved) => Go(DeletionPending, "what an attempt has left is torn down"),
         (NotStarted, SpecChanged) => Stay("validated again; ends a park"),
         (NotStarted, DriftFound) => Stay("the next plan is made from what was found"),
         (NotStarted, OperationSucceeded) => Stay("only a look can have been in flight"),
@@ -212,6 +224,10 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (CreationInProgress, UpdateStarted) => Never("one operation at a time"),
         (CreationInProgress, FoundInSync) => Never("nothing is compared while the operation runs"),
         (CreationInProgress, FoundDifferent) => Never("nothing is compared while the operation runs"),
+        (CreationInProgress, FoundRejected) => Never("nothing is compared while the operation runs"),
+        (CreationInProgress, RejectedUnserved) => {
+            Go(DeletionPending, "the operation runs to its end, and its result is torn down")
+        }
         (CreationInProgress, SpecChanged) => Stay("remembered; compared when the operation ends"),
         (CreationInProgress, DriftFound) => Never("what we are writing is not compared with listings"),
         (CreationInProgress, OperationSucceeded) => Go(Created, "registered; its addresses are promoted"),
@@ -230,6 +246,10 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (Created, UpdateStarted) => Never("a difference has moved it to UpdateInProgress before"),
         (Created, FoundInSync) => Stay("nothing to write"),
         (Created, FoundDifferent) => Go(UpdateInProgress, "to be written"),
+        (Created, FoundRejected) => Stay("it stays as it is until its spec is corrected"),
+        (Created, RejectedUnserved) => {
+            Go(DeletionPending, "its registration is deleted, and it serves no client")
+        }
         (Created, SpecChanged) => Stay("compared; a difference moves it on"),
         (Created, DriftFound) => Stay("compared; a difference moves it on"),
         (Created, OperationSucceeded) => Stay("only a look can have been in flight"),
@@ -250,6 +270,12 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (UpdateInProgress, UpdateStarted) => Stay("a slot was free"),
         (UpdateInProgress, FoundInSync) => Go(Created, "the difference has gone by itself"),
         (UpdateInProgress, FoundDifferent) => Stay("still to be written"),
+        (UpdateInProgress, FoundRejected) => {
+            Go(Created, "nothing is written, and it stays as it is until its spec is corrected")
+        }
+        (UpdateInProgress, RejectedUnserved) => {
+            Go(DeletionPending, "its registration is deleted, and it serves no client")
+        }
         (UpdateInProgress, SpecChanged) => Stay("remembered and applied next"),
         (UpdateInProgress, DriftFound) => Stay("the next plan is made from what was found"),
         (UpdateInProgress, OperationSucceeded) => Go(Created, "written"),
@@ -270,6 +296,8 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionPending, UpdateStarted) => Never("nothing is changed for an unwanted service"),
         (DeletionPending, FoundInSync) => Never("an unwanted service is not compared"),
         (DeletionPending, FoundDifferent) => Never("an unwanted service is not compared"),
+        (DeletionPending, FoundRejected) => Never("what is torn down is not compared"),
+        (DeletionPending, RejectedUnserved) => Never("it is torn down already"),
         (DeletionPending, SpecChanged) => Stay("matters only if it is wanted again"),
         (DeletionPending, DriftFound) => Stay("the teardown is made from what was found"),
         (DeletionPending, OperationSucceeded) => Stay("there is more to tear down"),
@@ -280,9 +308,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionPending, Drained) => Go(DeletionInProgress, "the last address has left"),
         (DeletionPending, StillMapped) => Never("the teardown has not begun, or has been answered"),
         (DeletionPending, NothingLeft) => Forget("nothing was made; finalizer off"),
-        (DeletionPending, GoneButWanted) => {
-            Go(NotStarted, "the teardown had begun and nothing is left; made anew")
-        }
+        (DeletionPending, GoneButWanted) => Go(NotStarted, "nothing is left; begins anew"),
 
         (DeletionInProgress, Wanted) => Stay("runs to its end first"),
         (DeletionInProgress, Unwanted) => Stay("on its way"),
@@ -290,6 +316,8 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionInProgress, UpdateStarted) => Never("nothing is changed in a teardown"),
         (DeletionInProgress, FoundInSync) => Never("a teardown is not compared"),
         (DeletionInProgress, FoundDifferent) => Never("a teardown is not compared"),
+        (DeletionInProgress, FoundRejected) => Never("a teardown is not compared"),
+        (DeletionInProgress, RejectedUnserved) => Never("it is torn down already"),
         (DeletionInProgress, SpecChanged) => Stay("matters only if it is wanted again"),
         (DeletionInProgress, DriftFound) => Stay("the rest of the teardown is made from what was found"),
         (DeletionInProgress, OperationSucceeded) => Stay("then nothing is left"),

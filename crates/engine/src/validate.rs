@@ -34,6 +34,12 @@ pub struct Valid {
     pub unresolved: Option<String>,
 }
 
+/// Whether a spec is rejected whatever its endpoints say.
+pub fn is_rejected(spec: &ServiceSpec) -> bool {
+    validate(spec, &[], |_| PortResolution::Unresolved)
+        .is_err_and(|invalid| invalid.reason == Reason::InvalidSpec)
+}
+
 /// Checks a spec. `resolve` looks a named port up in the EndpointSlices; `live` are the rules that
 /// the load balancer has now, whose ports stay until all endpoints agree on another.
 pub fn validate(

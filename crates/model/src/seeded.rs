@@ -54,6 +54,8 @@ pub enum Bug {
     ServeRefused,
     /// Engine: a Service that carries only inherited finalizers is ignored, and is never released.
     ForgetInheritedFinalizer,
+    /// Engine: a Service that is rejected during its creation is published and served all the same.
+    PublishRefusedCreation,
     /// Engine: a gateway of others is claimed by writing the few fields that we know.
     ClaimByPut,
     /// Engine: a gateway whose last write failed is written again with the few fields that we know.

@@ -79,6 +79,7 @@ pub fn compare(world: &World) -> Result<(), Difference> {
         outbound(world, &ServiceKey::Outbound(EgressName::default_outbound()), ipv6_nodes)?;
     }
     nothing_else(world, &desired)?;
+    nothing_of_rejected_creations(world, &desired)?;
     addresses(world, &desired)?;
     services(world, &desired)
 }
@@ -204,6 +205,24 @@ fn nothing_else(world: &World, desired: &Desired) -> Result<(), Difference> {
                 registration.name, registration.pools
             );
             return Err(Difference::of(Invariant::L2, text));
+        }
+    }
+    Ok(())
+}
+
+/// **L5**: nothing is left of a Service that was rejected during its creation, as long as it is.
+fn nothing_of_rejected_creations(world: &World, desired: &Desired) -> Result<(), Difference> {
+    let (state, scope) = (world.cloud.state(), &world.scope);
+    for uid in world.rejected_creations() {
+        if !matches!(desired.inbound.get(&uid), Some(Inbound::Refused(_))) {
+            continue;
+        }
+        let key = ServiceKey::Inbound(uid);
+        let lb = state.load_balancers.get(&scope.carrier_id(&key)).map(|lb| &lb.meta.tags);
+        let ip = state.public_ips.get(&scope.public_ip_id(&key, Family::V4)).map(|ip| &ip.meta.tags);
+        if lb.into_iter().chain(ip).any(|tags| scope.owns(tags)) {
+            let text = format!("{key} was rejected during its creation, and something of it is left");
+            return Err(Difference::of(Invariant::L5, text));
         }
     }
     Ok(())

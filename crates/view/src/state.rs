@@ -12,7 +12,7 @@ pub enum State {
     NotStarted,
     /// Its resources are being made.
     CreationInProgress,
-    /// It is registered and as wanted.
+    /// It is registered, and as wanted or left as it is because its spec is rejected.
     Created,
     /// It is live and differs from what is wanted.
     UpdateInProgress,

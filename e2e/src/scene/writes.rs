@@ -234,10 +234,30 @@ impl Scene {
 
     /// From now on the deletion of a resource of this kind does not end, until [`crate::azure::Azure::calm`].
     pub(crate) async fn deletions_wait(&self, kind: &str) -> Result<()> {
+        self.waits("Delete", kind).await
+    }
+
+    /// From now on the PUT of a resource of this kind does not end, until [`crate::azure::Azure::calm`].
+    pub(crate) async fn puts_wait(&self, kind: &str) -> Result<()> {
+        self.waits("Put", kind).await
+    }
+
+    async fn waits(&self, call: &str, kind: &str) -> Result<()> {
         let rule = json!({
-            "match": {"call": "Delete", "kind": kind}, "fault": "slowBy", "factor": 100_000,
+            "match": {"call": call, "kind": kind}, "fault": "slowBy", "factor": 100_000,
         });
         self.azure.tell("faults", rule).await.map(|_| ())
+    }
+
+    /// Waits until the controller has asked for a resource.
+    pub(crate) async fn put_begun(&self, mark: Mark, kind: &str, name: &str) -> Result<()> {
+        self.until(&format!("the PUT of {kind}/{name} has begun"), async || {
+            let all = self.requests_since(mark).await?;
+            let is_so =
+                all.iter().any(|it| it.is_put_of(kind, name) && it.status.is_some_and(|status| status < 300));
+            Ok(if is_so { Look::Yes(()) } else { Look::NotYet("it has not".to_string()) })
+        })
+        .await
     }
 
     /// Waits until the controller has asked for the deletion of a resource.

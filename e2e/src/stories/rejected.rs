@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use crate::judge::inbound::INTERNAL;
 use crate::scene::Scene;
 use crate::story::Story;
 use crate::world::ports::{named_port, tcp};
@@ -22,6 +23,11 @@ pub(crate) const STORIES: &[Story] = &[
         |scene| Box::pin(rejected_edit(scene)),
     ),
     Story::new(
+        "rejected-while-it-is-created",
+        "a Service becomes internal while its load balancer is being created: nothing is published, all is taken down",
+        |scene| Box::pin(rejected_while_created(scene)),
+    ),
+    Story::new(
         "annotations-without-effect",
         "annotations of the cloud controller manager that mean nothing here: served, with one warning",
         |scene| Box::pin(annotations_without_effect(scene)),
@@ -37,7 +43,6 @@ pub(crate) const STORIES: &[Story] = &[
 /// A name, what makes it impossible, and a word of the warning.
 type Rejected = (&'static str, fn(ServiceToMake<'_>) -> ServiceToMake<'_>, &'static str);
 
-const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
 const IDLE_TIMEOUT: &str = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
 
 /// Everything that the contract rejects.
@@ -209,6 +214,25 @@ async fn rejected_edit(scene: &Scene) -> Result<()> {
     scene.meanwhile(scene.delete_service("web")).await?;
     scene.service_gone("web").await?;
     scene.settled().await
+}
+
+async fn rejected_while_created(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 2, &["a"]).await?;
+    scene.settled().await?;
+    let mark = scene.mark_writes().await?;
+    scene.puts_wait("loadBalancers").await?;
+    let uid = scene.service("web").port(80, 8080).selecting("web").make().await?;
+    scene.put_begun(mark, "loadBalancers", &uid).await?;
+    scene.annotate("web", INTERNAL, Some("true")).await?;
+    scene.warned("Service", "web", &["InvalidSpec", "internal"]).await?;
+    scene.azure.calm().await?;
+    // Nothing is left in Azure, and the status shows no IP.
+    scene.settled().await?;
+    scene.meanwhile(scene.annotate("web", INTERNAL, None)).await?;
+    scene.settled().await?;
+    scene.ip_of("web").await?;
+    Ok(())
 }
 
 async fn annotations_without_effect(scene: &Scene) -> Result<()> {

@@ -23,9 +23,15 @@ pub(super) fn summary(status: &Status, waits_for: &[Wait]) -> String {
         State::Created if waits_for.is_empty() => {
             format!("{title} is registered and as wanted, for {age}. There is nothing to wait for.")
         }
+        State::Created if progress.parked => {
+            format!("{title} is registered and stays as it is, for {age}; traffic goes on.")
+        }
         State::Created => format!("{title} is registered and as wanted, for {age}."),
         State::UpdateInProgress => {
             format!("{title} is live and differs from what is wanted, for {age}; traffic goes on meanwhile.")
+        }
+        State::DeletionPending if progress.wanted => {
+            format!("What was made of {title} is being torn down, for {age}.")
         }
         State::DeletionPending => {
             format!("{title} is on its way out, for {age}: first its addresses are taken off.")
@@ -61,6 +67,8 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
         Trigger::UpdateStarted => "its update was begun",
         Trigger::FoundInSync => "all is in Azure as wanted",
         Trigger::FoundDifferent => "Azure has it other than wanted",
+        Trigger::FoundRejected => "its spec is rejected, so it stays as it is",
+        Trigger::RejectedUnserved => "its spec was rejected before anybody was served",
         Trigger::SpecChanged => "what is wanted of it changed",
         Trigger::DriftFound => "two listings showed it changed by somebody else",
         Trigger::OperationSucceeded => "its operation succeeded",

@@ -5,7 +5,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::story::{Cells, cells_met};
-use super::{adoption, deletion, drift, fencing, inbound, outbound, retry, teardown, updates};
+use super::{adoption, deletion, drift, fencing, inbound, outbound, rejected, retry, teardown, updates};
 use crate::state::State::*;
 use crate::state::Trigger::*;
 use crate::state::{State, Trigger, cell};
@@ -25,6 +25,8 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         FoundDifferent,
         adoption::what_is_registered_but_different_is_updated_and_its_addresses_are_kept_meanwhile,
     ),
+    (NotStarted, FoundRejected, adoption::what_is_registered_and_invalid_is_live_and_waits_for_its_owner),
+    (NotStarted, RejectedUnserved, rejected::what_a_failed_creation_has_left_is_torn_down),
     (NotStarted, SpecChanged, retry::a_change_of_spec_ends_a_park_at_once),
     (NotStarted, DriftFound, drift::drift_is_found_while_a_creation_is_parked),
     (NotStarted, OperationSucceeded, retry::an_unknown_outcome_is_looked_at_before_anything_else),
@@ -37,6 +39,11 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         CreationInProgress,
         Unwanted,
         deletion::a_deletion_during_the_creation_lets_it_end_and_it_never_becomes_created,
+    ),
+    (
+        CreationInProgress,
+        RejectedUnserved,
+        rejected::a_service_rejected_during_its_creation_is_torn_down_and_never_published,
     ),
     (
         CreationInProgress,
@@ -62,6 +69,12 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
     ),
     (Created, FoundInSync, updates::a_change_that_does_not_matter_is_no_write),
     (Created, FoundDifferent, updates::a_changed_port_is_one_write_of_the_load_balancer),
+    (
+        Created,
+        RejectedUnserved,
+        rejected::a_live_service_that_lost_its_registration_and_its_status_is_torn_down,
+    ),
+    (Created, FoundRejected, updates::an_invalid_change_leaves_the_live_load_balancer_as_it_is),
     (Created, SpecChanged, updates::a_changed_port_is_one_write_of_the_load_balancer),
     (Created, DriftFound, drift::a_changed_load_balancer_is_changed_back),
     (
@@ -75,12 +88,18 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
     (Created, AddressesChanged, inbound::endpoints_of_a_created_service_are_sent_at_once),
     (UpdateInProgress, Unwanted, deletion::a_deletion_during_an_update_waits_for_its_end),
     (UpdateInProgress, UpdateStarted, updates::a_changed_port_is_one_write_of_the_load_balancer),
-    (UpdateInProgress, FoundInSync, updates::an_invalid_change_leaves_the_live_load_balancer_as_it_is),
+    (UpdateInProgress, FoundInSync, updates::a_difference_that_goes_by_itself_needs_no_write),
     (
         UpdateInProgress,
         FoundDifferent,
         updates::drift_that_is_found_while_an_update_is_parked_is_mended_by_its_next_attempt,
     ),
+    (
+        UpdateInProgress,
+        RejectedUnserved,
+        rejected::an_update_of_what_lost_its_registration_ends_when_it_is_rejected,
+    ),
+    (UpdateInProgress, FoundRejected, rejected::an_update_that_waits_is_not_made_for_a_rejected_spec),
     (UpdateInProgress, SpecChanged, updates::a_spec_that_changes_during_an_update_is_applied_next),
     (
         UpdateInProgress,

@@ -20,6 +20,7 @@ mod outbound;
 mod ownership;
 mod pods;
 mod random;
+mod rejected;
 mod retry;
 mod startup;
 mod story;

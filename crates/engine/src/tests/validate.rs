@@ -12,7 +12,7 @@ use sluice_model::kube::{FamilyPolicy, Protocol, ServicePort, ServiceSpec, Targe
 use sluice_model::reason::Reason;
 
 use crate::addresses::PortResolution;
-use crate::validate::validate;
+use crate::validate::{is_rejected, validate};
 
 fn port(protocol: Protocol, port: u16, target: u16) -> ServicePort {
     ServicePort { name: "".into(), protocol, port, target: TargetPort::Number(target) }
@@ -210,6 +210,14 @@ fn what_is_wrong_for_good_is_said_before_what_may_still_resolve() {
     let spec = with_ports(vec![named(80, "http"), port(Protocol::Sctp, 81, 8081)]);
     let invalid = validate(&spec, &[], nobody_knows).expect_err("invalid");
     assert_eq!(invalid.reason, Reason::InvalidSpec);
+}
+
+#[test]
+fn what_only_the_endpoints_speak_against_is_not_rejected_for_good() {
+    assert!(is_rejected(&with_ports(vec![named(80, "http"), port(Protocol::Sctp, 81, 8081)])));
+    assert!(is_rejected(&with_ports(vec![port(Protocol::Tcp, 80, 8080), port(Protocol::Tcp, 81, 8080)])));
+    assert!(!is_rejected(&with_ports(vec![named(80, "http"), port(Protocol::Tcp, 81, 8080)])));
+    assert!(!is_rejected(&valid()));
 }
 
 #[test]

@@ -85,9 +85,7 @@ impl Cluster {
         if let Some(why) = refusal(spec) {
             return Inbound::Refused(why);
         }
-        let Some(idle_timeout_minutes) = idle_timeout(spec) else {
-            return Inbound::Refused("idle timeout is not an integer from 4 to 30");
-        };
+        let idle_timeout_minutes = idle_timeout(spec).unwrap_or(4);
         let mut rules = Vec::new();
         for port in &spec.ports {
             let Some(backend_port) = self.backend_port(service, port) else { return Inbound::PortUnresolved };
@@ -231,6 +229,7 @@ pub(crate) fn refusal(spec: &ServiceSpec) -> Option<&'static str> {
         (spec.client_ip_affinity, "session affinity"),
         (spec.fixed_ip, "loadBalancerIP"),
         (both_families, "more than one IP family"),
+        (idle_timeout(spec).is_none(), "idle timeout is not an integer from 4 to 30"),
         (spec.source_ranges, "source ranges"),
         (spec.ports.iter().any(|port| port.protocol == Protocol::Sctp), "SCTP"),
         (spec.ports.iter().any(|port| port.port == 65535), "frontend port 65535"),

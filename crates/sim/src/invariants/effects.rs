@@ -32,6 +32,9 @@ pub(super) fn judge(
                     book.teardown.insert(key.clone());
                 }
                 Intent::Provision | Intent::Update => {
+                    if plan.intent == Intent::Provision {
+                        book.creations.insert(effect.id, key.clone());
+                    }
                     book.teardown.remove(key);
                     tally.judged(Invariant::S4);
                     s4_finalizer_first(book, key)?;
@@ -44,6 +47,8 @@ pub(super) fn judge(
         Action::SyncLocations(updates) => {
             for update in updates {
                 for entry in &update.addresses {
+                    tally.judged(Invariant::S14);
+                    s14_rejected_has_no_address(book, &entry.services)?;
                     tally.judged(Invariant::S8);
                     s8_owner_keeps_its_address(book, (update.location, entry.address), &entry.services)?;
                 }
@@ -57,7 +62,8 @@ pub(super) fn judge(
 /// **S7**: a failed, partial or stale list deletes nothing.
 ///
 /// Judged when a teardown is first asked for. A Service must be unwanted in the cluster's own
-/// truth, or must have said so itself to this process (deleting, or not selected). An egress must
+/// truth, or must have said so itself to this process (deleting, not selected, or rejected without an IP that is
+/// published). An egress must
 /// have no unfinished pod among those this process was told of, or none in the truth. Excused: a
 /// teardown that has begun goes on whatever happens.
 fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), Violation> {
@@ -66,8 +72,10 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
             let wanted = cluster.services().any(|service| {
                 service.meta.uid == *uid && service.body.is_ours() && service.meta.deletion_seconds.is_none()
             });
-            let said_so =
-                book.seen.service_of(*uid).is_some_and(|service| service.deleting || !service.selected);
+            let said_so = book.seen.service_of(*uid).is_some_and(|service| {
+                let rejected = refusal(&service.spec).is_some() && service.published.is_none();
+                service.deleting || !service.selected || rejected
+            });
             if wanted && !said_so {
                 let text = format!("the teardown of {key} is begun, which exists and is wanted");
                 return Err(Violation::of(Invariant::S7, text));
@@ -148,6 +156,24 @@ fn s14_refused_is_not_served(book: &Book, key: &ServiceKey) -> Result<(), Violat
     match refused {
         Some(why) => {
             Err(Violation::of(Invariant::S14, format!("{key} is served although it is refused: {why}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// **S14**: what was rejected during its creation is not served: no address is bound to it.
+///
+/// Judged on what is about to be sent, for Services whose creation this process has completed although it had been
+/// told that they are rejected, for as long as they are. Excused: an IP of theirs was published before.
+fn s14_rejected_has_no_address(book: &Book, services: &[std::sync::Arc<str>]) -> Result<(), Violation> {
+    let is_rejected = |name: &std::sync::Arc<str>| match ServiceKey::from_identity(name) {
+        Some(ServiceKey::Inbound(uid)) => book.rejected.contains(&uid),
+        _ => false,
+    };
+    match services.iter().find(|name| is_rejected(name)) {
+        Some(name) => {
+            let text = format!("an address is bound to {name}, which was rejected during its creation");
+            Err(Violation::of(Invariant::S14, text))
         }
         None => Ok(()),
     }

@@ -1,14 +1,19 @@
 //! Judges writes to Kubernetes and what is shown to people: S4, S8, S9, S14.
 
-use sluice_engine::ServiceView;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use sluice_engine::{ServiceView, State};
 use sluice_model::kube::ObjectRef;
 use sluice_model::names::Scope;
-use sluice_model::{Family, ServiceKey, Time};
+use sluice_model::reason::Reason;
+use sluice_model::{Family, ServiceKey, Time, Uid};
 
 use super::ledger::{Face, Told};
 use super::requests::all_gone;
 use super::{Book, Tally};
 use crate::cluster::objects::is_tagged_for;
+use crate::cluster::oracle::refusal;
 use crate::cluster::{Cluster, KubeWrite};
 use crate::names::{Invariant, Violation};
 
@@ -16,12 +21,12 @@ pub(super) fn judge(
     scope: &Scope,
     book: &Book,
     now: Time,
-    fence: Option<Time>,
+    published: &BTreeMap<Uid, IpAddr>,
     write: &KubeWrite,
     tally: &mut Tally<'_>,
 ) -> Result<(), Violation> {
     tally.judged(Invariant::S9);
-    if fence.is_none_or(|fence| now > fence) {
+    if book.fence.is_none_or(|fence| now > fence) {
         return Err(Violation::of(Invariant::S9, "Kubernetes is written without the lease"));
     }
     let key = ServiceKey::Inbound(write.object().uid);
@@ -33,7 +38,9 @@ pub(super) fn judge(
         }
         KubeWrite::WriteStatus { ingress: Some(ip), .. } => {
             tally.judged(Invariant::S14);
-            s14_registered(scope, book, now, &key, *ip)
+            s14_registered(scope, book, now, &key, *ip)?;
+            tally.judged(Invariant::S14);
+            s14_rejected_is_not_published(book, write.object().uid, *ip, published)
         }
         _ => Ok(()),
     }
@@ -92,6 +99,37 @@ fn s14_registered(
     let addresses = book.ledger.addresses_of(&scope.public_ip_id(key, Family::V4));
     if !registered || !addresses.contains(&ip) {
         let text = format!("{ip} is published for {key}: registered {registered}, its address {addresses:?}");
+        return Err(Violation::of(Invariant::S14, text));
+    }
+    Ok(())
+}
+
+/// **S14**: a spec that is refused is never published.
+///
+/// Violated when an IP is added to a Service that, as this process was told of it, asks for what cannot be had.
+/// Excused: an IP that has been published before stays while the live load balancer does.
+fn s14_rejected_is_not_published(
+    book: &Book,
+    uid: Uid,
+    ip: IpAddr,
+    published: &BTreeMap<Uid, IpAddr>,
+) -> Result<(), Violation> {
+    let Some(service) = book.seen.service_of(uid) else { return Ok(()) };
+    match refusal(&service.spec) {
+        Some(why) if !service.ingress.contains(&ip) && published.get(&uid) != Some(&ip) => {
+            let text = format!("{ip} is published for {} although it is refused: {why}", service.name);
+            Err(Violation::of(Invariant::S14, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// **S14**: a spec that is refused is never shown as `UpdateInProgress`, unless an update that began before is
+/// still running.
+pub(super) fn s14_rejected_is_no_update(view: &ServiceView) -> Result<(), Violation> {
+    let rejected = view.invalid.as_ref().is_some_and(|(reason, _)| *reason == Reason::InvalidSpec);
+    if rejected && view.state == State::UpdateInProgress && view.operation.is_none() {
+        let text = format!("{} is refused and shown as {}", view.key, view.state);
         return Err(Violation::of(Invariant::S14, text));
     }
     Ok(())

@@ -28,9 +28,10 @@ use sluice_model::event::Relist;
 use sluice_model::failure::{Failure, FailureClass};
 use sluice_model::kube::ServiceObject;
 use sluice_model::names::Scope;
-use sluice_model::{Effect, Event, ServiceKey, Time, Uid};
+use sluice_model::{Effect, EffectId, Event, Outcome, ServiceKey, Time, Uid};
 use sluice_updater::Config as UpdaterConfig;
 
+use crate::cluster::oracle::refusal;
 use crate::cluster::{Cluster, KubeWrite};
 use crate::coverage::Coverage;
 use crate::names::{Invariant, Violation};
@@ -61,6 +62,10 @@ pub(crate) struct Book {
     /// Services that this process found and that nobody asked for, whose teardown it has begun.
     pub(crate) found_unwanted: BTreeSet<ServiceKey>,
     pub(crate) mass_deletion_allowed: bool,
+    /// Plans in flight that make a service.
+    pub(crate) creations: BTreeMap<EffectId, ServiceKey>,
+    /// Services whose creation came to its end although this process knew that they are rejected, as long as they are.
+    pub(crate) rejected: BTreeSet<Uid>,
     refused_in_a_row: u32,
 }
 
@@ -94,6 +99,8 @@ impl Judge {
             teardown: BTreeSet::new(),
             found_unwanted: BTreeSet::new(),
             mass_deletion_allowed: false,
+            creations: BTreeMap::new(),
+            rejected: BTreeSet::new(),
             refused_in_a_row: 0,
         };
         self.books.insert(process, book);
@@ -130,6 +137,7 @@ impl Judge {
         if let Event::MassDeletionAllowed(allowed) = event {
             book.mass_deletion_allowed = *allowed;
         }
+        note_rejected(book, event, &self.published);
         for effect in effects {
             effects::judge(book, effect, cluster, tally)?;
         }
@@ -206,7 +214,12 @@ impl Judge {
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
         let Some(book) = self.books.get(&process) else { return Ok(()) };
-        kube_writes::judge(&self.scope, book, now, book.fence, write, tally)
+        kube_writes::judge(&self.scope, book, now, &self.published, write, tally)
+    }
+
+    /// Services whose creation came to its end although its process knew that they are rejected.
+    pub(crate) fn rejected_creations(&self) -> impl Iterator<Item = Uid> + '_ {
+        self.books.values().flat_map(|book| book.rejected.iter().copied())
     }
 
     /// The answer to a write to Kubernetes has reached a process.
@@ -282,8 +295,26 @@ impl Judge {
             }
             tally.judged(Invariant::S14);
             kube_writes::s14_parked_says_why(view)?;
+            kube_writes::s14_rejected_is_no_update(view)?;
         }
         Ok(())
+    }
+}
+
+/// Writes down which Services have been made although they had been rejected meanwhile.
+fn note_rejected(book: &mut Book, event: &Event, published: &BTreeMap<Uid, IpAddr>) {
+    let Book { seen, creations, rejected, .. } = book;
+    let is_rejected = |uid: Uid| {
+        seen.service_of(uid).is_some_and(|it| refusal(&it.spec).is_some() && it.published.is_none())
+    };
+    rejected.retain(|uid| is_rejected(*uid));
+    let Event::EffectFinished { id, outcome } = event else { return };
+    if let (Some(ServiceKey::Inbound(uid)), Outcome::Plan(report)) = (creations.remove(id), outcome)
+        && report.failure.is_none()
+        && is_rejected(uid)
+        && !published.contains_key(&uid)
+    {
+        rejected.insert(uid);
     }
 }
 

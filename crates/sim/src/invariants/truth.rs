@@ -10,6 +10,7 @@ use sluice_model::names::{CREATED_TAG, IDENTITY_TAG, Scope, key_of_public_ip};
 use sluice_model::{Family, ServiceKey};
 
 use super::Judge;
+use crate::cluster::oracle::refusal;
 use crate::cluster::{Cluster, KubeWrite};
 use crate::names::{Invariant, Violation};
 
@@ -68,11 +69,15 @@ pub(super) fn s5_one_each(scope: &Scope, cloud: &CloudState) -> Result<(), Viola
     Ok(())
 }
 
-/// Forgets the published IPs of Services that are not wanted any more: they may change.
+/// Forgets the published IPs of Services that are not wanted any more: they may change. So may the IP of one
+/// that is rejected and whose status somebody has wiped, since it is not published again before it is corrected.
 pub(super) fn forget_unwanted(judge: &mut Judge, cluster: &Cluster) {
-    judge.published.retain(|uid, _| {
+    judge.published.retain(|uid, ip| {
         cluster.services().any(|service| {
-            service.meta.uid == *uid && service.body.is_ours() && service.meta.deletion_seconds.is_none()
+            service.meta.uid == *uid
+                && service.body.is_ours()
+                && service.meta.deletion_seconds.is_none()
+                && (service.body.ingress.contains(ip) || refusal(&service.body.spec).is_none())
         })
     });
 }

@@ -323,6 +323,11 @@ impl World {
         self.leader().map_or_else(Vec::new, |process| process.engine.services())
     }
 
+    /// Services whose creation came to its end although its process knew that they are rejected.
+    pub(crate) fn rejected_creations(&self) -> Vec<sluice_model::Uid> {
+        self.judge.rejected_creations().collect()
+    }
+
     /// Whether somebody leads and has worked off the first difference.
     pub fn is_synced(&self) -> bool {
         self.leader().is_some_and(|process| process.engine.initial_sync_done())

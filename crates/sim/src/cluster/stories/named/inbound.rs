@@ -421,6 +421,25 @@ fn ports_and_refusals() -> Vec<Story> {
             ],
         ),
         story(
+            "a service that becomes internal while its load balancer is being created is never published",
+            vec![
+                // By then the gateway is there, and the creation begins at once.
+                (40_000, service(WEB, &http())),
+                (10, slice(WEB, 0, "10.244.0.4@node-a")),
+                (5_000, odd(WEB, Oddity::Internal, true)),
+                (120_000, odd(WEB, Oddity::Internal, false)),
+            ],
+        ),
+        story(
+            "a service that is refused and accepted again while it is being created is served",
+            vec![
+                (40_000, service(WEB, &http())),
+                (10, slice(WEB, 0, "10.244.0.4@node-a")),
+                (3_000, odd(WEB, Oddity::PublicIpName, true)),
+                (1_000, odd(WEB, Oddity::PublicIpName, false)),
+            ],
+        ),
+        story(
             "a service that prefers two address families is served with the first",
             vec![
                 (10, service(WEB, &http())),
