@@ -81,6 +81,12 @@ pub(crate) enum Errand {
     Notice,
 }
 
+impl Errand {
+    fn is_for_kube(self) -> bool {
+        !matches!(self, Errand::Call(_))
+    }
+}
+
 /// The loop has ended, so nothing can be told to it or asked of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Closed;
@@ -227,6 +233,8 @@ pub struct Inbox {
     turns: watch::Sender<u64>,
     tasks: JoinSet<Mail>,
     errands: HashMap<Id, Errand>,
+    /// How many of the tasks are calls to Kubernetes.
+    kube_calls: usize,
     abandoned: bool,
     /// Facts that have waited at once at most.
     pub(crate) depth_max: usize,
@@ -252,6 +260,7 @@ impl Inbox {
             turns: turn,
             tasks: JoinSet::new(),
             errands: HashMap::new(),
+            kube_calls: 0,
             abandoned: false,
             depth_max: 0,
             panics: 0,
@@ -267,7 +276,13 @@ impl Inbox {
     /// Sends somebody off; how it ended comes back as mail.
     pub(crate) fn send_off(&mut self, errand: Errand, task: impl Future<Output = Mail> + Send + 'static) {
         let id = self.tasks.spawn(task).id();
+        self.kube_calls += usize::from(errand.is_for_kube());
         self.errands.insert(id, errand);
+    }
+
+    /// How many calls to Kubernetes are under way.
+    pub(crate) fn kube_calls(&self) -> usize {
+        self.kube_calls
     }
 
     /// How many tasks are under way.
@@ -320,14 +335,13 @@ impl Inbox {
     }
 
     fn ended(&mut self, end: Result<(Id, Mail), JoinError>) -> Mail {
+        let id = end.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let errand = self.errands.remove(&id);
+        self.kube_calls -= usize::from(errand.is_some_and(Errand::is_for_kube));
         let error = match end {
-            Ok((id, mail)) => {
-                self.errands.remove(&id);
-                return mail;
-            }
+            Ok((_, mail)) => return mail,
             Err(error) => error,
         };
-        let errand = self.errands.remove(&error.id());
         let why = match error.try_into_panic() {
             Ok(panic) => format!("the task that should have made the call panicked: {}", words(&*panic)),
             Err(error) => error.to_string(),

@@ -36,6 +36,11 @@ use crate::updaters::{Shell, Tally};
 /// So much mail is taken in one turn at most, before anything is sent.
 const MAILS_PER_TURN_MAX: usize = 256;
 
+/// Calls to Kubernetes in flight at most; further ones wait. Each call in flight needs a connection.
+const KUBE_CALLS_MAX: usize = 32;
+/// A notice is sent only while fewer calls than this are in flight, so that writes never wait for notices that hang.
+const KUBE_CALLS_WITH_NOTICES_MAX: usize = 16;
+
 /// What a controller runs with.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -107,6 +112,11 @@ pub struct Controller<A, K, C> {
     engine: Engine,
     shell: Shell<A>,
     kube: Arc<K>,
+    /// Writes and questions that wait until fewer calls to Kubernetes are in flight. The engine has at most one write
+    /// of an object under way, so there are never more of them than objects.
+    kube_waiting: VecDeque<Effect>,
+    /// Notices that wait for the same.
+    notices_waiting: VecDeque<Effect>,
     clock: C,
     inbox: Inbox,
     limits: Limits,
@@ -136,6 +146,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             engine: Engine::new(config.engine, config.seed, config.seeded),
             shell: Shell::new(updaters, Arc::new(azure), config.limits.call),
             kube: Arc::new(kube),
+            kube_waiting: VecDeque::new(),
+            notices_waiting: VecDeque::new(),
             clock,
             inbox,
             limits: config.limits,
@@ -257,6 +269,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                     self.begin(now, effect);
                 }
             }
+            self.call_kube();
             let reports =
                 self.shell.send_all(&self.clock, &mut self.inbox, &mut self.records, &mut self.tally);
             if reports.is_empty() {
@@ -275,6 +288,25 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         if self.shell.start(now, &effect) {
             return;
         }
+        match effect.action {
+            Action::Notify(_) => self.notices_waiting.push_back(effect),
+            _ => self.kube_waiting.push_back(effect),
+        }
+    }
+
+    /// Begins calls to Kubernetes that wait, as far as the limits allow.
+    fn call_kube(&mut self) {
+        while self.inbox.kube_calls() < KUBE_CALLS_MAX {
+            let Some(effect) = self.kube_waiting.pop_front() else { break };
+            self.begin_kube(effect);
+        }
+        while self.inbox.kube_calls() < KUBE_CALLS_WITH_NOTICES_MAX {
+            let Some(effect) = self.notices_waiting.pop_front() else { break };
+            self.begin_kube(effect);
+        }
+    }
+
+    fn begin_kube(&mut self, effect: Effect) {
         let kube = Arc::clone(&self.kube);
         match effect.action {
             Action::AddFinalizer(object) => {
@@ -373,6 +405,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             return;
         }
         tracing::info!(?why, under_way = self.inbox.under_way(), "ending: nothing new is begun");
+        let waiting = self.kube_waiting.drain(..).chain(self.notices_waiting.drain(..));
+        self.tally.effects_not_begun += waiting.count() as u64;
         self.shell.ordered(Orders { fence: None, stop: true, lost: false });
         self.ending = Some((why, now + self.limits.grace));
     }

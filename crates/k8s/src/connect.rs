@@ -34,6 +34,8 @@ const OUR_USER_AGENT: &str = concat!("sluice/", env!("CARGO_PKG_VERSION"));
 pub struct Connection {
     /// Speaks to it.
     pub client: Client,
+    /// Speaks to it over connections of its own: a renewal of the Lease never waits behind watches and writes.
+    pub lease_client: Client,
     /// Its address, for messages.
     pub host: String,
     /// Our own namespace: the pod's, or that of the kubeconfig's context.
@@ -245,9 +247,12 @@ fn client(mut config: Config, limit: Duration) -> Result<Connection, ConnectErro
     config.headers.push((USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT)));
     let host = config.cluster_url.to_string().trim_end_matches('/').to_string();
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config)
-        .map_err(|error| ConnectError::BadConfig { path: None, why: chain(&error) })?;
-    Ok(Connection { client, host, namespace, in_a_pod: false })
+    let new_client = |config| {
+        Client::try_from(config).map_err(|error| ConnectError::BadConfig { path: None, why: chain(&error) })
+    };
+    let lease_client = new_client(config.clone())?;
+    let client = new_client(config)?;
+    Ok(Connection { client, lease_client, host, namespace, in_a_pod: false })
 }
 
 /// Whether only this machine can be meant by that host of an address.

@@ -18,6 +18,7 @@ use sluice_controller::{
     ApiServer, Azure, Clock, ClusterLease, Controller, Ended, Farewell, Handle, Inbox, Leadership, LeaseEnd,
     Monotonic, Standing, Why,
 };
+use sluice_k8s::connect::Connection;
 use sluice_k8s::lease::Place;
 use sluice_k8s::watch::Watches;
 use sluice_k8s::write::Writer;
@@ -115,7 +116,7 @@ impl Crew {
             namespace,
             ..
         } = prepared;
-        let client = connection.client;
+        let Connection { client, lease_client, .. } = connection;
         let (handle, inbox) = Inbox::open(INBOX_MAX);
         let mut parts = JoinSet::new();
 
@@ -145,7 +146,7 @@ impl Crew {
         let standing = if config.leader_election.enabled {
             let timing = config.lease_timing();
             let place = Place { namespace: namespace.clone(), name: lease_name };
-            let door = ClusterLease::new(client.clone(), place, timing);
+            let door = ClusterLease::new(lease_client, place, timing);
             let leadership =
                 Leadership::new(&identity, timing, door, real, Timestamp::now, handle.clone())
                     .map_err(|error| Failure { code: exit::WRONG, error: error.into(), hint: None })?;

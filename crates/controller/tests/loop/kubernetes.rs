@@ -38,6 +38,50 @@ async fn calls_to_kubernetes_that_panic_or_hang_are_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn at_most_32_calls_to_kubernetes_are_in_flight() {
+    let begun = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&begun);
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        move |_| {
+            *count.lock().unwrap() += 1;
+            Whim::Hang
+        },
+    );
+    world.lead().await;
+    for number in 0..100 {
+        world.apply(&format!("web-{number}"));
+    }
+    world.wait(Duration::from_secs(5)).await;
+    assert_eq!(*begun.lock().unwrap(), 32);
+    // A call that is given up makes room for the next one.
+    world.wait(Limits::default().kube_call).await;
+    assert_eq!(*begun.lock().unwrap(), 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn notices_that_hang_do_not_delay_writes() {
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        |what| if what == "notify" { Whim::Hang } else { Whim::Obey },
+    );
+    world.lead().await;
+    world.handle.wait_for_initial_sync().await.unwrap();
+    for number in 0..100 {
+        // It cannot be served, and people are told so.
+        let name = ObjectName::new("shop", format!("bare-{number}"));
+        world.cluster.apply_service(&name, ServiceSpec::default());
+    }
+    let before = world.clock.now();
+    world.apply("web");
+    world.published(1).await;
+    let took = world.clock.now().since(before);
+    assert!(took < Limits::default().kube_call, "published after {took:?} of virtual time");
+}
+
+#[tokio::test(start_paused = true)]
 async fn kubernetes_is_not_written_once_the_fence_has_closed() {
     let door: Arc<OnceLock<Handle>> = Arc::default();
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
