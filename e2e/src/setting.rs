@@ -47,7 +47,7 @@ const FAST: [(&str, &str); 20] = [
 
 /// How long after its last renewal a leader begins requests, where another one is waited for. Elsewhere the lease has
 /// its defaults: a controller that is stopped releases it, and a busy machine must not lose it.
-pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(3);
+pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(5);
 
 /// From that deadline to the end of the lease: what a leader has begun must have left before another one starts.
 const MARGIN: Duration = Duration::from_secs(2);

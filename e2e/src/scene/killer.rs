@@ -3,6 +3,10 @@
 //! Each [`Scene::meanwhile`] lets it loose for one or two kills: some right after a start, when nothing
 //! is known yet; most while it leads and has work in flight, which goes on when the story already
 //! waits for the end. Then it rests, since nothing can settle under a killer.
+//!
+//! A controller that was the only replica does not wait for the lease of the process that was killed: the Lease is
+//! deleted, as an operator could do who knows that the process is dead. So these ways run with the default lease, which a
+//! busy machine does not lose. The stories with two replicas wait for a lease to expire.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +15,7 @@ use anyhow::{Context as _, Result};
 use kube::Client;
 
 use super::Scene;
+use super::stage::delete_leases;
 use crate::controller::Controller;
 use crate::narration::Narration;
 
@@ -45,12 +50,24 @@ impl Scene {
         let (replicas, narration) = (self.replicas.clone(), Arc::clone(&self.narration));
         let work = tokio::spawn(async move {
             for (at, blow) in blows.into_iter().enumerate() {
-                strike(blow, &replicas[at % replicas.len()], &client, &namespace, &narration).await?;
+                let victim = &replicas[at % replicas.len()];
+                strike(blow, victim, &client, &namespace, &narration).await?;
+                if replicas.len() == 1 {
+                    delete_leases(&client, &namespace).await?;
+                }
+                tokio::time::sleep(blow.dead).await;
+                victim.start()?;
             }
             Ok(())
         });
         *killer = Some(Killer { work });
         Ok(())
+    }
+
+    /// Kills the only replica, which may be started again at once.
+    pub(crate) async fn kill_controller(&self) -> Result<()> {
+        self.controller().kill().await?;
+        delete_leases(&self.client, &self.plane.account.namespace).await
     }
 
     /// Waits until the killer has had enough; nothing settles before.
@@ -91,7 +108,5 @@ async fn strike(
     }
     tokio::time::sleep(blow.after).await;
     narration.tell(format!("kill -9 of {}", victim.name));
-    victim.kill().await?;
-    tokio::time::sleep(blow.dead).await;
-    victim.start()
+    victim.kill().await
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::events::v1::Event;
-use kube::Api;
+use kube::{Api, Client};
 use tokio::process::Command;
 
 use super::{Look, Scene};
@@ -22,9 +22,6 @@ use crate::seed::Seeded;
 use crate::setting::{Setting, TIME_FACTOR};
 use crate::story::{Story, Variant};
 use crate::world::World;
-
-/// How many lost leases are forgiven where a story gives no reason for one.
-const LEASES_LOST_MAX: usize = 1;
 
 /// The programs that stories are played with.
 #[derive(Clone, Debug)]
@@ -59,7 +56,7 @@ pub(crate) async fn set(
     narration: Arc<Narration>,
 ) -> Result<Scene> {
     let mut setting = story.setting();
-    setting.awaits_the_lease |= variant == Variant::Killed || setting.replicas > 1;
+    setting.awaits_the_lease |= setting.replicas > 1;
     let name = format!("{}/{variant}", story.name);
     let mut seeded = Seeded::new(seed, &name);
     let azure =
@@ -116,10 +113,16 @@ fn access(config: &Path, plane: &Plane) -> [String; 2] {
 /// is about the whole cluster stands in the controller's namespace, which stays.
 async fn forget_the_last_story(plane: &Plane) -> Result<()> {
     let (client, namespace) = (plane.admin.0.clone(), plane.account.namespace.as_str());
-    let leases = Api::<Lease>::namespaced(client.clone(), namespace);
-    leases.delete_collection(&Default::default(), &Default::default()).await?;
+    delete_leases(&client, namespace).await?;
     let events = Api::<Event>::namespaced(client, namespace);
     events.delete_collection(&Default::default(), &Default::default()).await?;
+    Ok(())
+}
+
+/// Without a Lease, a process that has just been started leads at once.
+pub(super) async fn delete_leases(client: &Client, namespace: &str) -> Result<()> {
+    let leases = Api::<Lease>::namespaced(client.clone(), namespace);
+    leases.delete_collection(&Default::default(), &Default::default()).await?;
     Ok(())
 }
 
@@ -174,18 +177,14 @@ impl Scene {
         }
     }
 
-    /// Fails if the controller ended by itself where the story gave it no reason to. One lost lease is forgiven,
-    /// and told: a machine that stands still for two seconds costs just that.
+    /// Fails if the controller ended by itself where the story gave it no reason to.
     fn unasked_ends(&self) -> Result<()> {
         if self.setting.may_end {
             return Ok(());
         }
         let counts: Vec<_> = self.replicas.iter().map(|it| (&it.name, it.counts())).collect();
-        let (ends, leases) = counts
-            .iter()
-            .fold((0, 0), |(ends, leases), (_, it)| (ends + it.restarts, leases + it.leases_lost));
-        if ends > leases || leases > LEASES_LOST_MAX {
-            bail!("the controller ended by itself, {leases} times because of its lease: {counts:?}");
+        if counts.iter().any(|(_, it)| it.restarts > 0) {
+            bail!("the controller ended by itself: {counts:?}");
         }
         Ok(())
     }

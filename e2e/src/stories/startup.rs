@@ -283,7 +283,7 @@ async fn upgrade_without_a_write(scene: &Scene) -> Result<()> {
         let before = Before::now(scene).await?;
         scene.tell("the controller is replaced by another version of it");
         if scene.variant == Variant::Killed {
-            controller.kill().await?;
+            scene.kill_controller().await?;
         } else {
             controller.stop().await?;
         }
