@@ -6,6 +6,7 @@ use sluice_model::{Action, Failure, FailureClass, Time};
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::{Engine, Errand};
+use crate::service::Service;
 use crate::state::{State, Trigger};
 
 impl Engine {
@@ -13,14 +14,10 @@ impl Engine {
     pub(crate) fn tend_addresses(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
-            // What others have registered under its UID is left alone.
-            _ if !self.may_act() || self.keeper(record).is_some() => Mode::Frozen,
-            // An unmanaged load balancer or NAT gateway keeps its addresses and gets no new ones.
-            _ if self.planner(record).leads_elsewhere() && !self.seeded.has(Bug::DrainOthers) => Mode::Frozen,
+            _ if !self.may_act() => Mode::Frozen,
+            _ if self.is_of_others(record) && !self.seeded.has(Bug::DrainOthers) => Mode::Unmanaged,
             State::DeletionPending | State::DeletionInProgress => {
-                // Until the resources of an orphan are read, they may be unmanaged.
-                let known = !(record.orphan && record.actual.is_unclear());
-                let certain = known && record.vanished.is_none() && !self.is_braked(service);
+                let certain = record.vanished.is_none() && !self.is_braked(service);
                 if certain { Mode::Draining } else { Mode::Frozen }
             }
             // Perhaps it still is; a look will tell.
@@ -31,6 +28,13 @@ impl Engine {
         let waiting_since = record.buffered_since;
         self.note_buffered(service, mode == Mode::Ready);
         self.addresses.set_mode_since(service, mode, waiting_since);
+    }
+
+    /// Whether the addresses under this name belong to others, or may: that is known when its registration, and
+    /// the other resources of an orphan, have been read.
+    fn is_of_others(&self, record: &Service) -> bool {
+        let unread = record.actual.registration.is_unknown() || record.orphan && record.actual.is_unclear();
+        unread || self.keeper(record).is_some() || self.planner(record).leads_elsewhere()
     }
 
     /// Measures how long the addresses of a service waited for it.

@@ -16,6 +16,7 @@ use sluice_model::seeded::Bug;
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::Engine;
+use crate::plan::is_default_of_others;
 use crate::resources::Knowledge;
 use crate::service::Vanished;
 use crate::survey::Stray;
@@ -39,14 +40,13 @@ impl Engine {
             let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
             let orphan =
                 stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
-            let of_others =
-                key.is_none() || stray.is_some() || self.survey.foreign_default.as_ref() == Some(&identity);
+            let of_others = key.is_none() || stray.is_some();
             let second = self.survey.strangers.contains(&identity);
             match key {
                 // Its own teardown is on its way.
                 _ if orphan => {}
                 _ if of_others && !self.seeded.has(Bug::DrainOthers) => {
-                    self.addresses.set_mode(service, Mode::Frozen);
+                    self.addresses.set_mode(service, Mode::Unmanaged);
                 }
                 Some(key) if second => {
                     let service = self.open(&key);
@@ -107,7 +107,10 @@ impl Engine {
     fn note_unclaimed(&mut self) {
         let scope = &self.config.scope;
         let strays = self.survey.strays.iter().filter(|(key, stray)| {
-            stray.found.registration.is_some() && !stray.found.is_ours(scope, key, false)
+            // A default outbound service is not unclaimed: it is why Sluice makes none.
+            let registration = stray.found.registration.as_ref();
+            registration.is_some_and(|it| !is_default_of_others(key, it))
+                && !stray.found.is_ours(scope, key, false)
         });
         let mut unclaimed: BTreeSet<Arc<str>> = strays.map(|(key, _)| key.identity()).collect();
         unclaimed.extend(self.survey.odd_names.iter().cloned());

@@ -253,9 +253,12 @@ impl Planner<'_> {
         ip.used_by.as_ref().is_some_and(|user| user.parent(word).as_ref() != Some(&carrier))
     }
 
-    /// A registration under our name that points at somebody else's carrier.
+    /// A registration under our name that points at somebody else's carrier, or is a default outbound of others.
     pub(crate) fn is_registered_elsewhere(&self) -> Option<ArmId> {
         let registration = self.actual.registration.present()?;
+        if is_default_of_others(self.key, registration) {
+            return registration.nat_gateway.clone().or_else(|| Some(self.scope.carrier_id(self.key)));
+        }
         let pool = self.scope.pool_id(self.key);
         let carrier = self.scope.carrier_id(self.key);
         let foreign_pool = registration.pools.iter().find(|id| **id != pool);
@@ -300,4 +303,9 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a registration is a default outbound service that another controller or a person has made.
+pub(crate) fn is_default_of_others(key: &ServiceKey, registration: &Registration) -> bool {
+    registration.is_default && !matches!(key, ServiceKey::Outbound(name) if name.is_default())
 }

@@ -22,6 +22,7 @@ use sluice_model::{
 use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
+use crate::plan::is_default_of_others;
 use crate::resources::{Actual, Carrier};
 use crate::start_up::FirstDifference;
 
@@ -53,8 +54,6 @@ pub(crate) struct Survey {
     pub(crate) tagged: BTreeMap<ObjectName, ArmId>,
     /// Registrations whose names cannot be ours, as the last listing showed.
     pub(crate) odd_names: BTreeSet<Arc<str>>,
-    /// The unmanaged default outbound service in the last listing, in lower case.
-    pub(crate) foreign_default: Option<Arc<str>>,
     pub(crate) braked: bool,
     /// When teardowns of such services began, as far back as the brake looks.
     pub(crate) teardowns: Vec<Time>,
@@ -110,7 +109,7 @@ impl Found {
         let registration = self.registration.as_ref().is_some_and(|it| {
             let points_home = it.pools.iter().all(|pool| *pool == scope.pool_id(key))
                 && it.nat_gateway.iter().all(|nat| *nat == scope.carrier_id(key));
-            points_home && carrier != Some(false)
+            points_home && carrier != Some(false) && !is_default_of_others(key, it)
         });
         ip || carrier == Some(true) || registration
     }
@@ -408,16 +407,13 @@ impl Engine {
         }
     }
 
-    /// A registration by its key. Foreign defaults are left alone; odd names are only shown.
+    /// A registration by its key; odd names are only shown.
     pub(crate) fn keyed_registrations(&mut self, all: Vec<Registration>) -> Vec<(ServiceKey, Registration)> {
         self.survey.odd_names.clear();
-        self.survey.foreign_default = None;
         let mut keyed = Vec::with_capacity(all.len());
         for registration in all {
-            let default_of_ours = registration.name.eq_ignore_ascii_case(EgressName::DEFAULT);
             match ServiceKey::from_identity(&registration.name) {
-                Some(key) if !registration.is_default || default_of_ours => keyed.push((key, registration)),
-                Some(key) => self.survey.foreign_default = Some(key.identity()),
+                Some(key) => keyed.push((key, registration)),
                 None => {
                     self.survey.odd_names.insert(registration.name);
                 }

@@ -101,13 +101,13 @@ impl Addresses {
         let place = &self.places[spot.place];
         let shown = self.sightings.get(&(place.ip, self.addrs.ip(place.family, spot.addr)));
         let is_of_others =
-            |name: &Arc<str>| self.services.find(name).is_none_or(|it| !self.services[it].open);
+            |name: &Arc<str>| self.services.find(name).is_none_or(|it| self.services[it].is_unmanaged());
         shown.is_some_and(|names| names.iter().any(is_of_others))
     }
 
     /// Whether a list names an unmanaged service.
     pub(super) fn names_others(&self, services: &[ServiceIndex]) -> bool {
-        services.iter().any(|&service| !self.services[service].open)
+        services.iter().any(|&service| self.services[service].is_unmanaged())
     }
 
     /// Services that Azure has addresses for and that were never opened, by identity.

@@ -235,20 +235,8 @@ impl Addresses {
         if !was_open {
             let record = &self.services[service];
             self.totals.buffered += if record.is_ready() { 0 } else { record.wanted as usize };
-            self.check_kept(service);
         }
         service
-    }
-
-    /// Compares the kept entries of a service again: whether it is managed decides which egress has them.
-    fn check_kept(&mut self, service: ServiceIndex) {
-        let Some(record) = self.services.get(service) else { return };
-        let kept: Vec<Spot> = record.kept.iter().copied().collect();
-        for spot in kept {
-            if self.places.is_there(spot.place) {
-                self.check(spot);
-            }
-        }
     }
 
     /// The lifecycle forgets a service; its number is free when nothing mentions it any more.
@@ -256,12 +244,11 @@ impl Addresses {
     /// Addresses that are still mapped to it belong to an unmanaged service, and are kept.
     pub fn close(&mut self, service: ServiceIndex) {
         let foreign = self.mapped(service) > 0 && !self.seeded.has(Bug::DrainOthers);
-        self.set_mode(service, if foreign { Mode::Frozen } else { Mode::Draining });
+        self.set_mode(service, if foreign { Mode::Unmanaged } else { Mode::Draining });
         let Some(record) = self.services.get(service) else { return };
         if record.open {
             self.totals.buffered -= record.wanted as usize;
             self.services.close(service);
-            self.check_kept(service);
         }
     }
 

@@ -149,13 +149,13 @@ impl Addresses {
         let possible = possible.iter().flat_map(|&set| self.sets.members(set)).copied();
         let mut ready: BTreeSet<ServiceIndex> = ready.collect();
         let kept = possible.filter(|&service| match self.services[service].mode {
-            Mode::Frozen => true,
+            Mode::Frozen | Mode::Unmanaged => true,
             Mode::Waiting => self.is_wanted_by(Spot { place, addr }, service),
             Mode::Ready | Mode::Draining => false,
         });
         let kept: BTreeSet<ServiceIndex> = kept.collect();
         let outbound = |service: &ServiceIndex| self.services[*service].outbound;
-        if kept.iter().any(|service| outbound(service) && !self.services[*service].open) {
+        if kept.iter().any(|service| outbound(service) && self.services[*service].is_unmanaged()) {
             ready.retain(|service| !outbound(service));
         }
         let taken = ready.iter().any(outbound);
@@ -225,7 +225,7 @@ impl Addresses {
                 for &service in &actual {
                     let record = &self.services[service];
                     let found_again = record.kept.contains(&spot) || self.is_wanted_by(spot, service);
-                    if !waits && record.mode == Mode::Frozen && !found_again {
+                    if !waits && matches!(record.mode, Mode::Frozen | Mode::Unmanaged) && !found_again {
                         return Err(format!("{at} stays for {} and is not found again", record.identity));
                     }
                 }

@@ -36,8 +36,10 @@ pub enum Mode {
     Ready,
     /// Its registration is not known to be live: nothing is added, and what it still wants stays.
     Waiting,
-    /// Nobody has decided about it: nothing is added, and whatever Azure may have stays.
+    /// Its removal is not decided: nothing is added, and whatever Azure may have stays.
     Frozen,
+    /// It belongs to others, as far as is known: like frozen, and no egress of ours gets an address that it has.
+    Unmanaged,
     /// It is on its way out: nothing is added, and what Azure has is taken away.
     Draining,
 }
@@ -83,6 +85,10 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn is_ready(&self) -> bool {
         self.mode == Mode::Ready
+    }
+
+    pub(super) fn is_unmanaged(&self) -> bool {
+        self.mode == Mode::Unmanaged
     }
 }
 
@@ -167,15 +173,11 @@ impl Services {
         service
     }
 
-    /// A service that a listing mentions. One that nobody knows is frozen until somebody does.
+    /// A service that a listing mentions. One that the lifecycle does not know is unmanaged until it is decided about.
     pub(super) fn meet(&mut self, identity: &str) -> ServiceIndex {
-        let known = self.find(identity);
         let service = self.find_or_add(identity);
-        if known.is_none() {
-            self.slab[service].mode = Mode::Frozen;
-        }
-        if !self.slab[service].open {
-            self.strangers.insert(service);
+        if !self.slab[service].open && self.strangers.insert(service) {
+            self.slab[service].mode = Mode::Unmanaged;
         }
         service
     }

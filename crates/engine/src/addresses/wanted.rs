@@ -123,7 +123,7 @@ impl Addresses {
         // An address has one egress: an unmanaged one that has it already, or else the one whose pod has it now, and
         // only then one that is frozen.
         let is_outbound = |service: &ServiceIndex| self.services[*service].outbound;
-        if kept.iter().any(|service| is_outbound(service) && !self.services[*service].open) {
+        if kept.iter().any(|service| is_outbound(service) && self.services[*service].is_unmanaged()) {
             members.retain(|service| !is_outbound(service));
         }
         let taken = members.iter().any(is_outbound);
@@ -136,8 +136,9 @@ impl Addresses {
     /// Whether any service may keep an address; nearly always there is none, and this says so quickly.
     fn may_keep(&self, entry: Option<Entry>) -> bool {
         let Some(entry) = entry else { return false };
-        let keeps =
-            |service: &ServiceIndex| matches!(self.services[*service].mode, Mode::Waiting | Mode::Frozen);
+        let keeps = |service: &ServiceIndex| {
+            matches!(self.services[*service].mode, Mode::Waiting | Mode::Frozen | Mode::Unmanaged)
+        };
         entry.is(Entry::ODD) || self.sets.members(entry.actual()).iter().any(keeps)
     }
 
@@ -149,7 +150,7 @@ impl Addresses {
         let either = odd.into_iter().flat_map(|odd| &odd.either).flat_map(|&set| self.sets.members(set));
         actual.iter().chain(either).copied().filter(move |&service| match self.services[service].mode {
             Mode::Ready | Mode::Draining => false,
-            Mode::Frozen => true,
+            Mode::Frozen | Mode::Unmanaged => true,
             Mode::Waiting => self.is_wanted_by(spot, service),
         })
     }

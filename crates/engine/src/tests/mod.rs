@@ -16,6 +16,7 @@ mod kubernetes;
 mod late;
 mod measured;
 mod metrics;
+mod others;
 mod outbound;
 mod ownership;
 mod pods;
