@@ -8,7 +8,7 @@ use addresses_world::scene::{
     API, BLUE, GREEN, WEB, azure, by_uid, node, pod, slice, slice_name, sync, world,
 };
 use addresses_world::{End, ip};
-use sluice_engine::addresses::{AddressNotice, Trust};
+use sluice_engine::addresses::AddressNotice;
 use sluice_model::azure::{AddressUpdate, LocationUpdate};
 use sluice_model::kube::{Phase, PodObject, Slice};
 use sluice_model::{Family, ObjectName, Uid};
@@ -278,25 +278,4 @@ fn a_location_that_was_listed_long_ago_loses_our_addresses_by_name() {
     let address = AddressUpdate { address: ip("10.1.0.1"), services: vec![] };
     let unbinding = LocationUpdate { location: ip("10.0.0.1"), full: false, addresses: vec![address] };
     assert_eq!(world.in_flight.as_deref(), Some(&[unbinding][..]), "others may have addresses there by now");
-}
-
-#[test]
-fn a_listing_that_took_long_still_allows_a_write_beside_an_unmanaged_service() {
-    let mut world = world();
-    world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
-    sync(&mut world);
-    world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into(), "partner".into()].into());
-    world.wait(Duration::from_secs(60));
-    world.list(true);
-    world.wait(Duration::from_secs(100));
-    world.remove_slice(&slice_name("s"));
-    assert!(!world.send(), "the entry waits for a listing");
-    assert!(world.addresses.needs_listing());
-    let began = world.now;
-    world.wait(Duration::from_secs(40));
-    let listing = world.listing();
-    world.addresses.listed(world.now, began, &listing, Trust::Sweep);
-    assert!(world.send(), "the listing took longer than 30 s");
-    world.finish(End::Success);
-    assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 partner"]);
 }

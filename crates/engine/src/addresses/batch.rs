@@ -134,7 +134,7 @@ impl Addresses {
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
-        if self.names_others(services) && !self.listing_is_valid() || self.others_were_seen(spot) {
+        if self.names_others(services) && !self.is_listed(spot) || self.others_were_seen(spot) {
             self.awaits_listing.insert(spot);
             return Fit::Waits;
         }
@@ -163,6 +163,7 @@ impl Addresses {
     /// Puts an entry with a list that is held into a draft.
     fn add(&mut self, draft: &mut Draft, sent: Sent, dequeued: bool) {
         self.begin(sent.spot, sent.set, dequeued);
+        self.listed_for.remove(&sent.spot);
         draft.sent.push(sent);
         let place = &mut self.places[sent.spot.place];
         if place.batch != self.batch_number {
@@ -187,7 +188,8 @@ impl Addresses {
                     self.acquit(spot);
                     self.queue_if_needed(spot);
                 }
-                Fit::Waits => self.acquit(spot),
+                // It stays a suspect, and comes back with the listing.
+                Fit::Waits => {}
                 Fit::Full => return (draft, spots[at..].into()),
             }
         }
@@ -196,7 +198,7 @@ impl Addresses {
 
     /// A request that writes a whole location without one of its addresses, if that fits into one.
     pub(super) fn draft_without(&mut self, without: Spot) -> Option<Draft> {
-        if !self.listing_is_valid() {
+        if !self.is_listed(without) {
             self.awaits_listing.insert(without);
             return None;
         }
@@ -297,6 +299,7 @@ impl Addresses {
                 FailureClass::Refused if !bug.has(Bug::NoBisect) => self.finish_refused(flight, failure),
                 FailureClass::Throttled => {
                     self.totals.failures += 1;
+                    self.listed_for.clear();
                     let wait = failure.retry_after.unwrap_or(self.limits.backoff_min);
                     self.lane.throttle(self.now, wait);
                     self.take_back(flight);

@@ -10,7 +10,6 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use core::time::Duration;
 
 use hashbrown::HashSet;
 use sluice_model::azure::Location;
@@ -18,16 +17,13 @@ use sluice_model::seeded::Bug;
 use sluice_model::{Family, Time};
 
 use super::Addresses;
+use super::odd::Standing;
 use super::place::{Entry, PlaceId, Spot};
 use super::services::ServiceIndex;
 use super::sets::SetId;
 
 /// The differences of the last listing that are not believed yet: (location, address) and what it showed.
 pub(super) type Sightings = BTreeMap<(IpAddr, IpAddr), Vec<Arc<str>>>;
-
-/// A listing can be used for this long after it arrived, even if it took long. Otherwise a listing that takes longer
-/// than its validity would be requested again and again.
-const USABLE_AFTER_ARRIVAL: Duration = Duration::from_secs(10);
 
 /// How far a listing is believed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -79,13 +75,23 @@ impl Addresses {
         }
         accepted += self.compare_missing(&recent, &before, first);
         self.count_suspects();
-        let valid_until = (began + self.limits.listing_valid).max(self.now + USABLE_AFTER_ARRIVAL);
-        self.listing_valid_until = Some(valid_until);
+        self.listing_valid_until = Some(began + self.limits.listing_valid);
         for spot in core::mem::take(&mut self.awaits_listing) {
-            self.suspect_again(spot);
-            self.check(spot);
+            self.listed_for.insert(spot);
+            if self.odd.get(&spot).is_some_and(|odd| odd.standing == Standing::Suspect) {
+                self.bisect.loose.push(spot);
+            } else {
+                self.suspect_again(spot);
+                self.check(spot);
+            }
         }
         accepted
+    }
+
+    /// Whether an entry that names unmanaged services may be written: by a new listing, or by the one that it waited
+    /// for, however long that took and whatever was sent before it.
+    pub(super) fn is_listed(&self, spot: Spot) -> bool {
+        self.listing_is_valid() || self.listed_for.contains(&spot)
     }
 
     /// Whether the last listing is new enough to show what others have.

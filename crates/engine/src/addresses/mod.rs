@@ -173,6 +173,8 @@ pub struct Addresses {
     listing_valid_until: Option<Time>,
     /// Entries that also name unmanaged services, and are written only after a new listing.
     awaits_listing: BTreeSet<Spot>,
+    /// Those of them whose listing is in and that have not been sent since.
+    listed_for: BTreeSet<Spot>,
     /// Per service, the entries that one listing has shown and that we did not know of.
     suspected: BTreeMap<ServiceIndex, u32>,
     /// Locations that Azure has without addresses.
@@ -218,6 +220,7 @@ impl Addresses {
             sightings: listing::Sightings::new(),
             listing_valid_until: None,
             awaits_listing: BTreeSet::new(),
+            listed_for: BTreeSet::new(),
             suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),
             notices: Vec::new(),
@@ -420,8 +423,8 @@ impl Addresses {
         take(&mut self.notices)
     }
 
-    /// The counters.
+    /// The counters. Entries that wait for a listing are dirty too.
     pub fn totals(&self) -> Totals {
-        self.totals
+        Totals { dirty: self.totals.dirty + self.awaits_listing.len(), ..self.totals }
     }
 }

@@ -1,0 +1,123 @@
+//! Stories about entries that also name services of others: when they are written, and what a listing changes.
+
+mod addresses_world;
+
+use std::time::Duration;
+
+use addresses_world::scene::{azure, slice, slice_name, sync, world};
+use addresses_world::{End, World, ip};
+use sluice_engine::addresses::Trust;
+
+/// A load balancer of others.
+const PARTNER: &str = "00000000-0000-0000-0000-0000000000ff";
+
+/// 10.1.0.1 belongs to web and to a partner, as a listing showed long ago.
+fn shared() -> World {
+    let mut world = world();
+    world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+    sync(&mut world);
+    world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into(), PARTNER.into()].into());
+    world.wait(Duration::from_secs(60));
+    world.list(true);
+    world.wait(Duration::from_secs(100));
+    world
+}
+
+/// A listing arrives that took so long.
+fn list_for(world: &mut World, span: Duration) {
+    let began = world.now;
+    world.wait(span);
+    let listing = world.listing();
+    world.addresses.listed(world.now, began, &listing, Trust::Sweep);
+    world.check();
+}
+
+#[test]
+fn a_listing_that_took_long_still_allows_a_write_beside_an_unmanaged_service() {
+    let mut world = shared();
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "the entry waits for a listing");
+    assert!(world.addresses.needs_listing());
+    list_for(&mut world, Duration::from_secs(40));
+    assert!(world.send(), "the listing took longer than 30 s");
+    world.finish(End::Success);
+    assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 00000000-0000-0000-0000-0000000000ff"]);
+}
+
+#[test]
+fn an_entry_that_waited_for_a_listing_needs_no_second_one_behind_a_slow_batch() {
+    let mut world = shared();
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "the entry waits for a listing");
+    world.apply_slice(slice("t", 2, &["10.1.0.2@b"]));
+    assert!(world.send(), "another change does not wait");
+    list_for(&mut world, Duration::from_secs(40));
+    world.wait(Duration::from_secs(50));
+    world.finish(End::Success);
+    assert!(world.send(), "its listing is in");
+    assert!(!world.addresses.needs_listing());
+    world.finish(End::Success);
+    assert_eq!(
+        azure(&world),
+        ["10.1.0.1@10.0.0.1 00000000-0000-0000-0000-0000000000ff", "10.1.0.2@10.0.0.2 api"]
+    );
+}
+
+#[test]
+fn an_entry_needs_a_new_listing_after_a_pause_of_the_lane() {
+    let mut world = shared();
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "the entry waits for a listing");
+    world.apply_slice(slice("t", 2, &["10.1.0.2@b"]));
+    assert!(world.send());
+    list_for(&mut world, Duration::from_secs(40));
+    world.finish(End::Throttled);
+    world.wait(Duration::from_secs(600));
+    while world.send() {
+        world.finish(End::Success);
+    }
+    assert!(world.addresses.needs_listing(), "others may have changed it during the pause");
+    world.check();
+}
+
+#[test]
+fn an_entry_that_waits_for_a_listing_counts_as_dirty() {
+    let mut world = shared();
+    assert_eq!(world.addresses.totals().dirty, 0);
+    world.remove_slice(&slice_name("s"));
+    assert_eq!(world.addresses.totals().dirty, 1);
+    assert!(!world.send(), "the entry waits for a listing");
+    assert_eq!(world.addresses.totals().dirty, 1);
+    world.list(false);
+    assert_eq!(world.addresses.totals().dirty, 1);
+    world.drain(10);
+    assert_eq!(world.addresses.totals().dirty, 0);
+}
+
+#[test]
+fn a_suspect_that_waited_for_a_listing_is_still_sent_apart_from_the_others() {
+    let mut world = shared();
+    world.list(false);
+    world.remove_slice(&slice_name("s"));
+    world.apply_slice(slice("t", 2, &["10.1.0.2@b"]));
+    world.sticky.insert(ip("10.1.0.1"));
+    assert!(world.send());
+    world.finish(End::Success);
+    world.wait(Duration::from_secs(100));
+    while world.send() {
+        world.finish(End::Success);
+        world.check();
+    }
+    assert!(world.addresses.needs_listing(), "the suspect waits for a listing");
+    world.list(false);
+    world.apply_slice(slice("u", 2, &["10.1.0.3@b"]));
+    let mut together = false;
+    while world.send() {
+        let batch = world.in_flight.clone().unwrap_or_default();
+        let has = |address| batch.iter().flat_map(|it| &it.addresses).any(|it| it.address == ip(address));
+        together |= has("10.1.0.1") && has("10.1.0.3");
+        world.finish(End::Success);
+        world.check();
+    }
+    assert!(!together, "one refusal would hit both");
+}
