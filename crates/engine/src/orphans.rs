@@ -43,8 +43,8 @@ impl Engine {
             let of_others = key.is_none() || stray.is_some();
             let second = self.survey.strangers.contains(&identity);
             match key {
-                // Its own teardown is on its way.
-                _ if orphan => {}
+                // Its own teardown is on its way; an egress that has the pod now gets the address at once.
+                _ if orphan => self.addresses.set_mode(service, Mode::Frozen),
                 _ if of_others && !self.seeded.has(Bug::DrainOthers) => {
                     self.addresses.set_mode(service, Mode::Unmanaged);
                 }

@@ -75,3 +75,18 @@ pub(super) fn an_orphan_keeps_its_addresses_until_its_resources_are_read() {
         "#]],
     );
 }
+
+#[test]
+pub(super) fn an_address_of_an_orphaned_egress_goes_to_the_egress_of_its_pod_at_once() {
+    check(
+        "node node-a 192.168.0.1
+         azure has egress=red
+         azure has egress=green
+         azure has address 10.1.0.1 at 192.168.0.1 for egress=red
+         pod p1 known egress=green ip=10.1.0.1 node=node-a
+         lead",
+        expect![[r#"
+            #1 push 10.1.0.1 to node-a for green   because service became ready
+        "#]],
+    );
+}
