@@ -1,6 +1,8 @@
 //! The engine's side of the location lane: what happens to whose addresses, and when a batch is sent.
 
+use sluice_model::azure::Direction;
 use sluice_model::effect::{About, Cause, Listable};
+use sluice_model::kube::Kind;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, Failure, FailureClass, Time};
 
@@ -25,8 +27,11 @@ impl Engine {
             _ if record.actual.is_live() => Mode::Ready,
             _ => Mode::Waiting,
         };
+        let registered = record.actual.registration.present().filter(|_| mode == Mode::Unmanaged);
+        let outbound = registered.map_or(!record.key.is_inbound(), |it| it.direction == Direction::Outbound);
         let waiting_since = record.buffered_since;
         self.note_buffered(service, mode == Mode::Ready);
+        self.addresses.set_outbound(service, outbound);
         self.addresses.set_mode_since(service, mode, waiting_since);
     }
 
@@ -74,6 +79,11 @@ impl Engine {
             let (reason, text) = notice.words();
             self.notify(About::Cluster, true, reason, text);
         }
+        // The pods' names are not kept, so they are listed again to warn about them.
+        if !self.pods_asked_for && self.addresses.has_untold_pods() && self.is_leading() {
+            self.pods_asked_for = true;
+            self.emit(Action::Relist(Kind::Pod), Cause::Notice);
+        }
     }
 
     /// Whether the location lane has nothing but time to wait for.
@@ -119,6 +129,11 @@ impl Engine {
             self.counters.syncs.add(now.since(began), 1);
         }
         self.sync_not_before = next_at;
+        let refused = failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Refused);
+        if refused && self.addresses.sends_names_of_others() {
+            // A name that is no longer registered may be the reason.
+            self.survey.trust_next_of_gateway(now);
+        }
         self.addresses.finish(now, failure.as_ref());
         self.counters.addresses_programmed = *self.addresses.delays();
         if failure.is_some_and(|failure| failure.class == FailureClass::NotFound) {

@@ -138,6 +138,8 @@ pub struct Gauges {
     pub quarantined_addresses: u64,
     /// Registrations that are unwanted and not provably ours.
     pub unclaimed: u64,
+    /// (location, address) pairs that are kept for services of others.
+    pub kept_for_others: u64,
     /// Services by direction (inbound, outbound) and state, in the order of [`State::ALL`].
     pub states: [[u64; State::COUNT]; 2],
     /// Services that wait for long, or for a mended spec, by reason in the order of [`Reason::ALL`].

@@ -41,7 +41,7 @@ impl Engine {
                     self.address_drift = self.address_drift.saturating_add(found);
                 }
                 let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
-                let news = self.note_strangers();
+                let news = self.note_strangers(false);
                 if doubts || news {
                     self.survey.second_look(kind, self.now, self.config.second_look);
                 }
@@ -50,6 +50,9 @@ impl Engine {
             Listing::Registrations(all) => {
                 let keyed = self.keyed_registrations(all).into_iter().collect();
                 self.compare_slots(look, keyed, |it| &mut it.registration, |it| &mut it.registration);
+                if self.note_strangers(true) {
+                    self.survey.second_look(Listable::Locations, self.now, self.config.second_look);
+                }
             }
             Listing::LoadBalancers(all) => {
                 let keyed = keyed_load_balancers(all).into_iter().collect();

@@ -59,6 +59,8 @@ pub struct Engine {
     pub(crate) ipv6_nodes: BTreeSet<Arc<str>>,
     /// Pods that people have been, or are to be, warned about.
     pub(crate) warned_pods: HashMap<Uid, Warned, FixedState>,
+    /// The pods are being listed again, to warn about some of them.
+    pub(crate) pods_asked_for: bool,
     pub(crate) newest: [u64; 4],
     pub(crate) kinds_listed: [bool; 4],
     /// The last list of a kind was too old, and the next has not come yet.
@@ -147,6 +149,7 @@ impl Engine {
             bystanders: HashMap::default(),
             ipv6_nodes: BTreeSet::new(),
             warned_pods: HashMap::default(),
+            pods_asked_for: false,
             newest: [0; 4],
             kinds_listed: [false; 4],
             list_refused: [false; 4],

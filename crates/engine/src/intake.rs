@@ -261,6 +261,16 @@ impl Engine {
     pub(crate) fn pod_applied(&mut self, pod: &PodObject) {
         let egress = self.egress_of(pod).map(|name| self.open(&ServiceKey::Outbound(name)));
         self.addresses.apply_pod(pod, egress);
+        if !self.is_leading() {
+            return;
+        }
+        if let Some((address, egress)) = self.addresses.take_held(pod.uid) {
+            let text = format!(
+                "its address {address} belongs to the egress {egress} in the gateway, which Sluice does not manage, so its own egress does not get it"
+            );
+            let about = About::Pod(ObjectRef { uid: pod.uid, name: pod.name.clone() });
+            self.notify(about, true, Reason::Conflict, text);
+        }
     }
 
     pub(crate) fn pod_deleted(&mut self, uid: Uid) {
@@ -377,6 +387,7 @@ impl Engine {
                 let keep: HashSet<Uid, FixedState> = all.iter().map(|pod| pod.uid).collect();
                 self.addresses.retain_pods(|uid| keep.contains(&uid));
                 self.warned_pods.retain(|uid, _| keep.contains(uid));
+                self.pods_asked_for = false;
                 for pod in &all {
                     self.pod_applied(pod);
                 }

@@ -10,7 +10,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
-use sluice_model::effect::About;
+use sluice_model::azure::Direction;
+use sluice_model::effect::{About, Listable};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 
@@ -28,11 +29,12 @@ const UNCLAIMED_NAMED: usize = 10;
 const BRAKE_MIN: usize = 5;
 
 impl Engine {
-    /// Handles identities that have addresses and no record. An identity with known unmanaged resources, or with a
-    /// name that Sluice never uses, keeps its addresses. An unknown identity gets a record after two listings; the
-    /// record reads Azure, and removes the addresses if nothing is registered. Returns whether an identity is new.
-    pub(crate) fn note_strangers(&mut self) -> bool {
-        let mut seen = BTreeSet::new();
+    /// Handles identities that have addresses and no record. An identity that is registered for others keeps its
+    /// addresses. One that is not registered, in two listings, gets a record; the record reads Azure, and removes the
+    /// addresses if nothing is registered. A name that cannot have a record needs a second listing of
+    /// registrations instead. Returns whether an identity is new.
+    pub(crate) fn note_strangers(&mut self, registrations_listed: bool) -> bool {
+        let mut unregistered = BTreeSet::new();
         let mut news = false;
         for service in self.addresses.strangers() {
             let identity = Arc::clone(self.addresses.identity(service));
@@ -40,14 +42,21 @@ impl Engine {
             let stray = key.as_ref().and_then(|key| self.survey.strays.get(key).map(|stray| (key, stray)));
             let orphan =
                 stray.is_some_and(|(key, stray)| stray.found.is_ours(&self.config.scope, key, false));
-            let of_others = key.is_none() || stray.is_some();
+            let registration = stray.and_then(|(_, stray)| stray.found.registration.as_ref());
+            let direction =
+                registration.map(|it| it.direction).or(self.survey.odd_names.get(&identity).copied());
+            if orphan {
+                // Its own teardown is on its way; an egress that has the pod now gets the address at once.
+                self.addresses.set_mode(service, Mode::Frozen);
+                continue;
+            }
+            if let Some(direction) = direction.filter(|_| !self.seeded.has(Bug::DrainOthers)) {
+                self.addresses.set_outbound(service, direction == Direction::Outbound);
+                self.addresses.set_mode(service, Mode::Unmanaged);
+                continue;
+            }
             let second = self.survey.strangers.contains(&identity);
             match key {
-                // Its own teardown is on its way; an egress that has the pod now gets the address at once.
-                _ if orphan => self.addresses.set_mode(service, Mode::Frozen),
-                _ if of_others && !self.seeded.has(Bug::DrainOthers) => {
-                    self.addresses.set_mode(service, Mode::Unmanaged);
-                }
                 Some(key) if second => {
                     let service = self.open(&key);
                     if let Some(record) = self.record_mut(service) {
@@ -57,11 +66,17 @@ impl Engine {
                     }
                     continue;
                 }
-                _ => news = true,
+                None if second && registrations_listed => {
+                    self.addresses.set_mode(service, Mode::Draining);
+                    continue;
+                }
+                None => self.survey.second_look(Listable::Registrations, self.now, self.config.second_look),
+                Some(_) => {}
             }
-            seen.insert(identity);
+            news = true;
+            unregistered.insert(identity);
         }
-        self.survey.strangers = seen;
+        self.survey.strangers = unregistered;
         news
     }
 
@@ -113,7 +128,7 @@ impl Engine {
                 && !stray.found.is_ours(scope, key, false)
         });
         let mut unclaimed: BTreeSet<Arc<str>> = strays.map(|(key, _)| key.identity()).collect();
-        unclaimed.extend(self.survey.odd_names.iter().cloned());
+        unclaimed.extend(self.survey.odd_names.keys().cloned());
         let news: Vec<&str> =
             unclaimed.difference(&self.survey.unclaimed).take(UNCLAIMED_NAMED).map(|name| &**name).collect();
         if !news.is_empty() {

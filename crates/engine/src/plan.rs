@@ -271,7 +271,8 @@ impl Planner<'_> {
         // A load balancer without the cluster tag is adopted only for a Service that exists.
         let taken_over = self.object.is_some() && self.actual.is_live();
         let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
-        foreign && !taken_over || self.is_registered_elsewhere().is_some()
+        let registered = !self.actual.registration.is_absent();
+        foreign && registered && !taken_over || self.is_registered_elsewhere().is_some()
     }
 
     /// What we would write must be ours, or not be there. A public IP of a family that we do not want is

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use sluice_model::azure::{ArmId, LoadBalancer, Location, NatGateway, PublicIp, Registration};
+use sluice_model::azure::{ArmId, Direction, LoadBalancer, Location, NatGateway, PublicIp, Registration};
 use sluice_model::effect::{About, Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
 use sluice_model::reason::Reason;
@@ -47,13 +47,13 @@ pub(crate) struct Survey {
     pub(crate) waits_for_gateway: bool,
     /// What the first complete look at both sides found.
     pub(crate) first_difference: Option<FirstDifference>,
-    /// Identities that have addresses and nothing else, as the last listing showed.
+    /// Identities that have addresses and no registration that is known, as the last listing showed.
     pub(crate) strangers: BTreeSet<Arc<str>>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
     /// Services that a public IP of others is tagged for, as the last listing showed, with that public IP.
     pub(crate) tagged: BTreeMap<ObjectName, ArmId>,
-    /// Registrations whose names cannot be ours, as the last listing showed.
-    pub(crate) odd_names: BTreeSet<Arc<str>>,
+    /// Registrations whose names cannot be ours, as the last listing showed, in lower case.
+    pub(crate) odd_names: BTreeMap<Arc<str>, Direction>,
     pub(crate) braked: bool,
     /// When teardowns of such services began, as far back as the brake looks.
     pub(crate) teardowns: Vec<Time>,
@@ -376,7 +376,7 @@ impl Engine {
         self.want_default_outbound(foreign_default);
         // The modes are set, so only what nobody has decided about is kept as it is.
         self.addresses.listed(self.now, began, &locations, Trust::Baseline);
-        if self.note_strangers() {
+        if self.note_strangers(true) {
             self.survey.second_look(Listable::Locations, self.now, self.config.second_look);
         }
         self.adopt_confirmed_strays();
@@ -415,7 +415,8 @@ impl Engine {
             match ServiceKey::from_identity(&registration.name) {
                 Some(key) => keyed.push((key, registration)),
                 None => {
-                    self.survey.odd_names.insert(registration.name);
+                    let name = registration.name.to_ascii_lowercase().into();
+                    self.survey.odd_names.insert(name, registration.direction);
                 }
             }
         }

@@ -50,6 +50,7 @@ impl Engine {
         let mut gauges = Gauges {
             quarantined_addresses: u64::try_from(self.addresses.totals().quarantined).unwrap_or(u64::MAX),
             unclaimed: u64::try_from(self.unclaimed().len()).unwrap_or(u64::MAX),
+            kept_for_others: u64::try_from(self.addresses.kept_for_others()).unwrap_or(u64::MAX),
             initial_sync_left: u64::try_from(self.initial_sync_left()).unwrap_or(u64::MAX),
             ..Gauges::default()
         };

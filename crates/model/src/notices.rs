@@ -136,6 +136,11 @@ pub const TABLE: &[Row] = &[
     ),
     warning(
         Reason::Conflict,
+        &[Place::Pod],
+        "its address belongs to an egress in the gateway that Sluice does not manage, so its own egress does not get it",
+    ),
+    warning(
+        Reason::Conflict,
         &[Place::Cluster],
         "registrations that nobody wants and that are not provably ours are left alone; at most ten are named",
     ),

@@ -148,6 +148,9 @@ pub struct AddressTotals {
     pub undecided: u64,
     /// That Azure refuses.
     pub quarantined: u64,
+    /// That stay because they name services that are not managed.
+    #[serde(default)]
+    pub kept_for_others: u64,
 }
 
 /// One lane of the budget.

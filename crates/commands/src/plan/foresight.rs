@@ -16,7 +16,7 @@ use sluice_engine::{Engine, ServiceView, WaitsFor};
 use sluice_model::call::{Answer, Method, Reply, Request};
 use sluice_model::effect::{Existence, KubeOutcome, Listing, Notice};
 use sluice_model::event::Relist;
-use sluice_model::kube::{Kind, ServiceObject};
+use sluice_model::kube::{Kind, PodObject, ServiceObject};
 use sluice_model::seeded::Seeded;
 use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time, Uid};
 use sluice_updater::{BucketSize, CallId, Output, Updaters};
@@ -65,6 +65,8 @@ pub struct Forecast {
     pub skipped: Vec<String>,
     /// What is registered, unwanted and not provably ours.
     pub unclaimed: Vec<String>,
+    /// Addresses that stay because they name services that are not managed.
+    pub kept_for_others: u64,
     /// Everything was done within the horizon.
     pub settled: bool,
 }
@@ -104,6 +106,7 @@ pub fn foresee_with(
         gateway_trouble: stage.engine.start_up().gateway_trouble,
         skipped: worlds.skipped.iter().map(|(_, sentence)| sentence.clone()).collect(),
         unclaimed: stage.engine.unclaimed().iter().map(ToString::to_string).collect(),
+        kept_for_others: stage.engine.gauges().kept_for_others,
         settled,
     }
 }
@@ -122,6 +125,7 @@ struct Stage {
     updaters: Updaters,
     cloud: Cloud,
     objects: BTreeMap<Uid, ServiceObject>,
+    pods: Vec<PodObject>,
     /// A Service could not be read: one that is not in the list may be that one.
     services_skipped: bool,
     quiet: Duration,
@@ -160,12 +164,17 @@ impl Stage {
         let mut updaters = Updaters::new(updaters, scope, 0, Seeded::NONE);
         updaters.fence(Some(Time::NEVER));
         let mut objects = BTreeMap::new();
+        let mut pods = Vec::new();
         let mut version = 0;
         for event in &worlds.kubernetes {
             let Event::Relisted { version: listed, objects: list } = event else { continue };
             version = version.max(*listed);
-            if let Relist::Services(services) = list {
-                objects.extend(services.iter().map(|object| (object.uid, object.clone())));
+            match list {
+                Relist::Services(services) => {
+                    objects.extend(services.iter().map(|object| (object.uid, object.clone())));
+                }
+                Relist::Pods(all) => pods.clone_from(all),
+                Relist::Slices(_) | Relist::Nodes(_) => {}
             }
         }
         Stage {
@@ -176,6 +185,7 @@ impl Stage {
             updaters,
             cloud,
             objects,
+            pods,
             version,
             calls: BTreeMap::new(),
             writes: Vec::new(),
@@ -277,6 +287,10 @@ impl Stage {
                     it.published = ingress;
                     it.conditions = conditions;
                 });
+            }
+            Action::Relist(Kind::Pod) => {
+                let objects = Relist::Pods(self.pods.clone());
+                events.push_back(Event::Relisted { version: self.version, objects });
             }
             // There is nothing newer than what was listed.
             _ => {}

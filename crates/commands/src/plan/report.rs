@@ -47,6 +47,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// What is registered, unwanted and not provably ours; it is left alone.
     pub unclaimed: Vec<String>,
+    /// Addresses that stay because they name services that are not managed.
+    pub kept_for_others: u64,
     /// Everything would be done in the end.
     pub settles: bool,
 }
@@ -78,6 +80,7 @@ impl Report {
             not_served: not_served(forecast),
             warnings,
             unclaimed: forecast.unclaimed.clone(),
+            kept_for_others: forecast.kept_for_others,
             settles: forecast.settled,
         }
     }
@@ -117,6 +120,14 @@ impl Report {
         for name in &self.unclaimed {
             let _ =
                 writeln!(text, "! {name} is registered, unwanted and not provably ours; it is left alone");
+        }
+        match self.kept_for_others {
+            0 => {}
+            1 => text.push_str("! 1 address is kept for services that Sluice does not manage\n"),
+            many => {
+                let _ =
+                    writeln!(text, "! {many} addresses are kept for services that Sluice does not manage");
+            }
         }
         // What is held says so itself.
         if !self.settles && self.held.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use sluice_engine::{Config, DefaultOutbound, GatewayMode};
-use sluice_model::azure::{AddressUpdate, Location};
+use sluice_model::azure::{AddressUpdate, Direction, Location, Registration};
 use sluice_model::effect::Listing;
 use sluice_model::event::Relist;
 use sluice_model::kube::{
@@ -341,6 +341,35 @@ fn a_name_that_somebody_else_has_holds_the_egress() {
 
         Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
     "#]].assert_eq(&report.text(Paint::NONE));
+}
+
+#[test]
+fn addresses_of_services_of_others_are_counted_and_their_pods_named() {
+    let mut world = World::empty().carried_out().egress("blue");
+    let location = IpAddr::from([10, 0, 0, 4]);
+    let pod_ip = world.pods[0].ips[0];
+    for listing in &mut world.azure {
+        if let Listing::Registrations(all) = listing {
+            all.push(Registration {
+                name: "partner".into(),
+                direction: Direction::Outbound,
+                is_default: true,
+                pools: Vec::new(),
+                nat_gateway: Some(world.scope.resource("natGateways", "theirs")),
+            });
+        }
+        if let Listing::Locations(all) = listing {
+            let of = |address| AddressUpdate { address, services: vec!["partner".into()] };
+            let addresses = vec![of(pod_ip), of(IpAddr::from([10, 9, 0, 9]))];
+            all.push(Location { location, addresses });
+        }
+    }
+    let report = world.report();
+    assert_eq!(report.kept_for_others, 2);
+    let text = report.text(Paint::NONE);
+    let belongs = format!("! its address {pod_ip} belongs to the egress partner");
+    assert!(text.contains(&belongs), "{text}");
+    assert!(text.contains("! 2 addresses are kept for services that Sluice does not manage\n"), "{text}");
 }
 
 #[test]

@@ -198,6 +198,10 @@ pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<
     if !overview.unclaimed.is_empty() {
         lines.push(format!("Not provably ours, and unwanted: {}.", overview.unclaimed.join(", ")));
     }
+    let others = overview.addresses.kept_for_others;
+    if others > 0 {
+        lines.push(format!("Kept for services that Sluice does not manage: {}.", counted(others, "address")));
+    }
     if let Some(first) = troubled.first() {
         lines.push(paint.faint(&format!("Why: sluice explain {}", first.title())));
     }
@@ -220,7 +224,7 @@ pub(super) fn who(overview: &Overview, paint: Paint) -> String {
 fn counted(many: u64, noun: &str) -> String {
     match (many, noun) {
         (1, noun) => format!("1 {noun}"),
-        (many, "egress") => format!("{many} egresses"),
+        (many, "egress" | "address") => format!("{many} {noun}es"),
         (many, noun) => format!("{many} {noun}s"),
     }
 }
@@ -345,6 +349,7 @@ pub(crate) mod tests {
         assert_eq!(calm, ["1 service and 1 egress; none in trouble."]);
         let mut troubled = overview();
         troubled.mass_deletion_held = 7;
+        troubled.addresses.kept_for_others = 2;
         troubled.initial_sync.done = false;
         troubled.initial_sync.phase = "gateway".into();
         troubled.initial_sync.gateway_trouble = Some("the subnet is missing".into());
@@ -354,6 +359,7 @@ pub(crate) mod tests {
                 "1 service and 1 egress; 1 in trouble.",
                 "The initial sync is not done: gateway, 0 left: the subnet is missing.",
                 "The brake holds the deletion of 7 services: `sluice explain SGW0016`.",
+                "Kept for services that Sluice does not manage: 2 addresses.",
                 "Why: sluice explain egress/blue",
             ]
         "#]]

@@ -79,6 +79,7 @@ fn told(room: &Room, heard: Heard) -> Overview {
             in_flight: totals.in_flight as u64,
             undecided: totals.either as u64,
             quarantined: gauges.quarantined_addresses,
+            kept_for_others: gauges.kept_for_others,
         },
         budget: budget(&today, &numbers),
         operations_active: gauges.operations_active,

@@ -188,8 +188,7 @@ impl Addresses {
                     self.acquit(spot);
                     self.queue_if_needed(spot);
                 }
-                // It stays a suspect, and comes back with the listing.
-                Fit::Waits => {}
+                Fit::Waits => self.bisect.awaiting.push(spot),
                 Fit::Full => return (draft, spots[at..].into()),
             }
         }

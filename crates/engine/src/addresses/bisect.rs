@@ -54,6 +54,8 @@ pub(super) struct Bisect {
     groups: VecDeque<Group>,
     /// Suspects that wait for a group: quarantined entries that changed.
     pub(super) loose: Vec<Spot>,
+    /// Suspects that wait for a listing.
+    pub(super) awaiting: Vec<Spot>,
     /// The quarantined, in the order in which they are tried again.
     pub(super) quarantine: BTreeMap<Turn, Spot>,
     pub(super) turns: u64,
@@ -83,6 +85,11 @@ impl Bisect {
         self.retry_at
     }
 
+    /// The suspects that waited for a listing are tried with the next group.
+    pub(super) fn listing_is_in(&mut self) {
+        self.loose.append(&mut self.awaiting);
+    }
+
     pub(super) fn put_back(&mut self, group: Group) {
         self.groups.push_front(group);
     }
@@ -90,7 +97,7 @@ impl Bisect {
     /// Every suspect; for the recount.
     pub(super) fn suspects(&self) -> impl Iterator<Item = Spot> {
         let grouped = self.groups.iter().flat_map(|group| group.spots.iter().chain(&group.rest));
-        grouped.chain(&self.loose).copied()
+        grouped.chain(&self.loose).chain(&self.awaiting).copied()
     }
 }
 

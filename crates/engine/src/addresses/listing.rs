@@ -17,7 +17,6 @@ use sluice_model::seeded::Bug;
 use sluice_model::{Family, Time};
 
 use super::Addresses;
-use super::odd::Standing;
 use super::place::{Entry, PlaceId, Spot};
 use super::services::ServiceIndex;
 use super::sets::SetId;
@@ -78,13 +77,10 @@ impl Addresses {
         self.listing_valid_until = Some(began + self.limits.listing_valid);
         for spot in core::mem::take(&mut self.awaits_listing) {
             self.listed_for.insert(spot);
-            if self.odd.get(&spot).is_some_and(|odd| odd.standing == Standing::Suspect) {
-                self.bisect.loose.push(spot);
-            } else {
-                self.suspect_again(spot);
-                self.check(spot);
-            }
+            self.suspect_again(spot);
+            self.check(spot);
         }
+        self.bisect.listing_is_in();
         accepted
     }
 

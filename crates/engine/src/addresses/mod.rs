@@ -33,6 +33,7 @@ mod listing;
 mod nodes;
 mod notice;
 mod odd;
+mod others;
 mod place;
 mod pods;
 mod quarantine;
@@ -175,6 +176,8 @@ pub struct Addresses {
     awaits_listing: BTreeSet<Spot>,
     /// Those of them whose listing is in and that have not been sent since.
     listed_for: BTreeSet<Spot>,
+    /// Pods whose address an unmanaged egress has.
+    held: BTreeMap<Spot, others::Held>,
     /// Per service, the entries that one listing has shown and that we did not know of.
     suspected: BTreeMap<ServiceIndex, u32>,
     /// Locations that Azure has without addresses.
@@ -221,6 +224,7 @@ impl Addresses {
             listing_valid_until: None,
             awaits_listing: BTreeSet::new(),
             listed_for: BTreeSet::new(),
+            held: BTreeMap::new(),
             suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),
             notices: Vec::new(),

@@ -267,9 +267,6 @@ impl Addresses {
         let flight = self.flight.iter().filter_map(|flight| flight.group.as_ref());
         let mut listed: Vec<Spot> =
             self.bisect.suspects().chain(flight.flat_map(|group| group.all())).collect();
-        let is_suspect =
-            |spot: &Spot| self.odd.get(spot).is_some_and(|odd| odd.standing == Standing::Suspect);
-        listed.extend(self.awaits_listing.iter().copied().filter(is_suspect));
         listed.sort_unstable();
         let suspects = self.odd.iter().filter(|(_, odd)| odd.standing == Standing::Suspect);
         let mut suspects: Vec<Spot> = suspects.map(|(&spot, _)| spot).collect();

@@ -167,9 +167,12 @@ impl Addresses {
     pub(super) fn note_kept(&mut self, spot: Spot, entry: Option<Entry>) {
         if self.may_keep(entry) {
             let kept: Vec<ServiceIndex> = self.kept(spot, entry).collect();
+            self.note_held(spot, &kept);
             for service in kept {
                 self.services[service].kept.insert(spot);
             }
+        } else {
+            self.held.remove(&spot);
         }
     }
 

@@ -90,3 +90,86 @@ pub(super) fn an_address_of_an_orphaned_egress_goes_to_the_egress_of_its_pod_at_
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_pod_whose_address_belongs_to_an_egress_of_others_is_warned_about() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         azure has egress=blue
+         azure registers partner default
+         azure has address 10.9.0.9 at 192.168.0.1 for partner
+         pod p1 known egress=blue ip=10.1.0.1 node=node-a
+         lead
+         #1 done
+         pod p2 egress=blue ip=10.9.0.9 node=node-a
+         pod p2 applied again
+         azure has address 10.1.0.1 at 192.168.0.1 for egress=blue partner
+         tick 4000
+         pods relisted",
+        expect![[r#"
+            #1 push 10.1.0.1 to node-a for blue   because service became ready
+            warn pod p2: Conflict: its address 10.9.0.9 belongs to the egress partner in the gateway, which Sluice does not manage, so its own egress does not get it
+            #2 list Pods of Kubernetes again   because worth knowing
+            #3 push 10.1.0.1 to node-a for partner   because addresses changed
+            warn pod p1: Conflict: its address 10.1.0.1 belongs to the egress partner in the gateway, which Sluice does not manage, so its own egress does not get it
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn an_inbound_service_of_others_shares_an_address_with_an_egress_of_ours() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         azure has egress=blue
+         azure registers partner inbound
+         azure has address 10.9.0.9 at 192.168.0.1 for partner
+         azure registers not_an_identity! inbound
+         azure has address 10.9.0.8 at 192.168.0.1 for not_an_identity!
+         pod p1 known egress=blue ip=10.9.0.9 node=node-a
+         pod p2 known egress=blue ip=10.9.0.8 node=node-a
+         lead
+         #1 done",
+        expect![[r#"
+            warn cluster: Conflict: registered with the gateway, unwanted and not provably ours, so left alone: not_an_identity!, partner; claim them with `sluice adopt`, or remove them
+            #1 push 10.9.0.8 to node-a for blue+not_an_identity!, push 10.9.0.9 to node-a for blue+partner   because service became ready
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_refused_write_beside_a_name_that_is_no_longer_registered_drops_the_name() {
+    check(
+        "node node-a 192.168.0.1
+         service web known
+         azure has web
+         azure registers partner inbound
+         azure has address 10.0.0.4 at 192.168.0.1 for web partner
+         azure registers not_an_identity! inbound
+         azure has address 10.0.0.5 at 192.168.0.1 for web not_an_identity!
+         lead
+         azure loses registration partner
+         azure loses registration not_an_identity!
+         show lists
+         #1 refused
+         hide lists
+         #2 done
+         #3 refused
+         #4 done
+         tick 60
+         #5 done
+         tick 400
+         last done",
+        expect![[r#"
+            #1 push 10.0.0.5 to node-a for not_an_identity!, push 10.0.0.4 to node-a for partner   because addresses changed
+            (list registrations)
+            (list locations)
+            #2 inspect partner: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #3 push 10.0.0.4 to node-a for partner   because addresses changed
+            #4 push 10.0.0.5 to node-a for not_an_identity!   because addresses changed
+            #5 remove 10.0.0.5 from node-a   because addresses changed
+            #6 remove node-a   because addresses changed
+        "#]],
+    );
+}

@@ -9,7 +9,7 @@ use sluice_model::notices::TABLE;
 use sluice_model::reason::Reason;
 
 use super::story::{check, notices_given};
-use super::{adoption, deletion, drift, inbound, kubernetes, outbound, ownership, retry, startup};
+use super::{adoption, deletion, drift, inbound, kubernetes, others, outbound, ownership, retry, startup};
 
 /// Where to look for an example of each row; a row can stand at several places, and one of them is enough.
 const STORIES: &[fn()] = &[
@@ -28,6 +28,7 @@ const STORIES: &[fn()] = &[
     startup::a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute_since_everything_stands_on_it,
     ownership::a_foreign_public_ip_of_our_name_is_a_conflict_and_looked_at_again,
     ownership::what_is_registered_for_somebody_elses_resource_is_shown_as_unclaimed,
+    others::a_pod_whose_address_belongs_to_an_egress_of_others_is_warned_about,
     retry::a_refusal_is_looked_at_once_more_and_then_parked,
     inbound::one_poison_address_is_set_aside_and_all_others_go_through,
     retry::transient_failures_back_off_from_one_second_to_half_a_minute_then_park_for_five_minutes_and_so_on,

@@ -77,8 +77,8 @@ impl Azure {
     /// azure fails load-balancer web
     /// azure uses public-ip web                                    for something of its own
     /// azure has ip NAME for shop/web,shop/api | azure loses ip NAME    of a cloud controller manager, by its tag
-    /// azure has address 10.0.0.4 at 192.168.0.1 for web | azure loses address 10.0.0.4
-    /// azure registers NAME [default]                              of somebody else
+    /// azure has address 10.0.0.4 at 192.168.0.1 for web [NAME…] | azure loses address 10.0.0.4
+    /// azure registers NAME [default] [inbound]                    of somebody else
     /// azure loses gateway | azure fails gateway | azure detaches subnet | azure attaches subnet elsewhere | azure gateway of CLUSTER|nobody
     /// azure loses subnet | azure gains subnet | azure adopts blue    as `sluice adopt` does
     /// azure fails to list KIND | azure lists KIND again
@@ -86,10 +86,12 @@ impl Azure {
     pub(super) fn happens(&mut self, words: &[&str], key: Option<&ServiceKey>) {
         let identity = key.map(|key| key.identity().to_string());
         match words {
-            ["has", "address", address, "at", location, "for", name] => {
+            ["has", "address", address, "at", location, "for", name, more @ ..] => {
                 let identity = identity.unwrap_or_else(|| name.to_string());
+                let more = more.iter().map(|name| (*name).into());
                 let location = self.locations.entry(location.parse().expect("an address")).or_default();
-                location.insert(address.parse().expect("an address"), vec![identity.into()]);
+                let services = [identity.into()].into_iter().chain(more).collect();
+                location.insert(address.parse().expect("an address"), services);
             }
             ["has", "ip", name, "for", services] => {
                 let id = self.scope.resource("publicIPAddresses", name);
@@ -132,12 +134,16 @@ impl Azure {
                 self.public_ips.get_mut(&name).expect("a public IP").used_by = Some(user);
             }
             ["registers", name, rest @ ..] => {
+                let inbound = rest.contains(&"inbound");
+                let pool =
+                    self.scope.resource("loadBalancers", "somebody-elses").child("backendAddressPools", "p");
+                let nat_gateway = self.scope.resource("natGateways", "somebody-elses");
                 let registration = Registration {
                     name: (*name).into(),
-                    direction: Direction::Outbound,
+                    direction: if inbound { Direction::Inbound } else { Direction::Outbound },
                     is_default: rest.contains(&"default"),
-                    pools: vec![],
-                    nat_gateway: Some(self.scope.resource("natGateways", "somebody-elses")),
+                    pools: inbound.then_some(pool).into_iter().collect(),
+                    nat_gateway: (!inbound).then_some(nat_gateway),
                 };
                 self.registrations.insert(name.to_string(), registration);
             }
