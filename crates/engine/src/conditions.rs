@@ -38,8 +38,9 @@ impl Engine {
             let reason = Reason::MassDeletionHeld;
             return pair(true, reason, (live, if live { Reason::Provisioned } else { reason }));
         }
-        if self.is_wanted(record.index) && object.published.is_none() && self.is_rejected(record) {
-            // No IP is published for it, so no client can use it.
+        let served = object.published.is_some() || record.served && live;
+        if self.is_wanted(record.index) && !served && self.is_rejected(record) {
+            // No client can use it.
             let reason = Reason::InvalidSpec;
             return pair(true, reason, (false, reason));
         }

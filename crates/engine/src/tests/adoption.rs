@@ -93,7 +93,7 @@ pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
     check(
         "show notices
          node node-a 192.168.0.1
-         service web known invalid
+         service web known invalid published=20.1.2.1 ingress=20.1.2.1
          endpoints web 10.0.0.4@node-a
          azure has web
          lead
@@ -101,7 +101,7 @@ pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
         expect![[r#"
             warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
             #1 push 10.0.0.4 to node-a for web   because service became ready
-            web is Created, wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+            web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 0 programmed, 1 mapped
               waits for a change: internal load balancers are not supported; remove the annotation
         "#]],
     );

@@ -115,6 +115,44 @@ pub(super) fn what_a_crash_has_left_of_a_rejected_creation_is_torn_down() {
 }
 
 #[test]
+pub(super) fn a_rejected_creation_that_was_registered_right_before_a_crash_is_torn_down() {
+    check(
+        "show status
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web known invalid
+         azure has web
+         lead
+         #1 done
+         state web",
+        expect![[r#"
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
+            #1 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is NotStarted
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_rejected_service_that_is_found_with_addresses_is_served_as_before() {
+    check(
+        "show status
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         service web known invalid
+         azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         lead
+         state web",
+        expect![[r#"
+            (write status of web: Provisioning InvalidSpec, Serving Provisioned)
+            #1 push 10.0.0.5 to node-a for web   because service became ready
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_published_service_that_lost_its_registration_keeps_its_ip_while_it_is_rejected() {
     check(
         "service web known invalid published=20.1.2.1 ingress=20.1.2.1
@@ -160,11 +198,14 @@ pub(super) fn an_ip_that_was_published_stays_and_no_other_is_published_for_a_rej
         "show status
          service web known invalid
          azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
          lead
          service web applied
          service web applied invalid",
         expect![[r#"
-            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
+            (write status of web: Provisioning InvalidSpec, Serving Provisioned)
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             (write status of web: 20.1.2.1, Provisioning InvalidSpec, Serving Provisioned)
         "#]],
