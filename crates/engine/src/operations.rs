@@ -205,6 +205,9 @@ impl Engine {
                 self.counters.plans_succeeded = self.counters.plans_succeeded.saturating_add(1);
                 // A look that ends well writes nothing, so it moves nothing.
                 let looked = operation.intent() == Intent::Inspect;
+                if looked && self.leave_to_listings(service) {
+                    return;
+                }
                 if !(looked && self.state_is(service, State::UpdateInProgress)) {
                     self.fire(service, Trigger::OperationSucceeded);
                 }

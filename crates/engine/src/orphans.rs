@@ -80,6 +80,23 @@ impl Engine {
         news
     }
 
+    /// Closes a record that was opened only to look at an unknown name, if the look found something: that becomes a
+    /// stray like any other, with two sightings, the confirmation and the brake. Returns whether it did.
+    pub(crate) fn leave_to_listings(&mut self, service: ServiceIndex) -> bool {
+        let wanted = self.is_wanted(service);
+        let found = self.record(service).is_some_and(|record| {
+            let opened_to_look = record.orphan && !record.discovered && !record.teardown_begun;
+            opened_to_look && !wanted && !record.actual.is_unclear() && !record.actual.is_nothing()
+        });
+        if found {
+            self.forget(service);
+            for kind in Listable::ALL {
+                self.survey.second_look(kind, self.now, self.config.settle);
+            }
+        }
+        found
+    }
+
     /// Strays that are ours and were seen twice get a record, and with it their teardown.
     pub(crate) fn adopt_confirmed_strays(&mut self) {
         let by_name = self.seeded.has(Bug::DeleteWithoutTagCheck);

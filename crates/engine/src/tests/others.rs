@@ -173,3 +173,62 @@ pub(super) fn a_refused_write_beside_a_name_that_is_no_longer_registered_drops_t
         "#]],
     );
 }
+
+#[test]
+pub(super) fn what_the_look_at_an_unknown_name_finds_is_confirmed_before_it_is_torn_down() {
+    check(
+        "azure has address 10.0.0.9 at 192.168.0.1 for uid=9
+         lead
+         tick 2000
+         azure has uid=9
+         #1 done
+         tick 4000
+         #2 exists
+         tick 60",
+        expect![[r#"
+            #1 inspect 00000000-0000-0000-0000-000000000009: read-load-balancer, read-registration   because orphaned
+            #2 ask whether ghost is gone   because service no longer wanted
+            #3 list Services of Kubernetes again   because drift found
+            #4 ask whether ghost is gone   because service no longer wanted
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_the_looks_at_many_unknown_names_find_is_held_by_the_brake() {
+    check(
+        "azure has address 10.0.0.1 at 192.168.0.1 for egress=e1
+         azure has address 10.0.0.2 at 192.168.0.1 for egress=e2
+         azure has address 10.0.0.3 at 192.168.0.1 for egress=e3
+         azure has address 10.0.0.4 at 192.168.0.1 for egress=e4
+         azure has address 10.0.0.5 at 192.168.0.1 for egress=e5
+         azure has address 10.0.0.6 at 192.168.0.1 for egress=e6
+         lead
+         tick 100
+         azure has egress=e1
+         azure has egress=e2
+         azure has egress=e3
+         azure has egress=e4
+         azure has egress=e5
+         azure has egress=e6
+         #1 done
+         #2 done
+         #3 done
+         #4 done
+         #5 done
+         #6 done
+         tick 4000
+         explain e1",
+        expect![[r#"
+            #1 inspect e1: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #2 inspect e2: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #3 inspect e3: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #4 inspect e4: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #5 inspect e5: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            #6 inspect e6: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
+            e1 is DeletionPending, not wanted, live, 20.1.2.1, addresses: 0 wanted, 1 programmed, 1 mapped
+              waits for consent to a mass deletion
+              waits for 1 addresses
+        "#]],
+    );
+}
