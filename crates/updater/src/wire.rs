@@ -298,7 +298,7 @@ impl Wire {
             Went::Over(result) => {
                 self.budget.pauses.taken(self.now, gate);
                 if result.is_ok() {
-                    self.busy.remove(&wanted);
+                    self.no_longer_busy(&wanted);
                 }
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
                     // Whoever asks for the same thing next, for whatever reason, comes back after it; what
@@ -311,8 +311,7 @@ impl Wire {
                 self.budget.pauses.taken(self.now, gate);
                 errand.stage = Stage::Resting;
                 if !polled {
-                    // Azure took it, so nothing is in its way any more.
-                    self.busy.remove(&wanted);
+                    self.no_longer_busy(&wanted);
                 }
                 self.arm(id);
             }
@@ -362,6 +361,14 @@ impl Wire {
         self.bar(gate, target.clone(), wait);
         if let Some(busy) = self.busy.get_mut(&(gate, target)) {
             busy.since.get_or_insert(self.now);
+        }
+    }
+
+    /// Azure took a request, so nothing is in the way of the next. A wait that has not ended yet came with a
+    /// later answer, to a request that nobody waits for any more, and is kept.
+    fn no_longer_busy(&mut self, wanted: &(Gate, ArmId)) {
+        if self.busy.get(wanted).is_some_and(|busy| busy.until <= self.now) {
+            self.busy.remove(wanted);
         }
     }
 

@@ -143,6 +143,22 @@ fn an_answer_that_came_too_late_holds_the_next_write_of_that_resource_and_no_oth
 }
 
 #[test]
+fn a_wait_that_came_late_outlasts_the_success_of_a_call_already_on_its_way() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::Register(registration("a"))]).until(65_000);
+    // The first call is given up, its registrations are listed, and the next call is accepted.
+    story.plan(2, vec![Step::Register(registration("b"))]).accept(3).quietly();
+    // Only now the first call is answered; then the second one succeeds.
+    story.reply(1, busy(9)).until(66_500).poll(4, OperationState::Succeeded).quietly();
+    story.plan(3, vec![Step::Register(registration("c"))]).until(74_000);
+    expect![[r#"
+        t=66.5 #3 gives its slot back: shared commit
+        t=74.0 call 5 for #3: commit +c
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
 fn the_wait_of_a_failure_that_came_too_late_is_kept_too() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]).until(65_000).quietly();
