@@ -97,7 +97,8 @@ impl Engine {
         // What has been published stays published while its public IP may be there.
         let gone = record.actual.public_ips[0].is_absent();
         let kept = object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)));
-        let live = record.actual.is_live() || self.seeded.has(Bug::PublishBeforeRegistered);
+        let registered = record.actual.is_live() && !record.actual.ip_is_new;
+        let live = registered || self.seeded.has(Bug::PublishBeforeRegistered);
         // Nothing new is published for a spec that is rejected.
         let may_show = |ip: &IpAddr| kept == Some(*ip) || !self.is_rejected(record);
         let ingress = match (wanted, live) {

@@ -79,8 +79,10 @@ impl Planner<'_> {
                 steps.push(Step::PutPublicIp { id: self.scope.public_ip_id(self.key, family), body });
             }
         }
-        // A new address must be attached again, and a new carrier registered again.
+        // A new address must be attached again, and a new address or carrier of a load balancer registered again:
+        // whoever deleted the old one may have deleted the registration too.
         let address_is_new = !steps.is_empty();
+        let ip_is_new = self.actual.ip_is_new || address_is_new && self.key.is_inbound();
         let carrier = self.carrier_step(target);
         let carrier_is_right = match (&carrier, self.actual.carrier.present()) {
             (Step::PutLoadBalancer { body, .. }, Some(Carrier::LoadBalancer(lb))) => {
@@ -97,7 +99,7 @@ impl Planner<'_> {
         }
         let registration = self.registration();
         let registered = self.actual.registration.present().is_some_and(|it| it.same(&registration));
-        if carrier_is_new || !registered {
+        if carrier_is_new || ip_is_new || !registered {
             steps.push(Step::Register(registration));
         }
         Ok(steps)

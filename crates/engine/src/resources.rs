@@ -116,6 +116,9 @@ pub(crate) struct Actual {
     pub(crate) public_ips: [Slot<PublicIp>; 2],
     pub(crate) carrier: Slot<Carrier>,
     pub(crate) registration: Slot<Registration>,
+    /// The public IP of a load balancer is newer than the last confirmation of its registration, so it is
+    /// registered again before the new IP is published.
+    pub(crate) ip_is_new: bool,
 }
 
 impl Actual {
@@ -201,6 +204,11 @@ impl Actual {
         step: &Step,
         result: &StepResult,
     ) {
+        match step {
+            Step::PutPublicIp { .. } => self.ip_is_new = key.is_inbound(),
+            Step::Register(_) => self.ip_is_new = false,
+            _ => {}
+        }
         match (step, result) {
             (Step::PutPublicIp { id, .. } | Step::ReadPublicIp(id), StepResult::PublicIp(ip)) => {
                 let slot = self.public_ip_mut(key, id);
@@ -259,7 +267,10 @@ impl Actual {
     /// the one that failed. What was to be made is looked at before the next attempt.
     fn absorb_failed(&mut self, now: Time, key: &ServiceKey, step: &Step) {
         match step {
-            Step::PutPublicIp { id, .. } => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
+            Step::PutPublicIp { id, .. } => {
+                self.ip_is_new = key.is_inbound();
+                self.public_ip_mut(key, id).written(now, Knowledge::Unknown);
+            }
             // Taking the gateway off does not change that it is there, and can simply be repeated.
             Step::PutNatGateway { body, .. } if body.gateway.is_none() => self.carrier.written = Some(now),
             Step::PutLoadBalancer { .. } | Step::PutNatGateway { .. } => {

@@ -50,7 +50,7 @@ pub(super) fn what_is_registered_without_its_public_ip_gets_the_full_plan() {
          lead
          state web",
         expect![[r#"
-            #1 update web: public-ip, load-balancer   because service applied
+            #1 update web: public-ip, load-balancer, register   because service applied
             web is UpdateInProgress
         "#]],
     );

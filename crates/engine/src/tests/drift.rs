@@ -209,6 +209,32 @@ pub(super) fn a_lost_registration_is_made_again_and_its_addresses_are_sent_again
 }
 
 #[test]
+pub(super) fn a_new_public_ip_is_published_after_its_service_is_registered_again() {
+    check(
+        "service web applied
+         #1 done
+         tick 60
+         azure loses public-ip web
+         tick 2000
+         show status
+         #2 failed ServerBusy 503 at load-balancer
+         tick 2
+         #3 done
+         #4 failed ServerBusy 503 at register
+         tick 4
+         #5 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: public-ip, load-balancer, register   because drift found
+            #3 inspect web: read-load-balancer   because outcome unknown
+            #4 update web: register   because retry due
+            #5 update web: register   because retry due
+            (write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_lost_public_ip_is_made_again_the_status_corrected_and_people_warned() {
     let shown = told(
         "show notices
@@ -222,7 +248,7 @@ pub(super) fn a_lost_public_ip_is_made_again_the_status_corrected_and_people_war
          explain web",
     )
     .shown();
-    assert!(shown.contains("#2 update web: public-ip, load-balancer "), "{shown}");
+    assert!(shown.contains("#2 update web: public-ip, load-balancer, register "), "{shown}");
     assert!(shown.contains("(write status of web: not 20.1.2.1, Provisioning"), "{shown}");
     assert!(shown.contains("(write status of web: 20.1.2.2, not Provisioning"), "{shown}");
     assert!(shown.contains("web is Created, wanted, live, 20.1.2.2"), "{shown}");
