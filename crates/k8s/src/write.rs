@@ -111,11 +111,12 @@ impl Writer {
         .await
     }
 
-    /// Takes our finalizer off a Service, and those that we inherited; all others stay.
+    /// Takes our finalizer off a Service, and those that we inherited; all others stay. On a Service that has got a
+    /// class meanwhile, they belong to the controller of that class.
     pub async fn remove_finalizer(&self, object: &ObjectRef) -> KubeOutcome {
-        let inherited = self.we_are_the_service_controller;
-        let goes = |finalizer: &str| finalizer == FINALIZER || inherited && is_inherited(finalizer);
         self.write(object, |found| {
+            let inherited = self.we_are_the_service_controller && !found.has_class();
+            let goes = |finalizer: &str| finalizer == FINALIZER || inherited && is_inherited(finalizer);
             let finalizers = found.finalizers();
             let left: Vec<String> = finalizers.iter().filter(|it| !goes(it)).cloned().collect();
             if left.len() == finalizers.len() {
@@ -281,6 +282,10 @@ impl Found {
 
     fn is_load_balancer(&self) -> bool {
         self.0["spec"]["type"] == "LoadBalancer"
+    }
+
+    fn has_class(&self) -> bool {
+        self.0["spec"]["loadBalancerClass"].as_str().is_some_and(|class| !class.is_empty())
     }
 
     fn is_deleting(&self) -> bool {

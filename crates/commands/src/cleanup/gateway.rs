@@ -162,9 +162,14 @@ async fn delete(
     let is_detached =
         attach(reached, scope, false, may_begin).await.context("the subnet cannot be detached")?;
     println!("Deleting the service gateway {} …", gateway.name());
-    let Err(error) = done(reached, Request::bare(Method::Delete, gateway), may_begin).await else {
-        return Ok(());
+    let deleted = async {
+        let read = send(reached, Request::bare(Method::Get, gateway)).await?;
+        match deletion(scope, &read.payload)? {
+            Some(request) => done(reached, request, may_begin).await,
+            None => Ok(()),
+        }
     };
+    let Err(error) = deleted.await else { return Ok(()) };
     let error = error.context("the gateway cannot be deleted");
     if !is_detached {
         return Err(error);
@@ -173,6 +178,18 @@ async fn delete(
         Ok(_) => error.context("the subnet is attached again"),
         Err(why) => error.context(format!("the subnet stays detached: {why:#}")),
     })
+}
+
+/// The request that deletes the gateway if it is still as it was read; none if it does not exist any more.
+fn deletion(scope: &Scope, read: &Payload) -> anyhow::Result<Option<Request>> {
+    match read {
+        Payload::Gateway(gateway) if may_be_deleted(scope, gateway) => {
+            let request = Request::bare(Method::Delete, scope.gateway_id());
+            Ok(Some(Request { if_match: Some(gateway.meta.etag.clone()), ..request }))
+        }
+        Payload::Gateway(_) => bail!("its tags have changed since the plan was shown; re-run the command"),
+        _ => Ok(None),
+    }
 }
 
 /// Attaches our subnet to the gateway or detaches it, and leaves the rest of it alone; says whether that was
@@ -254,6 +271,17 @@ mod tests {
         for tags in [Tags::new(), others.created_gateway_tags()] {
             assert_eq!(judged(&scope, &gateway(tags), &nobody), Fate::Untouched);
         }
+    }
+
+    #[test]
+    fn a_gateway_is_deleted_only_as_it_was_read_right_before() {
+        let scope = scope();
+        let created = gateway(scope.created_gateway_tags());
+        let request = deletion(&scope, &Payload::Gateway(created)).unwrap().unwrap();
+        assert_eq!((request.method, request.if_match), (Method::Delete, Some(ETag("1".into()))));
+        let claimed = Payload::Gateway(gateway(scope.gateway_tags()));
+        assert!(deletion(&scope, &claimed).unwrap_err().to_string().contains("tags have changed"));
+        assert_eq!(deletion(&scope, &Payload::None).unwrap(), None, "it is gone");
     }
 
     #[test]

@@ -144,6 +144,18 @@ async fn a_refusal_of_what_has_not_changed_keeps_the_servers_words() {
 }
 
 #[tokio::test]
+async fn finalizers_of_another_controller_stay_if_the_service_has_its_class_by_now() {
+    let mut theirs = service(41, &[FINALIZER, SERVICE_CONTROLLER_FINALIZER]);
+    theirs["spec"]["loadBalancerClass"] = json!("example.com/other");
+    let (client, script) =
+        Script::of([(GET, Say::ok(theirs)), (PATCH, Say::ok(service(42, &[SERVICE_CONTROLLER_FINALIZER])))]);
+    let writer = Writer::new(client, true, "sluice-0".into());
+    assert_eq!(writer.remove_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+    let requests = script.played();
+    assert_eq!(value_of(&requests[1], "/metadata/finalizers"), json!([SERVICE_CONTROLLER_FINALIZER]));
+}
+
+#[tokio::test]
 async fn our_finalizer_goes_and_the_inherited_ones_only_from_the_service_controller() {
     let all = [SERVICE_CONTROLLER_FINALIZER, FINALIZER, "example.com/keep", PREDECESSOR_FINALIZER];
     for (service_controller, left) in [
