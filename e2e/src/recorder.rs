@@ -26,8 +26,10 @@ pub(crate) struct Shown {
     pub(crate) uid: String,
     /// `namespace/name`.
     pub(crate) name: String,
-    /// It is of type `LoadBalancer`, is there, is not being deleted, and was not rejected before it had an IP.
+    /// It is of type `LoadBalancer`, is there, and is not being deleted.
     pub(crate) wants_an_ip: bool,
+    /// It asks for less than is served. If it has no IP yet it gets none; one that it has stays.
+    pub(crate) rejected: bool,
     /// The IPs in its status.
     pub(crate) ingress: Vec<String>,
 }
@@ -146,13 +148,13 @@ fn show(service: &Service) -> Shown {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let ingress: Vec<String> =
         status.iter().flat_map(|it| it.ingress.iter().flatten()).filter_map(|it| it.ip.clone()).collect();
-    let asks_for_less = service.annotations().get(INTERNAL).is_some_and(|value| value == "true");
-    let rejected_unserved = asks_for_less && ingress.is_empty();
+    let rejected = service.annotations().get(INTERNAL).is_some_and(|value| value == "true");
     let deleting = service.metadata.deletion_timestamp.is_some();
     Shown {
         uid: service.metadata.uid.clone().unwrap_or_default(),
         name: named(service),
-        wants_an_ip: is_load_balancer && !deleting && !rejected_unserved,
+        wants_an_ip: is_load_balancer && !deleting,
+        rejected,
         ingress,
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn moved_ips(
     }
     for (uid, versions) in of {
         let name = &versions[0].name;
-        let rests = versions.chunk_by(|a, b| a.wants_an_ip == b.wants_an_ip).filter(|it| !it[0].wants_an_ip);
-        let rests = rests.count();
+        let versions = due(&versions);
+        let rests = versions.chunk_by(|a, b| a.0 == b.0).filter(|it| !it[0].0).count();
         let own = by_us(uid);
         if rests == 0 && !own.is_empty() {
             problems
@@ -40,7 +40,7 @@ pub(crate) fn moved_ips(
         let others = others(uid);
         let allowed = rests + others.deleted;
         let published: BTreeSet<&str> =
-            versions.iter().flat_map(|it| it.ingress.iter().map(String::as_str)).collect();
+            versions.iter().flat_map(|(_, it)| it.ingress.iter().map(String::as_str)).collect();
         if published.len() > 1 + allowed {
             problems.push(format!(
                 "{name} was published at {published:?}, but there was a reason for only {allowed} changes"
@@ -49,15 +49,28 @@ pub(crate) fn moved_ips(
         // It may come late: a Service that wants an IP again sees the end of the one that it had before.
         let retracted: Vec<&Vec<String>> = versions
             .windows(2)
-            .filter(|pair| !pair[0].ingress.is_empty() && pair[1].ingress.is_empty())
-            .filter(|pair| pair[0].wants_an_ip && pair[1].wants_an_ip)
-            .map(|pair| &pair[0].ingress)
+            .filter(|pair| !pair[0].1.ingress.is_empty() && pair[1].1.ingress.is_empty())
+            .filter(|pair| pair[0].0 && pair[1].0)
+            .map(|pair| &pair[0].1.ingress)
             .collect();
         if retracted.len() > allowed + others.wiped {
             problems.push(format!("{name} lost its published IP for a while: {retracted:?}"));
         }
     }
     problems
+}
+
+/// The versions of a Service, each with whether it is due an IP: one that is rejected is due none before it was
+/// published, and keeps the one that it had.
+fn due<'a>(versions: &[&'a Shown]) -> Vec<(bool, &'a Shown)> {
+    let mut published = false;
+    let mut with_due = Vec::new();
+    for it in versions {
+        let is_due = it.wants_an_ip && (!it.rejected || published || !it.ingress.is_empty());
+        published = is_due && (published || !it.ingress.is_empty());
+        with_due.push((is_due, *it));
+    }
+    with_due
 }
 
 /// Writes to anything that cannot be ours: other kinds, or names that no Service and no pod ever asked for.
@@ -94,6 +107,7 @@ mod tests {
             uid: "u".into(),
             name: "shop/web".into(),
             wants_an_ip,
+            rejected: false,
             ingress: ingress.iter().map(|ip| ip.to_string()).collect(),
         }
     }
@@ -141,6 +155,16 @@ mod tests {
         assert_eq!(problems(&twice, 0, 2).len(), 2, "moved and lost once too often");
         let deleted = [shown(true, &["198.18.0.1"]), shown(false, &["198.18.0.1"])];
         assert!(problems(&deleted, 0, 1).is_empty());
+    }
+
+    #[test]
+    fn a_rejected_service_keeps_the_ip_that_it_had_and_gets_none_before() {
+        let rejected = |ingress: &[&str]| Shown { rejected: true, ..shown(true, ingress) };
+        let created = [shown(true, &[]), rejected(&[]), shown(true, &["198.18.0.1"])];
+        assert!(problems(&created, 0, 1).is_empty(), "it was rejected while it was created");
+        let live = [shown(true, &["198.18.0.1"]), rejected(&["198.18.0.1"]), rejected(&[])];
+        assert_eq!(problems(&live, 0, 0).len(), 1, "it became internal, and its IP was retracted");
+        assert_eq!(problems(&live, 0, 1).len(), 2, "and its public IP deleted");
     }
 
     #[test]
