@@ -121,9 +121,9 @@ impl Engine {
     }
 
     /// Whether the Service is rejected and no client can use it: then its Azure resources are deleted. A Service
-    /// that was found live with addresses is kept, since clients may use it. Without addresses and without a published
-    /// IP it is the rest of a creation that was interrupted. A Service that lost its registration and has no
-    /// published IP counts too, because a restart could not tell the two apart.
+    /// that is live with addresses is kept, since clients may use it. Without addresses, or without a registration, and
+    /// without a published IP it counts as the rest of a creation that was interrupted, because a restart could
+    /// not tell the two apart.
     pub(crate) fn is_rejected_unserved(&self, record: &Service) -> bool {
         let Some(object) = record.object.as_ref().filter(|it| it.selected && !it.deleting) else {
             return false;
@@ -132,10 +132,10 @@ impl Engine {
         let shown = record.public_address().is_some_and(|ip| object.ingress.contains(&ip));
         let unpublished = object.published.is_none() && !shown;
         let registration = &record.actual.registration;
-        let live = record.actual.is_live();
+        let live = record.actual.is_live() && self.addresses.mapped(record.index) > 0;
         let served = match record.served {
             true => live || !(registration.is_absent() || registration.present().is_some()),
-            false => live && registration.written.is_none() && self.addresses.mapped(record.index) > 0,
+            false => live && registration.written.is_none(),
         };
         unpublished && !served && self.is_rejected(record)
     }

@@ -215,19 +215,40 @@ pub(super) fn an_ip_that_was_published_stays_and_no_other_is_published_for_a_rej
 #[test]
 pub(super) fn a_live_service_that_lost_its_registration_and_its_status_is_torn_down() {
     check(
-        "service web applied
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         service web applied
          #1 done
+         #2 done
          service web applied invalid wiped
          state web
          azure loses registration web
          tick 2000
-         #2 done
+         #3 done
+         #4 done
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
             web is Created
-            #2 deprovision web: delete-load-balancer, delete-public-ip   because last address left
+            #3 remove node-a   because addresses changed
+            #4 deprovision web: delete-load-balancer, delete-public-ip   because last address left
             web is NotStarted
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_live_service_without_addresses_that_lost_its_status_is_torn_down() {
+    check(
+        "service web applied
+         #1 done
+         service web applied invalid wiped
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            web is DeletionInProgress
         "#]],
     );
 }
