@@ -90,6 +90,7 @@ pub(crate) const PAGE: &[Promise] = &[
         ],
     ),
     promise("foreign NAT gateways and public IPs named like ours stay untouched", &["foreign-names"]),
+    promise("addresses of others in the gateway keep their names", &["addresses-of-others"]),
     promise(
         "a changed cluster id or class does not tear everything down (brake)",
         &["changed-cluster-id", "changed-class"],

@@ -6,6 +6,7 @@ mod egress;
 mod endpoints;
 mod inbound;
 mod large;
+mod others;
 mod permissions;
 mod ports;
 mod process;
@@ -26,6 +27,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         endpoints::STORIES,
         egress::STORIES,
         tamper::STORIES,
+        others::STORIES,
         startup::STORIES,
         process::STORIES,
         badstarts::STORIES,

@@ -17,7 +17,7 @@ impl Engine {
         let Some(record) = self.record(service) else { return };
         let mode = match record.state {
             _ if !self.may_act() => Mode::Frozen,
-            _ if self.is_of_others(record) && !self.seeded.has(Bug::DrainOthers) => Mode::Unmanaged,
+            _ if self.is_of_others(record) && !self.seeded.has(Bug::RecordIsManaged) => Mode::Unmanaged,
             State::DeletionPending | State::DeletionInProgress => {
                 let certain = record.vanished.is_none() && !self.is_braked(service);
                 if certain { Mode::Draining } else { Mode::Frozen }

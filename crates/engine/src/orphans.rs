@@ -50,13 +50,17 @@ impl Engine {
                 self.addresses.set_mode(service, Mode::Frozen);
                 continue;
             }
-            if let Some(direction) = direction.filter(|_| !self.seeded.has(Bug::DrainOthers)) {
+            if let Some(direction) = direction {
                 self.addresses.set_outbound(service, direction == Direction::Outbound);
                 self.addresses.set_mode(service, Mode::Unmanaged);
                 continue;
             }
             let second = self.survey.strangers.contains(&identity);
             match key {
+                Some(_) if second && self.seeded.has(Bug::DrainUnread) => {
+                    self.addresses.set_mode(service, Mode::Draining);
+                    continue;
+                }
                 Some(key) if second => {
                     let service = self.open(&key);
                     if let Some(record) = self.record_mut(service) {
@@ -88,6 +92,7 @@ impl Engine {
             let opened_to_look = record.orphan && !record.discovered && !record.teardown_begun;
             opened_to_look && !wanted && !record.actual.is_unclear() && !record.actual.is_nothing()
         });
+        let found = found && !self.seeded.has(Bug::TearDownAfterLook);
         if found {
             self.forget(service);
             for kind in Listable::ALL {

@@ -82,8 +82,22 @@ pub enum Bug {
     CountTerminating,
     /// Addresses: a slice counts for the Service of its owner reference, whatever namespace either is in.
     SliceOfAnotherNamespace,
-    /// Addresses: those of unmanaged services in the gateway are removed.
+    /// Engine: a record makes the addresses under its name managed, whoever has registered the name.
+    RecordIsManaged,
+    /// Engine: addresses of an unknown name are removed before Azure was asked about it.
+    DrainUnread,
+    /// Engine: what the look at an unknown name finds is torn down without a confirmation or the brake.
+    TearDownAfterLook,
+    /// Addresses: the names of unmanaged services are dropped when their entry is written.
     DrainOthers,
+    /// Addresses: a location is emptied as a whole although others may have used it since the last listing.
+    EmptyUnlistedLocation,
+    /// Addresses: an entry with names of others is written as an old listing showed it.
+    WriteUnlistedNames,
+    /// Addresses: what one listing has shown of others is overwritten before the second.
+    ForgetFirstSighting,
+    /// Addresses: an egress gets an address that an egress of others has.
+    TakeAddressOfOthers,
     /// Updater: the 200 of a poll is success whatever it says.
     PollOkIsSuccess,
     /// Updater: the 200 of a gateway call is success whatever it says.

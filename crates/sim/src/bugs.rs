@@ -88,7 +88,14 @@ pub const ALL: &[Bug] = &[
     Bug::LateDeleteTakesAddress,
     Bug::CountTerminating,
     Bug::SliceOfAnotherNamespace,
+    Bug::RecordIsManaged,
+    Bug::DrainUnread,
+    Bug::TearDownAfterLook,
     Bug::DrainOthers,
+    Bug::EmptyUnlistedLocation,
+    Bug::WriteUnlistedNames,
+    Bug::ForgetFirstSighting,
+    Bug::TakeAddressOfOthers,
     Bug::PollOkIsSuccess,
     Bug::PostOkIsSuccess,
     Bug::IgnoreRetryAfter,
@@ -142,7 +149,14 @@ pub fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::LateDeleteTakesAddress => &["S8", "L1", "books"],
         Bug::CountTerminating => &["L1"],
         Bug::SliceOfAnotherNamespace => &["L1"],
-        Bug::DrainOthers => &["S1"],
+        Bug::RecordIsManaged
+        | Bug::DrainUnread
+        | Bug::DrainOthers
+        | Bug::EmptyUnlistedLocation
+        | Bug::WriteUnlistedNames
+        | Bug::ForgetFirstSighting
+        | Bug::TakeAddressOfOthers => &["S1"],
+        Bug::TearDownAfterLook => &["S7"],
         Bug::PollOkIsSuccess => &["S4", "S14", "L1"],
         Bug::PostOkIsSuccess => &["S14", "L1"],
         Bug::IgnoreRetryAfter => &["S12"],

@@ -246,9 +246,15 @@ fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
     let mut left_alone = left_alone(world, desired);
     let registered = world.cloud.state().registrations(&gateway).map(|it| Arc::clone(&it.name));
     left_alone.extend(registered.filter(|name| world.is_of_others(name)));
+    // No egress of ours gets an address that an egress of others has.
+    let held = world.held_by_others();
+    let is_egress = |name: &Arc<str>| Uid::parse(name).is_err();
     for side in [&mut actual, &mut wanted] {
-        for entries in side.values_mut() {
-            entries.values_mut().for_each(|services| services.retain(|name| !left_alone.contains(name)));
+        for (location, entries) in side.iter_mut() {
+            for (address, services) in entries.iter_mut() {
+                let is_held = held.contains(&(*location, *address));
+                services.retain(|name| !left_alone.contains(name) && !(is_held && is_egress(name)));
+            }
             entries.retain(|_, services| !services.is_empty());
         }
         side.retain(|_, entries| !entries.is_empty());

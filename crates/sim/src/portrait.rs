@@ -29,6 +29,8 @@ pub struct Portrait {
     registrations: BTreeSet<String>,
     /// Where which address is mapped to what.
     locations: BTreeMap<(IpAddr, IpAddr), BTreeSet<String>>,
+    /// The addresses that egresses of others have.
+    held: BTreeSet<(IpAddr, IpAddr)>,
 }
 
 impl Portrait {
@@ -78,6 +80,7 @@ impl Portrait {
         let state = world.cloud.state();
         let gateway = world.scope.gateway_id();
         let ours = |tags| world.scope.owns(tags);
+        let held = world.held_by_others();
         let mut locations: BTreeMap<(IpAddr, IpAddr), BTreeSet<String>> = BTreeMap::new();
         for location in state.locations(&gateway) {
             for entry in location.addresses {
@@ -113,17 +116,11 @@ impl Portrait {
             registrations: state
                 .registrations(&gateway)
                 .filter(|registration| !by_history.contains(&*registration.name))
-                .filter(|registration| {
-                    // What others have registered is theirs.
-                    !registration
-                        .pools
-                        .iter()
-                        .filter_map(|pool| pool.parent("loadBalancers"))
-                        .any(|lb| state.load_balancers.get(&lb).is_some_and(|lb| !ours(&lb.meta.tags)))
-                })
+                .filter(|registration| !world.is_of_others(&registration.name))
                 .map(|registration| called(&registration.name))
                 .collect(),
             locations,
+            held,
         }
     }
 
@@ -138,8 +135,16 @@ impl Portrait {
         if self.registrations != other.registrations {
             return Some(format!("registrations {:?} / {:?}", self.registrations, other.registrations));
         }
-        if self.locations != other.locations {
-            return Some(format!("locations {:?} / {:?}", self.locations, other.locations));
+        // No egress of ours gets an address that an egress of others has.
+        let held: BTreeSet<(IpAddr, IpAddr)> = self.held.union(&other.held).copied().collect();
+        let compared = |portrait: &Portrait| {
+            let mut locations = portrait.locations.clone();
+            locations.retain(|at, _| !held.contains(at));
+            locations
+        };
+        let (ours, theirs) = (compared(self), compared(other));
+        if ours != theirs {
+            return Some(format!("locations {ours:?} / {theirs:?}"));
         }
         None
     }

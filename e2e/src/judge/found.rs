@@ -90,6 +90,11 @@ pub(crate) fn paint(cluster: &Cluster, contract: &Contract, azure: &Value) -> Pi
             for it in addresses {
                 let mut services: Vec<&str> =
                     list(&it["services"]).iter().filter_map(Value::as_str).collect();
+                let is_foreign = |name: &str| contract.exceptions.foreign_registrations.contains(name);
+                if !services.is_empty() && services.iter().all(|name| is_foreign(name)) {
+                    continue;
+                }
+                services.retain(|name| !is_foreign(name));
                 services.sort_unstable();
                 let address = it["address"].as_str().unwrap_or_default();
                 picture.insert(format!("address {address} at {place}"), json!(services));

@@ -87,17 +87,17 @@ impl Addresses {
     /// Whether an entry that names unmanaged services may be written: by a new listing, or by the one that it waited
     /// for, however long that took and whatever was sent before it.
     pub(super) fn is_listed(&self, spot: Spot) -> bool {
-        self.listing_is_valid() || self.listed_for.contains(&spot)
+        self.listing_is_valid() || self.listed_for.contains(&spot) || self.seeded.has(Bug::WriteUnlistedNames)
     }
 
     /// Whether the last listing is new enough to show what others have.
     pub(super) fn listing_is_valid(&self) -> bool {
-        self.seeded.has(Bug::DrainOthers) || self.listing_valid_until.is_some_and(|until| self.now <= until)
+        self.listing_valid_until.is_some_and(|until| self.now <= until)
     }
 
     /// Whether exactly one listing has shown an unmanaged service at this entry.
     pub(super) fn others_were_seen(&self, spot: Spot) -> bool {
-        if self.sightings.is_empty() || self.seeded.has(Bug::DrainOthers) {
+        if self.sightings.is_empty() || self.seeded.has(Bug::ForgetFirstSighting) {
             return false;
         }
         let place = &self.places[spot.place];
@@ -173,9 +173,11 @@ impl Addresses {
             }
             entry.set(Entry::SEEN);
             if entry.is(Entry::IN_FLIGHT) || recent.spots.contains(&spot) {
+                self.sight_others(spot, at, services);
                 return 0;
             }
-        } else if spot.is_some_and(|spot| recent.spots.contains(&spot)) {
+        } else if let Some(spot) = spot.filter(|spot| recent.spots.contains(spot)) {
+            self.sight_others(spot, at, services);
             return 0;
         }
         let mut identities: Vec<Arc<str>> = services.to_vec();
@@ -211,6 +213,22 @@ impl Addresses {
         let set = self.sets.hold(&members, &mut self.services);
         self.believe(spot, set);
         1
+    }
+
+    /// Notes names of others at an entry that we wrote too recently to ask about our own: no write of ours adds them.
+    fn sight_others(&mut self, spot: Spot, at: (IpAddr, IpAddr), services: &[Arc<str>]) {
+        let sets = self.possible_sets(spot);
+        let is_new = |name: &&Arc<str>| match self.services.find(name) {
+            None => true,
+            Some(service) => {
+                self.services[service].is_unmanaged()
+                    && !sets.iter().any(|&set| self.sets.contains(set, service))
+            }
+        };
+        let others: Vec<Arc<str>> = services.iter().filter(is_new).cloned().collect();
+        if !others.is_empty() {
+            self.sightings.insert(at, others);
+        }
     }
 
     /// Whether a listing shows what an entry is known to be, or settles what it may be.

@@ -250,7 +250,7 @@ impl Addresses {
     ///
     /// Addresses that are still mapped to it belong to an unmanaged service, and are kept.
     pub fn close(&mut self, service: ServiceIndex) {
-        let foreign = self.mapped(service) > 0 && !self.seeded.has(Bug::DrainOthers);
+        let foreign = self.mapped(service) > 0;
         self.set_mode(service, if foreign { Mode::Unmanaged } else { Mode::Draining });
         let Some(record) = self.services.get(service) else { return };
         if record.open {

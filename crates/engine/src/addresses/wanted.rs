@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use hashbrown::hash_map::Entry as MapEntry;
 use sluice_model::Family;
+use sluice_model::seeded::Bug;
 
 use super::nodes::NodeId;
 use super::place::{Entry, Spot};
@@ -123,7 +124,8 @@ impl Addresses {
         // An address has one egress: an unmanaged one that has it already, or else the one whose pod has it now, and
         // only then one that is frozen.
         let is_outbound = |service: &ServiceIndex| self.services[*service].outbound;
-        if kept.iter().any(|service| is_outbound(service) && self.services[*service].is_unmanaged()) {
+        let held = kept.iter().any(|service| is_outbound(service) && self.services[*service].is_unmanaged());
+        if held && !self.seeded.has(Bug::TakeAddressOfOthers) {
             members.retain(|service| !is_outbound(service));
         }
         let taken = members.iter().any(is_outbound);
@@ -150,7 +152,8 @@ impl Addresses {
         let either = odd.into_iter().flat_map(|odd| &odd.either).flat_map(|&set| self.sets.members(set));
         actual.iter().chain(either).copied().filter(move |&service| match self.services[service].mode {
             Mode::Ready | Mode::Draining => false,
-            Mode::Frozen | Mode::Unmanaged => true,
+            Mode::Unmanaged => !self.seeded.has(Bug::DrainOthers),
+            Mode::Frozen => true,
             Mode::Waiting => self.is_wanted_by(spot, service),
         })
     }

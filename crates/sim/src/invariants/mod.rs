@@ -218,6 +218,11 @@ impl Judge {
     }
 
     /// Services whose creation came to its end although its process knew that they are rejected.
+    /// Whether Azure has told a process that an address may be mapped to a service.
+    pub(crate) fn is_told(&self, process: usize, service: &str, at: (IpAddr, IpAddr)) -> bool {
+        self.books.get(&process).is_some_and(|book| book.ledger.mapped_to(service).any(|it| it == at))
+    }
+
     pub(crate) fn rejected_creations(&self) -> impl Iterator<Item = Uid> + '_ {
         self.books.values().flat_map(|book| book.rejected.iter().copied())
     }

@@ -90,7 +90,7 @@ impl World {
         self.cloud.advance(self.now);
         let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
         self.judge.arriving(&request, late, self.cloud.state(), &mut tally)?;
-        self.others_keep_their_addresses(&request, late)?;
+        self.others_keep_their_addresses(slot, &request, late)?;
         if late {
             self.trace.world(self.now, || format!("{:?} of a dead sender lands", request.method));
             self.cloud.deliver_late(self.now, &request);

@@ -6,20 +6,16 @@ use std::sync::Arc;
 
 use sluice_cloud::{Cloud, LockLevel, Tamper};
 use sluice_model::azure::{
-    AddressUpdate, ArmId, Direction, ETag, Gateway, LoadBalancerBody, Meta, NatGatewayBody, Provisioning,
-    PublicIpBody, Registration, Rule, Tags,
+    ArmId, ETag, Gateway, LoadBalancerBody, Meta, NatGatewayBody, Provisioning, PublicIpBody, Rule, Tags,
 };
-use sluice_model::call::{Body, Request};
+use sluice_model::call::Body;
 use sluice_model::kube::Protocol;
 use sluice_model::names::{CLUSTER_TAG, SERVICE_TAG, Scope};
 use sluice_model::{Family, Time, Uid};
 
 use super::{Happening, World, foreign_tags, letter};
 use crate::cluster::stories::{FirstGateway, UserAction};
-use crate::names::{FaultKind, Invariant, Violation};
-
-/// An unmanaged address of this age is in every listing that the controller may still use.
-const KNOWN_AFTER: Duration = Duration::from_secs(60);
+use crate::names::{FaultKind, Violation};
 
 /// Others have made a gateway before anybody else came, with much in it that we know nothing of.
 pub(super) fn make_gateway(cloud: &mut Cloud, scope: &Scope, gateway: FirstGateway) {
@@ -222,6 +218,9 @@ impl World {
 
     /// Z19: resources that look like ours and are not: our names, but no tag, or another cluster's.
     fn foreigner(&mut self) -> bool {
+        if self.chance.chance(400) && self.bind_again_for_others() {
+            return true;
+        }
         self.foreigners += 1;
         let number = self.foreigners;
         let mut tags = foreign_tags();
@@ -259,81 +258,11 @@ impl World {
         };
         self.is_made(id.clone(), body);
         // Now and then it is even registered with our gateway: listed as unclaimed, never touched.
-        if body_of && self.chance.chance(300) {
-            let registration = Registration {
-                name: uid.to_string().into(),
-                direction: Direction::Inbound,
-                is_default: false,
-                pools: vec![id.child("backendAddressPools", &uid.to_string())],
-                nat_gateway: None,
-            };
-            let gateway = self.scope.gateway_id();
-            let name = Arc::clone(&registration.name);
-            self.cloud.tamper(self.now, Tamper::PutRegistration { gateway, registration });
-            self.bind_for_others(name);
+        if self.chance.chance(500) {
+            let name: Arc<str> = if body_of { uid.to_string().into() } else { egress.into() };
+            self.register_for_others(&name, &id, body_of);
         }
         true
-    }
-
-    /// Binds addresses to an unmanaged service, mostly on nodes of the cluster.
-    fn bind_for_others(&mut self, name: Arc<str>) {
-        let nodes = self.cluster.nodes().flat_map(|node| node.body.ips.clone());
-        let mut locations: Vec<IpAddr> = nodes
-            .filter_map(|text| sluice_model::address::parse_ip(&text).ok())
-            .filter(|ip| Family::of(*ip) == Family::V4)
-            .collect();
-        locations.push(IpAddr::from([10, 0, 0, 78]));
-        for number in 1..=2 {
-            let Some(location) = self.chance.pick(&locations).copied() else { return };
-            let octet = u8::try_from(self.foreigners * 2 + number).unwrap_or(u8::MAX);
-            let address = IpAddr::from([10, 244, 99, octet]);
-            let gateway = self.scope.gateway_id();
-            let services = vec![Arc::clone(&name)];
-            let bound =
-                self.cloud.tamper(self.now, Tamper::AddAddress { gateway, location, address, services });
-            if bound.status == 200 {
-                self.trace.world(self.now, || format!("somebody binds {address} at {location} to {name}"));
-                self.foreign_addresses.insert((location, address), (Arc::clone(&name), self.now));
-            }
-        }
-    }
-
-    /// Whether a registration refers to an unmanaged load balancer.
-    pub(crate) fn is_of_others(&self, name: &str) -> bool {
-        let state = self.cloud.state();
-        let registration = state.registration(&self.scope.gateway_id(), name);
-        let pools = registration.into_iter().flat_map(|it| &it.pools);
-        let mut carriers = pools.filter_map(|pool| state.load_balancers.get(&pool.parent("loadBalancers")?));
-        carriers.any(|lb| !self.scope.owns(&lb.meta.tags))
-    }
-
-    /// **S1** for addresses: no request removes an address of an unmanaged service.
-    ///
-    /// Excused: what arrives from a dead sender, and what has been there too briefly to be in a listing.
-    pub(super) fn others_keep_their_addresses(&self, request: &Request, late: bool) -> Result<(), Violation> {
-        let Body::Locations(updates) = &request.body else { return Ok(()) };
-        let gateway = self.scope.gateway_id();
-        let known = self.foreign_addresses.iter().filter(|(_, (_, since))| self.now > *since + KNOWN_AFTER);
-        for ((location, address), (name, _)) in known.filter(|_| !late) {
-            let has_it = |it: &AddressUpdate| it.address == *address && it.services.contains(name);
-            let update = updates.iter().find(|update| update.location == *location);
-            let taken = update.is_some_and(|update| {
-                match update.addresses.iter().find(|it| it.address == *address) {
-                    Some(entry) => !has_it(entry),
-                    None => update.full || update.addresses.is_empty(),
-                }
-            });
-            let mut there = self.cloud.state().locations(&gateway).filter(|it| it.location == *location);
-            if taken
-                && there.any(|it| {
-                    it.addresses.iter().any(|it| it.address == *address && it.services.contains(name))
-                })
-            {
-                let text = format!("{address} at {location} is removed from {name}, which is unmanaged");
-                return Err(Violation::of(Invariant::S1, text));
-            }
-        }
-        Ok(())
     }
 
     /// What users and other controllers do in Azure beside the faults.

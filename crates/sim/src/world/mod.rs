@@ -17,6 +17,7 @@ mod disturb;
 mod drive;
 mod kube;
 mod lease;
+mod others;
 mod process;
 mod setup;
 mod wire;
@@ -125,8 +126,8 @@ pub struct World {
     foreigners: u64,
     /// Resources of others, which must be there in the end as they were made.
     pub(crate) foreign: Vec<ArmId>,
-    /// Addresses of others by location and address: for which service, and since when.
-    foreign_addresses: BTreeMap<(IpAddr, IpAddr), (Arc<str>, Time)>,
+    /// Addresses of others by location, address and service, and since when.
+    foreign_addresses: BTreeMap<(IpAddr, IpAddr, Arc<str>), Time>,
     /// How much the hands of others have destroyed, in writes that repair it.
     pub destroyed: u64,
     /// When all faults ended.

@@ -1,0 +1,152 @@
+//! Services of others in our gateway: what they register and bind, and that it stays.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use sluice_cloud::Tamper;
+use sluice_model::Family;
+use sluice_model::azure::{AddressUpdate, ArmId, Direction, Registration};
+use sluice_model::call::{Body, Request};
+
+use super::World;
+use crate::names::{Invariant, Violation};
+
+/// A binding of this age is in every listing that the controller may still use.
+const KNOWN_AFTER: Duration = Duration::from_secs(60);
+
+impl World {
+    /// Registers a load balancer or NAT gateway of others with our gateway, and binds addresses to it.
+    pub(super) fn register_for_others(&mut self, name: &Arc<str>, carrier: &ArmId, inbound: bool) {
+        let registration = Registration {
+            name: Arc::clone(name),
+            direction: if inbound { Direction::Inbound } else { Direction::Outbound },
+            is_default: false,
+            pools: inbound.then(|| carrier.child("backendAddressPools", name)).into_iter().collect(),
+            nat_gateway: (!inbound).then(|| carrier.clone()),
+        };
+        let gateway = self.scope.gateway_id();
+        let registered = self.cloud.tamper(self.now, Tamper::PutRegistration { gateway, registration });
+        if registered.status == 200 {
+            self.trace.world(self.now, || format!("somebody registers {name}"));
+            self.bind_for_others(name);
+        }
+    }
+
+    /// A service of others that is registered already binds more addresses.
+    pub(super) fn bind_again_for_others(&mut self) -> bool {
+        let names: BTreeSet<Arc<str>> =
+            self.foreign_addresses.keys().map(|(_, _, name)| Arc::clone(name)).collect();
+        let names: Vec<Arc<str>> = names.into_iter().filter(|name| self.is_of_others(name)).collect();
+        let Some(name) = self.chance.pick(&names).cloned() else { return false };
+        self.bind_for_others(&name);
+        true
+    }
+
+    /// Binds addresses to a service of others: of its own, on nodes of the cluster, or such as are bound already.
+    fn bind_for_others(&mut self, name: &Arc<str>) {
+        let nodes = self.cluster.nodes().flat_map(|node| node.body.ips.clone());
+        let mut locations: Vec<IpAddr> = nodes
+            .filter_map(|text| sluice_model::address::parse_ip(&text).ok())
+            .filter(|ip| Family::of(*ip) == Family::V4)
+            .collect();
+        locations.push(IpAddr::from([10, 0, 0, 78]));
+        let gateway = self.scope.gateway_id();
+        for number in 1..=2 {
+            let state = self.cloud.state();
+            let bound: Vec<(IpAddr, AddressUpdate)> = state
+                .locations(&gateway)
+                .flat_map(|it| it.addresses.into_iter().map(move |entry| (it.location, entry)))
+                .filter(|(location, entry)| {
+                    Family::of(*location) == Family::V4 && !entry.services.contains(name)
+                })
+                .collect();
+            let shared = self.chance.pick(&bound).cloned().filter(|_| self.chance.chance(500));
+            let (location, address, mut services) = match shared {
+                Some((location, entry)) => {
+                    // What we have there and do not know of yet costs a write more.
+                    self.destroyed += 2;
+                    (location, entry.address, entry.services)
+                }
+                None => {
+                    let Some(location) = self.chance.pick(&locations).copied() else { return };
+                    let octet = u8::try_from(self.foreigners * 2 + number).unwrap_or(u8::MAX);
+                    (location, IpAddr::from([10, 244, 99, octet]), Vec::new())
+                }
+            };
+            services.push(Arc::clone(name));
+            let change = Tamper::AddAddress { gateway: gateway.clone(), location, address, services };
+            if self.cloud.tamper(self.now, change).status == 200 {
+                self.trace.world(self.now, || format!("somebody binds {address} at {location} to {name}"));
+                self.foreign_addresses.insert((location, address, Arc::clone(name)), self.now);
+            }
+        }
+    }
+
+    /// Whether a registration refers to an unmanaged load balancer or NAT gateway.
+    pub(crate) fn is_of_others(&self, name: &str) -> bool {
+        let state = self.cloud.state();
+        let Some(registration) = state.registration(&self.scope.gateway_id(), name) else { return false };
+        let lb = registration.pools.iter().filter_map(|pool| {
+            state.load_balancers.get(&pool.parent("loadBalancers")?).map(|lb| &lb.meta.tags)
+        });
+        let nat = registration.nat_gateway.iter().filter_map(|id| state.nat_gateways.get(id));
+        lb.chain(nat.map(|nat| &nat.meta.tags)).any(|tags| !self.scope.owns(tags))
+    }
+
+    /// The addresses that egresses of others have, which no egress of ours gets.
+    pub(crate) fn held_by_others(&self) -> BTreeSet<(IpAddr, IpAddr)> {
+        let state = self.cloud.state();
+        let gateway = self.scope.gateway_id();
+        let is_egress = |name: &Arc<str>| {
+            let registration = state.registration(&gateway, name);
+            registration.is_some_and(|it| it.direction == Direction::Outbound) && self.is_of_others(name)
+        };
+        let entries =
+            state.locations(&gateway).flat_map(|it| it.addresses.into_iter().map(move |e| (it.location, e)));
+        entries
+            .filter(|(_, entry)| entry.services.iter().any(is_egress))
+            .map(|(location, entry)| (location, entry.address))
+            .collect()
+    }
+
+    /// **S1** for addresses: no request removes the name of an unmanaged service from an address.
+    ///
+    /// A name counts if Azure has told the sender, or if it is old and the sender could know: it stands beside a name
+    /// of others that Azure has told it, or the request empties a whole location. Excused: what
+    /// arrives from a dead sender.
+    pub(super) fn others_keep_their_addresses(
+        &self,
+        slot: usize,
+        request: &Request,
+        late: bool,
+    ) -> Result<(), Violation> {
+        let Body::Locations(updates) = &request.body else { return Ok(()) };
+        let gateway = self.scope.gateway_id();
+        for ((location, address, name), since) in self.foreign_addresses.iter().filter(|_| !late) {
+            let Some(update) = updates.iter().find(|update| update.location == *location) else { continue };
+            let sent = update.addresses.iter().find(|it| it.address == *address);
+            let mut there = self.cloud.state().locations(&gateway).filter(|it| it.location == *location);
+            let there = there.find_map(|it| it.addresses.into_iter().find(|it| it.address == *address));
+            let Some(there) = there.filter(|it| it.services.contains(name) && self.is_of_others(name)) else {
+                continue;
+            };
+            let told = |name: &str| self.judge.is_told(slot, name, (*location, *address));
+            let is_old = self.now > *since + KNOWN_AFTER;
+            let taken = match sent {
+                Some(entry) if entry.services.contains(name) => false,
+                Some(_) => {
+                    let beside = there.services.iter().any(|other| self.is_of_others(other) && told(other));
+                    told(name) || is_old && beside
+                }
+                None => is_old && (update.full || update.addresses.is_empty()),
+            };
+            if taken {
+                let text = format!("{address} at {location} is removed from {name}, which is unmanaged");
+                return Err(Violation::of(Invariant::S1, text));
+            }
+        }
+        Ok(())
+    }
+}
