@@ -3,7 +3,8 @@
 //! A program that does nothing exits with 0 as well; a stage whose subject is not there yet
 //! must fail, not pass.
 
-use crate::stage::cargo_quietly;
+use crate::seed;
+use crate::stage::{cargo, cargo_quietly};
 use crate::tidy::readme;
 use crate::tree::Tree;
 
@@ -15,6 +16,15 @@ pub(crate) fn anything(_: &str) -> Result<(), String> {
 /// The simulator's report names everything that it promises to count.
 pub(crate) fn simulation(output: &str) -> Result<(), String> {
     mentions(output, &["seeds", "steps", "invariants", "crash points", "faults"])
+}
+
+/// The simulator passes 1000 fixed seeds, and 1000 others with each commit.
+pub(crate) fn seeds(_: &Tree) -> Result<String, Vec<String>> {
+    let start = seed::first_of_simulator(seed::current().map_err(|why| vec![why])?).to_string();
+    let run = ["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "1000"];
+    let arguments = [&run[..], &["--start", "0", "--start", &start]].concat();
+    cargo(&arguments, &[], simulation)?;
+    Ok(format!("1000 seeds from 0 and 1000 from {start}"))
 }
 
 /// All seeded bugs are caught, and there are enough of them.

@@ -34,6 +34,12 @@ fn of_commit(hash: &str) -> Option<u64> {
     u64::from_str_radix(&digits, 16).ok()
 }
 
+/// The first seed of the simulator that is not the same for every commit: the first eight hexadecimal digits of the
+/// commit's hash. A number that somebody chose is taken as it is.
+pub(crate) fn first_of_simulator(seed: u64) -> u64 {
+    if seed >> 32 == 0 { seed } else { seed >> 16 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +51,12 @@ mod tests {
         let hash = "c73a1b2d00112233445566778899aabbccddeeff";
         assert_eq!(of_text(hash), Ok(0xc73a_1b2d_0011));
         assert!(of_text("tomorrow").is_err());
+    }
+
+    #[test]
+    fn the_simulator_begins_at_the_first_eight_digits_of_the_commit() {
+        let hash = "c73a1b2d00112233445566778899aabbccddeeff";
+        assert_eq!(of_text(hash).map(first_of_simulator), Ok(0xc73a_1b2d));
+        assert_eq!(first_of_simulator(42), 42);
     }
 }

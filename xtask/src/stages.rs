@@ -210,15 +210,7 @@ pub(crate) const STAGES: &[Stage] = &[
             "warnings",
         ],
     ),
-    Stage {
-        after: &[PROGRAMS],
-        work: Work::Cargo {
-            arguments: &["run", "--quiet", "--release", "-p", "sluice-sim", "--", "--seeds", "2000"],
-            environment: &[],
-            shows: outputs::simulation,
-        },
-        ..cargo(SEEDS, Tier::Test, 30, &[], &[])
-    },
+    Stage { after: &[PROGRAMS], ..own(SEEDS, Tier::Test, 30, &[], outputs::seeds) },
     Stage {
         after: &[SEEDS],
         work: Work::Cargo {

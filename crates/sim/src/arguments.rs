@@ -10,8 +10,8 @@ use sluice_sim::world::CrashPoint;
 pub(crate) enum Task {
     /// Many seeds.
     Seeds {
-        /// The first.
-        start: u64,
+        /// Where to begin; so many seeds are run from each.
+        starts: Vec<u64>,
         /// How many.
         count: u64,
     },
@@ -24,6 +24,8 @@ pub(crate) enum Task {
         /// A crash on the way.
         crash: Option<CrashPoint>,
     },
+    /// One storm, with its trace.
+    Storm(FaultKind),
     /// The names of all stories.
     Stories,
     /// All stories, each once.
@@ -80,13 +82,15 @@ USAGE
   cargo run --release -p sluice-sim -- [OPTIONS]
 
 WHAT TO RUN (the default is --seeds 200)
-  --seeds N          run N seeds, and the crash points of some stories
-  --start N          begin with seed N (default 0)
+  --seeds N          run N seeds, every story and storm, and the crash points of some stories (from 1000 on: of all)
+  --start N          begin with seed N (default 0), or with a random one: 'random' picks it and prints it;
+                     given twice, N seeds are run from each
   --seed N           run one seed and print its trace
   --story NAME       run one named story and print its trace; a part of the name will do
     --crash SIDE:N   and crash at its N-th external call; SIDE is 'before' or 'after'
+  --storm FAULT      run the storm of one fault, like Z5, and print its trace
   --stories          list the named stories
-  --all-stories      run every named story once
+  --all-stories      run every named story and every storm once
   --crash-points     crash before and after every external call of every story
   --bugs             plant every seeded bug and say what catches it (needs the feature seeded-bugs)
     --bug-seeds N    seeds to try for each (default 400)
@@ -101,6 +105,7 @@ HOW
 
 EXAMPLES
   cargo run --release -p sluice-sim -- --seeds 2000
+  cargo run --release -p sluice-sim -- --seeds 5000 --start random
   cargo run --release -p sluice-sim -- --seed 8841
   cargo run --release -p sluice-sim -- --story 'three rapid edits'
   cargo run --release -p sluice-sim --features seeded-bugs -- --bugs
@@ -112,7 +117,8 @@ EXIT CODES
 /// Reads the command line.
 pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let mut words = words;
-    let (mut start, mut count, mut seed, mut story, mut crash) = (None, None, None, None, None);
+    let (mut count, mut seed, mut story, mut crash) = (None, None, None, None);
+    let mut starts = Vec::new();
     let (mut bug_seeds, mut failures_max) = (None, None);
     let (mut json, mut seeded, mut faults) = (false, Seeded::NONE, None);
     let mut modes: Vec<(&str, Task)> = Vec::new();
@@ -126,9 +132,13 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
         match name.as_str() {
             "--help" | "-h" => modes.push(("--help", Task::Help)),
             "--seeds" => count = Some(number(&name, &value()?)?),
-            "--start" => start = Some(number(&name, &value()?)?),
+            "--start" => starts.push(match value()?.as_str() {
+                "random" => random_start(),
+                text => number(&name, text)?,
+            }),
             "--seed" => seed = Some(number(&name, &value()?)?),
             "--story" => story = Some(value()?),
+            "--storm" => modes.push(("--storm", Task::Storm(fault(&value()?)?))),
             "--crash" => crash = Some(crash_point(&value()?)?),
             "--stories" => modes.push(("--stories", Task::Stories)),
             "--all-stories" => modes.push(("--all-stories", Task::AllStories)),
@@ -159,12 +169,12 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
     if crash.is_some() {
         return Err("--crash needs --story".into());
     }
-    if count.is_some() || start.is_some() {
-        let task = Task::Seeds { start: start.unwrap_or(0), count: count.unwrap_or(200) };
-        modes.push(("--seeds", task));
+    if count.is_some() || !starts.is_empty() {
+        let starts = if starts.is_empty() { vec![0] } else { starts };
+        modes.push(("--seeds", Task::Seeds { starts, count: count.unwrap_or(200) }));
     }
     let task = match modes.as_slice() {
-        [] => Task::Seeds { start: 0, count: 200 },
+        [] => Task::Seeds { starts: vec![0], count: 200 },
         [(_, Task::Bugs { .. })] => Task::Bugs { seeds: bug_seeds.take().unwrap_or(400) },
         [(_, task)] => task.clone(),
         [.., (_, Task::Help)] | [(_, Task::Help), ..] => Task::Help,
@@ -196,9 +206,17 @@ fn fault_list(text: &str) -> Result<Vec<FaultKind>, String> {
     if text == "none" {
         return Ok(Vec::new());
     }
-    text.split(',')
-        .map(|code| FaultKind::parse(code.trim()).ok_or_else(|| format!("there is no fault {code:?}")))
-        .collect()
+    text.split(',').map(fault).collect()
+}
+
+fn fault(code: &str) -> Result<FaultKind, String> {
+    FaultKind::parse(code.trim()).ok_or_else(|| format!("there is no fault {code:?}"))
+}
+
+/// Any number of at most 48 bits, so that it is short enough to type; not from the simulator's own dice.
+fn random_start() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::hash::RandomState::new().build_hasher().finish() >> 16
 }
 
 fn bug(text: &str) -> Result<Bug, String> {
@@ -216,12 +234,21 @@ mod tests {
 
     #[test]
     fn the_command_line_says_what_to_run() {
-        assert_eq!(task(""), Ok(Task::Seeds { start: 0, count: 200 }));
-        assert_eq!(task("--seeds 5 --start=7"), Ok(Task::Seeds { start: 7, count: 5 }));
+        assert_eq!(task(""), Ok(Task::Seeds { starts: vec![0], count: 200 }));
+        assert_eq!(task("--seeds 5 --start=7"), Ok(Task::Seeds { starts: vec![7], count: 5 }));
+        assert_eq!(task("--seeds 5 --start 0 --start 9"), Ok(Task::Seeds { starts: vec![0, 9], count: 5 }));
+        assert_eq!(task("--storm z5"), Ok(Task::Storm(FaultKind::Z5)));
         assert_eq!(task("--seed 8841"), Ok(Task::Seed(8841)));
         assert_eq!(task("--bugs"), Ok(Task::Bugs { seeds: 400 }));
         let crash = Some(CrashPoint { call: 12, after: true });
         assert_eq!(task("--story web --crash after:12"), Ok(Task::Story { name: "web".into(), crash }));
+    }
+
+    #[test]
+    fn a_random_start_is_another_one_each_time() {
+        let (one, other) = (task("--start random"), task("--start random"));
+        assert!(matches!(&one, Ok(Task::Seeds { starts, count: 200 }) if starts.len() == 1), "{one:?}");
+        assert_ne!(one, other);
     }
 
     #[test]

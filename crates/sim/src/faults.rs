@@ -16,6 +16,7 @@ use sluice_cloud::Fault;
 use sluice_model::Time;
 use sluice_model::call::{Answer, Body, Method, OperationState, Payload, Reply, Request};
 
+use crate::cluster::stories::{Requests, Trouble};
 use crate::cluster::{KubeFault, KubeFaults};
 use crate::names::FaultKind;
 use crate::rng::Rng;
@@ -29,6 +30,31 @@ pub struct FaultPlan {
     burst_left: u32,
     /// Until when permissions are gone.
     denied_until: Time,
+    /// What a story says about the next requests of a kind, and how many are left.
+    told: Vec<Told>,
+    /// How often each strikes for sure at the next chances.
+    insisted: [u32; FaultKind::COUNT],
+}
+
+/// A fault that a story has named.
+#[derive(Clone, Debug)]
+struct Told {
+    kind: FaultKind,
+    requests: Requests,
+    left: u32,
+    fault: Fault,
+    answer_takes: Option<Duration>,
+}
+
+/// What goes wrong with one call.
+#[derive(Clone, Debug)]
+pub struct Bent {
+    /// How it is counted.
+    pub kind: FaultKind,
+    /// What.
+    pub fault: Fault,
+    /// How long the answer takes, if that is said.
+    pub answer_takes: Option<Duration>,
 }
 
 /// A fault that begins at a moment.
@@ -79,7 +105,14 @@ const BENDING: &[(FaultKind, u64)] = &[
 impl FaultPlan {
     /// Nothing goes wrong.
     pub fn none() -> FaultPlan {
-        FaultPlan { strength: [0; FaultKind::COUNT], burst_left: 0, denied_until: Time::ZERO }
+        let strength = [0; FaultKind::COUNT];
+        FaultPlan {
+            strength,
+            burst_left: 0,
+            denied_until: Time::ZERO,
+            told: Vec::new(),
+            insisted: [0; FaultKind::COUNT],
+        }
     }
 
     /// About a third of the faults, each with a strength of its own.
@@ -129,6 +162,21 @@ impl FaultPlan {
         self.denied_until = until;
     }
 
+    /// A story names a fault. What is no fault of a call is not for here.
+    pub fn tell(&mut self, trouble: &Trouble) {
+        match trouble {
+            Trouble::Strikes { kind, requests, times, fault, answer_takes } => self.told.push(Told {
+                kind: *kind,
+                requests: requests.clone(),
+                left: *times,
+                fault: fault.clone(),
+                answer_takes: *answer_takes,
+            }),
+            Trouble::Insists(kind, times) => self.insisted[kind.index()] += times,
+            _ => {}
+        }
+    }
+
     /// The moments of the faults that begin at one, within the fault phase.
     pub fn schedule(&self, rng: &mut Rng, phase: Duration) -> Vec<Scheduled> {
         let mut all = Vec::new();
@@ -146,12 +194,32 @@ impl FaultPlan {
     }
 
     /// Whether a fault without more to it strikes now.
-    pub fn strikes(&self, kind: FaultKind, rng: &mut Rng) -> bool {
+    pub fn strikes(&mut self, kind: FaultKind, rng: &mut Rng) -> bool {
+        if self.insists(kind) {
+            return true;
+        }
         self.has(kind) && rng.chance(self.strength[kind.index()])
     }
 
+    fn insists(&mut self, kind: FaultKind) -> bool {
+        let left = &mut self.insisted[kind.index()];
+        let insists = *left > 0;
+        *left = left.saturating_sub(1);
+        insists
+    }
+
     /// What goes wrong with this call, if anything.
-    pub fn bend(&mut self, now: Time, request: &Request, rng: &mut Rng) -> Option<(FaultKind, Fault)> {
+    pub fn bend(&mut self, now: Time, request: &Request, rng: &mut Rng) -> Option<Bent> {
+        if let Some(told) = self.told.iter_mut().find(|it| it.left > 0 && it.requests.include(request)) {
+            told.left -= 1;
+            let Told { kind, fault, answer_takes, .. } = told.clone();
+            return Some(Bent { kind, fault, answer_takes });
+        }
+        let (kind, fault) = self.bend_by_dice(now, request, rng)?;
+        Some(Bent { kind, fault, answer_takes: None })
+    }
+
+    fn bend_by_dice(&mut self, now: Time, request: &Request, rng: &mut Rng) -> Option<(FaultKind, Fault)> {
         if now < self.denied_until {
             return Some((FaultKind::Z13, denied(request, rng)));
         }
@@ -160,7 +228,7 @@ impl FaultPlan {
             return Some((FaultKind::Z4, unavailable(rng)));
         }
         for (kind, _) in BENDING {
-            if !self.has(*kind) || !fits(*kind, request) || !self.strikes(*kind, rng) {
+            if !fits(*kind, request) || !self.strikes(*kind, rng) {
                 continue;
             }
             if *kind == FaultKind::Z4 {

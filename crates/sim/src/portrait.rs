@@ -180,6 +180,7 @@ pub fn cost_of(action: &UserAction) -> u64 {
         | UserAction::AddIngress { .. }
         | UserAction::CompactHistory
         | UserAction::TagPublicIp { .. }
-        | UserAction::DeleteTaggedIp { .. } => 0,
+        | UserAction::DeleteTaggedIp { .. }
+        | UserAction::Trouble(_) => 0,
     }
 }

@@ -22,10 +22,26 @@ pub(crate) struct Summary {
     crash_points: u64,
     crash_stories: usize,
     crash_failed: bool,
+    /// The seeds that it began with.
+    starts: Vec<u64>,
+    /// Every story and storm, unless a seed has failed before.
+    told: Option<Told>,
     coverage: Coverage,
 }
 
+/// What all named stories and storms came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) all: usize,
+    pub(crate) failed: usize,
+    pub(crate) coverage: Coverage,
+}
+
 impl Summary {
+    pub(crate) fn new(starts: &[u64]) -> Summary {
+        Summary { starts: starts.to_vec(), ..Summary::default() }
+    }
+
     pub(crate) fn add(&mut self, report: &Report) {
         self.seeds += 1;
         self.steps += report.steps;
@@ -33,6 +49,12 @@ impl Summary {
         self.reordered += u64::from(report.reordered);
         self.virtual_ms += report.ended.as_millis();
         self.coverage.add(&report.coverage);
+    }
+
+    /// Which seeds are run, so that another run can try the same ones.
+    pub(crate) fn ranges(&self, count: u64) -> String {
+        let starts: Vec<String> = self.starts.iter().map(|start| format!("--start {start}")).collect();
+        format!("running --seeds {count} {}", starts.join(" "))
     }
 
     pub(crate) fn crash_points(&mut self, points: &Enumeration) {
@@ -43,14 +65,26 @@ impl Summary {
         self.coverage.add(&points.coverage);
     }
 
-    /// Whether something did not hold; a run that is long enough must also have tried everything.
-    pub(crate) fn has_failed(&self, must_cover: bool) -> bool {
-        !self.failures.is_empty() || self.crash_failed || (must_cover && !self.coverage.gaps().is_empty())
+    /// Stories and storms have been told, with what they have tried.
+    pub(crate) fn stories(&mut self, told: Told) {
+        self.coverage.add(&told.coverage);
+        self.told = Some(told);
     }
 
-    pub(crate) fn print(&self, json: bool, must_cover: bool) {
+    /// What the stories and storms have not tried. Seeds do not count: what only they try depends on luck.
+    fn gaps(&self) -> Vec<String> {
+        self.told.as_ref().map_or_else(Vec::new, |told| told.coverage.gaps())
+    }
+
+    /// Whether something did not hold, or was not tried.
+    pub(crate) fn has_failed(&self) -> bool {
+        let stories_failed = self.told.as_ref().is_some_and(|told| told.failed > 0);
+        !self.failures.is_empty() || self.crash_failed || stories_failed || !self.gaps().is_empty()
+    }
+
+    pub(crate) fn print(&self, json: bool) {
         if json {
-            say!("{}", self.as_json(must_cover));
+            say!("{}", self.as_json());
             return;
         }
         let coverage = &self.coverage;
@@ -71,23 +105,24 @@ impl Summary {
         for reason in coverage.reasons() {
             say!("not expected: {reason}");
         }
-        let gaps = coverage.gaps();
-        if must_cover {
-            for gap in &gaps {
-                say!("gap: {gap}");
-            }
+        let gaps = self.gaps();
+        for gap in &gaps {
+            say!("gap: {gap}");
+        }
+        if let Some(told) = &self.told {
+            say!("{} of {} stories and storms passed", told.all - told.failed, told.all);
         }
         if self.failures.is_empty() && !self.crash_failed {
             say!("{} seeds passed", self.seeds);
         } else {
             say!("{} of {} seeds failed", self.failures.len(), self.seeds);
         }
-        if must_cover && !gaps.is_empty() {
-            say!("{} gaps in what was tried, without a written reason", gaps.len());
+        if !gaps.is_empty() {
+            say!("{} gaps in what the stories try, without a written reason", gaps.len());
         }
     }
 
-    fn as_json(&self, must_cover: bool) -> String {
+    fn as_json(&self) -> String {
         let coverage = &self.coverage;
         let counts = |names: Vec<&str>, counts: &[u64]| {
             let pairs: Vec<String> =
@@ -101,13 +136,11 @@ impl Summary {
             .iter()
             .map(|(seed, what)| format!("{{\"seed\":{seed},\"what\":{}}}", quoted(what)))
             .collect();
-        let gaps: Vec<String> = match must_cover {
-            true => coverage.gaps().iter().map(|gap| quoted(gap)).collect(),
-            false => Vec::new(),
-        };
+        let gaps: Vec<String> = self.gaps().iter().map(|gap| quoted(gap)).collect();
         format!(
-            "{{\"seeds\":{},\"steps\":{},\"invariants_checked\":{},\"crash_points\":{},\"compared\":{},\
+            "{{\"starts\":{:?},\"seeds\":{},\"steps\":{},\"invariants_checked\":{},\"crash_points\":{},\"compared\":{},\
              \"reordered\":{},\"injected\":{injected},\"judged\":{judged},\"failures\":[{}],\"gaps\":[{}],\"passed\":{}}}",
+            self.starts,
             self.seeds,
             self.steps,
             coverage.judged_total(),
@@ -116,7 +149,7 @@ impl Summary {
             self.reordered,
             failures.join(","),
             gaps.join(","),
-            !self.has_failed(must_cover)
+            !self.has_failed()
         )
     }
 }

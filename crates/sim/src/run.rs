@@ -9,7 +9,7 @@ use sluice_model::{ObjectName, Time};
 
 use crate::cluster::KubeFaults;
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, ServiceRecord};
-use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Story, UserAction};
+use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Storm, Story, UserAction};
 use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
@@ -157,7 +157,16 @@ impl Plan {
         self
     }
 
-    /// The plan of a named story without faults, but perhaps with one crash.
+    /// The plan of a storm.
+    pub fn of_storm(storm: &Storm, seeded: Seeded, traced: bool) -> Plan {
+        let mut plan = Plan::of_story(&storm.story, seeded, traced, None);
+        plan.setup.processes = storm.processes();
+        // L8 is judged by the run without faults.
+        plan.compare = true;
+        plan
+    }
+
+    /// The plan of a named story, perhaps with one crash.
     pub fn of_story(story: &Story, seeded: Seeded, traced: bool, crash: Option<CrashPoint>) -> Plan {
         let setup = Setup {
             seed: 1,

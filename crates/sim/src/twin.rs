@@ -49,7 +49,8 @@ pub(crate) fn same_in_another_order(world: &World, plan: &Plan) -> Result<bool, 
 }
 
 fn actions_of(world: &World) -> Vec<(Time, UserAction)> {
-    world.actions_done.iter().map(|(at, action, _)| (*at, action.clone())).collect()
+    let done = world.actions_done.iter().filter(|(_, action, _)| !matches!(action, UserAction::Trouble(_)));
+    done.map(|(at, action, _)| (*at, action.clone())).collect()
 }
 
 /// A world without faults in which people do this, brought to rest.

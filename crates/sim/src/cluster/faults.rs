@@ -220,6 +220,11 @@ impl KubeFaults {
         self.per_mille.get(&fault).copied().unwrap_or(0)
     }
 
+    /// Strikes as often as another mixture from now on; what has been counted stays.
+    pub fn become_like(&mut self, other: &KubeFaults) {
+        self.per_mille.clone_from(&other.per_mille);
+    }
+
     /// Ends all faults, an outage too. What was delayed or must be listed again still comes.
     pub fn calm(&mut self) {
         self.per_mille.clear();

@@ -81,6 +81,13 @@ impl Informer {
         }
     }
 
+    /// The next list of this kind comes at this moment.
+    pub fn list_at(&mut self, at: Time, kind: Kind) {
+        for feed in self.feeds.iter_mut().filter(|feed| feed.kind == kind) {
+            feed.list_at = Some(at);
+        }
+    }
+
     /// The resourceVersion in which this incarnation of a Service was last told.
     pub fn last_seen(&self, object: &ObjectRef) -> Option<u64> {
         let feed = self.feeds.iter().find(|feed| feed.kind == Kind::Service)?;

@@ -8,6 +8,7 @@ use sluice_updater::CallId;
 use super::process::Process;
 use super::wire::{Incoming, OnTheWire};
 use super::{Fate, Happening, World, letter};
+use crate::faults::Bent;
 use crate::invariants::Tally;
 use crate::names::{FaultKind, Violation};
 
@@ -99,7 +100,7 @@ impl World {
         let bent = self.plan.bend(self.now, &request, &mut self.chance);
         let mut reply = match &bent {
             None => Reply::Answered(self.cloud.handle(self.now, &request)),
-            Some((kind, fault)) => {
+            Some(Bent { kind, fault, .. }) => {
                 self.coverage.injected(self.now, *kind);
                 self.trace.world(self.now, || format!("{kind} strikes c{}: {fault:?}", call.0));
                 self.cloud.handle_faulty(self.now, &request, fault)
@@ -113,6 +114,7 @@ impl World {
             // time limit.
             delay = Duration::from_secs(70);
         }
+        let delay = bent.and_then(|bent| bent.answer_takes).unwrap_or(delay);
         let at = self.now + delay;
         self.plan_at(at, Happening::ReachesProcess { slot, life, incoming: Incoming::Reply { call, reply } });
         Ok(())

@@ -95,8 +95,9 @@ impl World {
             Fate::Lives => {
                 let linger = !self.settings[slot].engine.linger.is_zero();
                 let views = process.engine.services();
+                let compared = process.engine.start_up().found.is_some();
                 let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
-                self.judge.views(slot, &views, linger, &mut tally)?;
+                self.judge.views(slot, &views, compared, linger, &mut tally)?;
                 self.processes[slot] = Some(process);
                 self.end_if_idle(slot);
             }

@@ -173,8 +173,11 @@ impl World {
         let life = self.lives;
         let settings = &self.settings[slot];
         let clock = self.clocks[slot];
-        let process = Process::new(life, settings, &self.scope, clock, self.now, &self.own, self.seeded);
+        let mut process = Process::new(life, settings, &self.scope, clock, self.now, &self.own, self.seeded);
         self.judge.started(slot, &settings.updater, settings.engine.egress_namespaces.clone());
+        for (kind, by) in std::mem::take(&mut self.late_lists) {
+            process.informer.list_at(self.now + by, kind);
+        }
         self.processes[slot] = Some(Box::new(process));
         self.trace.world(self.now, || format!("{} starts", letter(slot)));
         let at = self.now + Duration::from_millis(self.own.between(0, 400));

@@ -20,6 +20,7 @@ mod lease;
 mod others;
 mod process;
 mod setup;
+mod trouble;
 mod wire;
 
 use core::time::Duration;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
 use sluice_model::azure::ArmId;
+use sluice_model::kube::Kind;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
@@ -133,6 +135,8 @@ pub struct World {
     /// When all faults ended.
     pub faults_ended_at: Time,
     mass_deletion_allowed: bool,
+    /// Kinds whose first list the next process gets later, and how much.
+    late_lists: Vec<(Kind, Duration)>,
 }
 
 impl World {
@@ -200,6 +204,7 @@ impl World {
             destroyed: 0,
             faults_ended_at: Time::ZERO,
             mass_deletion_allowed: false,
+            late_lists: Vec::new(),
         };
         for slot in 0..setup.processes {
             let at = Time::from_millis(if slot == 0 { 0 } else { 700 });
@@ -374,10 +379,10 @@ impl World {
 
     fn happen(&mut self, what: Happening) -> Result<(), Violation> {
         match what {
-            Happening::User(action) => self.user_acts(action),
+            Happening::User(action) => self.user_acts(action)?,
             Happening::Dice => {
                 let action = random_action(&mut self.users, &self.cluster);
-                self.user_acts(action);
+                self.user_acts(action)?;
             }
             Happening::Fault(kind) => self.fault_begins(kind)?,
             Happening::FaultEnds(kind) => self.fault_ends(kind),
@@ -401,7 +406,7 @@ impl World {
         Ok(())
     }
 
-    fn user_acts(&mut self, action: UserAction) {
+    fn user_acts(&mut self, action: UserAction) -> Result<(), Violation> {
         let changed = apply(&mut self.cluster, &action);
         self.acts_in_azure(&action);
         let now = self.now;
@@ -409,8 +414,12 @@ impl World {
             let nothing = if changed { "" } else { " (nothing changes)" };
             format!("user: {action}{nothing}")
         });
+        if let UserAction::Trouble(trouble) = &action {
+            self.trouble_begins(trouble)?;
+        }
         self.actions_done.push((self.now, action, changed));
         self.count_kube_faults();
+        Ok(())
     }
 
     /// Plans the next wake-up of everybody.

@@ -9,6 +9,7 @@ use sluice_model::address::Family;
 use sluice_model::annotations;
 use sluice_model::kube::{FamilyPolicy, Phase, ServicePort, SlicePort};
 
+use super::trouble::Trouble;
 use crate::cluster::Cluster;
 use crate::cluster::objects::{
     AddressType, EndpointRecord, Health, PodRecord, Ports, ServiceRecord, SliceRecord, joined,
@@ -207,6 +208,8 @@ pub enum UserAction {
         /// Its name.
         name: Arc<str>,
     },
+    /// Something goes wrong.
+    Trouble(Trouble),
 }
 
 /// A wish that we refuse, or cannot grant in full.
@@ -354,7 +357,7 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
             true
         }
         // They happen in Azure, and the world plays them there.
-        UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } => true,
+        UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } | UserAction::Trouble(_) => true,
     }
 }
 
@@ -417,6 +420,7 @@ impl fmt::Display for UserAction {
             UserAction::CompactHistory => f.write_str("compact history"),
             UserAction::TagPublicIp { name, services } => write!(f, "tag public IP {name} for {services}"),
             UserAction::DeleteTaggedIp { name } => write!(f, "delete public IP {name}"),
+            UserAction::Trouble(trouble) => trouble.fmt(f),
         }
     }
 }

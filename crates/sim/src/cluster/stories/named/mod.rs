@@ -6,9 +6,12 @@
 mod gateways;
 mod inbound;
 mod outbound;
+mod storms;
+mod troubles;
 mod words;
 
 use super::action::UserAction;
+pub use storms::{Storm, storms};
 
 /// A short play.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,5 +41,6 @@ pub fn named() -> Vec<Story> {
     let mut stories = inbound::stories();
     stories.extend(outbound::stories());
     stories.extend(gateways::stories());
+    stories.extend(troubles::stories());
     stories
 }
