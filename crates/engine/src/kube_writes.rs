@@ -88,8 +88,9 @@ impl Engine {
             return None;
         }
         if !complete || self.is_braked(record.index) {
-            // Nothing is decided about it, so what is published stays as it is.
-            let (ingress, conditions) = (object.published, self.conditions(record, object, wanted));
+            // Nothing is decided about it, so what is published stays as it is, and nothing is published again.
+            let ingress = object.published.filter(|ip| object.ingress.contains(ip));
+            let conditions = self.conditions(record, object, wanted);
             let differs = !same_conditions(&object.conditions, &conditions);
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
         }

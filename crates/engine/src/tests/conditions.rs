@@ -5,6 +5,20 @@ use expect_test::expect;
 use super::story::check;
 
 #[test]
+fn an_ip_that_was_taken_off_is_not_published_again_while_nothing_is_decided() {
+    check(
+        "show status
+         service web known published=20.1.2.1 ingress=1.2.3.4
+         azure gateway of cluster-before
+         azure has web
+         lead",
+        expect![[r#"
+            (write status of web: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
+        "#]],
+    );
+}
+
+#[test]
 fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
     check(
         "show status
