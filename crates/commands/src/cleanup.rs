@@ -180,6 +180,7 @@ mod tests {
             name: ObjectName::new("shop", "web"),
             version: 1,
             selected: true,
+            load_balancer: true,
             deleting: false,
             finalizer: true,
             inherited: true,

@@ -167,6 +167,7 @@ fn web() -> ServiceObject {
         name: ObjectName::new("shop", "web"),
         version: 2,
         selected: true,
+        load_balancer: true,
         deleting: false,
         finalizer: false,
         inherited: false,

@@ -93,6 +93,7 @@ impl Cluster {
             name: name.clone(),
             version,
             selected: true,
+            load_balancer: true,
             deleting: false,
             finalizer: false,
             inherited: false,

@@ -248,10 +248,7 @@ impl Engine {
                     self.leadership = Leadership::Retired;
                 }
             }
-            Event::MassDeletionAllowed(allowed) => {
-                self.config.allow_mass_deletion = allowed;
-                self.touch_discovered();
-            }
+            Event::DeletionAllowed(allowed) => self.deletion_allowed(allowed),
             Event::EffectFinished { id, outcome } => self.effect_finished(id, outcome),
             Event::SlotReleased { id, wait } => {
                 self.dispatch.release(id);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
+use sluice_model::allow_deletion::Fingerprint;
 use sluice_model::kube::Kind;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
@@ -63,6 +64,8 @@ pub struct ServiceView {
     pub addresses_quarantined: u32,
     /// The gateway sends traffic to it.
     pub live: bool,
+    /// Its deletion is held as one of too many; the operator's consent names this fingerprint.
+    pub held: Option<Fingerprint>,
 }
 
 /// How an operation failed.

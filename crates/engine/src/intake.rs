@@ -4,6 +4,7 @@
 //! object that is missing from a list is only *vanished* until the API server confirms it.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -64,10 +65,17 @@ impl Engine {
         let owner = OwnerKey::Uid(Arc::clone(&object.name.namespace), object.uid);
         self.addresses.bind(owner, Some(service));
         let Some(record) = self.record_mut(service) else { return };
-        record.vanished = None;
+        let was_missing = record.vanished.take().is_some();
+        let left = record.object.as_ref().is_some_and(|before| before.selected) && !object.selected;
+        let asks_to_go = object.deleting || !object.load_balancer || left;
+        record.evident = asks_to_go || record.evident && !object.selected;
         record.seen_version = shown;
         let published = record.object.as_ref().map(|before| before.published);
         let by_us = record.kube.in_flight.is_some();
+        if asks_to_go || was_missing {
+            self.release_from_brake(service);
+        }
+        let Some(record) = self.record_mut(service) else { return };
         if let Some(before) = &record.object
             && same_spec(&before.spec, &object.spec)
             && before.selected == object.selected
@@ -78,16 +86,11 @@ impl Engine {
             self.touch(service);
             return;
         }
-        let deleting = object.deleting;
         record.object = Some(Box::new(object));
         // A change of spec, or its deletion, ends any park at once.
         record.hold = None;
         record.attempts = Default::default();
         record.compared = None;
-        if deleting {
-            record.discovered = false;
-            self.survey.discovered.remove(&service);
-        }
         self.note_published(service, published, by_us);
         self.fire(service, Trigger::SpecChanged);
         self.touch(service);
@@ -141,10 +144,16 @@ impl Engine {
         let Some(object) = &record.object else { return };
         let idle = record.operation.is_none() && record.actual.is_nothing();
         let on_its_way = object.deleting && (seen_to_go || !object.finalizer);
+        record.evident |= seen_to_go || object.deleting;
+        let by_comparison = !record.evident;
         if on_its_way || idle || skip {
             self.object_gone(service);
         } else if record.vanished.is_none() {
             record.vanished = Some(Vanished::default());
+        }
+        if by_comparison {
+            // Counted before the API server confirms it, or the first few would go before the last are confirmed.
+            self.note_vanished(service);
         }
         self.touch(service);
     }
@@ -160,6 +169,7 @@ impl Engine {
         record.hold = None;
         record.attempts = Default::default();
         self.unbind(uid, &object.name);
+        self.note_vanished(service);
         self.touch(service);
     }
 
@@ -196,7 +206,10 @@ impl Engine {
         let Some(vanished) = record.vanished.as_mut().filter(|it| it.asking == Some(id)) else { return };
         vanished.asking = None;
         match existence {
-            Existence::Gone if record.object.is_some() => self.object_gone(service),
+            Existence::Gone if record.object.is_some() => {
+                self.object_gone(service);
+                self.look_at_the_brake();
+            }
             Existence::Gone => record.vanished = None,
             Existence::Exists => {
                 // It is there, so the watch has lost it: list again, and leave it alone meanwhile.
@@ -259,8 +272,12 @@ impl Engine {
     }
 
     pub(crate) fn pod_applied(&mut self, pod: &PodObject) {
+        let before = self.addresses.pod_egress(pod.uid);
         let egress = self.egress_of(pod).map(|name| self.open(&ServiceKey::Outbound(name)));
         self.addresses.apply_pod(pod, egress);
+        for service in before.into_iter().chain(egress) {
+            self.note_last_pod(service, before == Some(service));
+        }
         if !self.is_leading() {
             return;
         }
@@ -275,7 +292,21 @@ impl Engine {
 
     pub(crate) fn pod_deleted(&mut self, uid: Uid) {
         self.warned_pods.remove(&uid);
+        let before = self.addresses.pod_egress(uid);
         self.addresses.remove_pod(uid);
+        if let Some(service) = before {
+            self.note_last_pod(service, true);
+        }
+    }
+
+    /// Keeps the evidence about an egress: whether this replica watched its last pod go.
+    fn note_last_pod(&mut self, service: ServiceIndex, watched: bool) {
+        let gone = self.addresses.pods(service) == 0;
+        let Some(record) = self.record_mut(service) else { return };
+        record.evident = gone && (watched || record.evident);
+        if !gone {
+            self.release_from_brake(service);
+        }
     }
 
     /// The egress that a pod may use; a pod that asks for what cannot be is warned about once.
@@ -338,6 +369,7 @@ impl Engine {
         let service = self.open(&key);
         if let Some(record) = self.record_mut(service) {
             record.requested = requested;
+            record.evident = !requested;
         }
         self.touch(service);
     }
@@ -385,15 +417,34 @@ impl Engine {
             }
             Relist::Pods(all) => {
                 let keep: HashSet<Uid, FixedState> = all.iter().map(|pod| pod.uid).collect();
-                self.addresses.retain_pods(|uid| keep.contains(&uid));
+                let lost = self.addresses.retain_pods(|uid| keep.contains(&uid));
                 self.warned_pods.retain(|uid, _| keep.contains(uid));
                 self.pods_asked_for = false;
                 for pod in &all {
                     self.pod_applied(pod);
                 }
+                self.pods_vanished(&lost);
             }
         }
         self.kinds_listed[kind as usize] = true;
+        self.look_at_the_brake();
+    }
+
+    /// Egresses have lost pods that a list does not have; the second value says whether one was seen terminating.
+    fn pods_vanished(&mut self, lost: &[(ServiceIndex, bool)]) {
+        let unannounced: BTreeSet<ServiceIndex> =
+            lost.iter().filter(|(_, terminating)| !terminating).map(|(service, _)| *service).collect();
+        for &(service, _) in lost {
+            self.note_last_pod(service, true);
+        }
+        for service in unannounced {
+            if self.addresses.pods(service) == 0 {
+                if let Some(record) = self.record_mut(service) {
+                    record.evident = false;
+                }
+                self.note_vanished(service);
+            }
+        }
     }
 
     fn services_relisted(&mut self, all: Vec<ServiceObject>) {

@@ -42,6 +42,10 @@ impl Engine {
     pub(crate) fn settle(&mut self, service: ServiceIndex) {
         self.changes.look_at(service);
         self.note_pods(service);
+        if !self.survey.braked && self.record(service).is_some_and(|record| record.discovered) {
+            // It may have been made, or have lingered, since the list that it was missing from.
+            self.look_at_the_brake();
+        }
         self.note_wanted(service);
         self.ask_for_the_vanished(service);
         for _ in 0..TRIGGERS_MAX {
@@ -201,7 +205,6 @@ impl Engine {
                 record.unwanted_since = None;
                 record.wanted_since = now;
                 record.teardown_begun = false;
-                record.discovered = false;
                 record.reported_at = None;
                 record.compared = None;
                 record.orphan = false;
@@ -211,7 +214,7 @@ impl Engine {
                     _ => 0,
                 };
                 self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
-                self.survey.discovered.remove(&service);
+                self.release_from_brake(service);
             }
             Trigger::FoundInSync => {
                 record.hold = None;
@@ -274,9 +277,11 @@ impl Engine {
         record.had_pods = pods > 0;
     }
 
-    /// Whether its deletion waits until its addresses have drained; those of others stay as they are.
+    /// Whether its deletion waits until its addresses have drained; those of others, and of services whose deletion
+    /// is held, stay as they are.
     pub(crate) fn waits_for_addresses(&self, record: &Service) -> bool {
         record.state == State::DeletionPending
+            && !self.is_braked(record.index)
             && self.addresses.mapped(record.index) > 0
             && self.keeper(record).is_none()
     }

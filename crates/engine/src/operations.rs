@@ -150,7 +150,7 @@ impl Engine {
         match intent {
             Intent::Inspect if record.actual.was_written() => Cause::OutcomeUnknown,
             Intent::Deprovision if record.attempts.total > 0 => Cause::RetryDue,
-            Intent::Deprovision if record.discovered => Cause::Orphaned,
+            Intent::Deprovision if record.discovered || record.orphan => Cause::Orphaned,
             Intent::Deprovision => Cause::LastAddressLeft,
             _ if record.attempts.total > 0 => Cause::RetryDue,
             _ if record.orphan => Cause::Orphaned,

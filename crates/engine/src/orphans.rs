@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
+use sluice_model::allow_deletion::{AllowedDeletions, Fingerprint};
 use sluice_model::azure::Direction;
 use sluice_model::effect::{About, Listable};
 use sluice_model::reason::Reason;
@@ -19,11 +20,14 @@ use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::Engine;
 use crate::plan::is_default_of_others;
 use crate::resources::Knowledge;
-use crate::service::Vanished;
+use crate::service::{Service, Vanished};
 use crate::survey::Stray;
 
 /// A notice names at most this many registrations.
 const UNCLAIMED_NAMED: usize = 10;
+
+/// A notice names at most this many held services.
+const HELD_NAMED: usize = 10;
 
 /// Below this many teardowns nobody asks.
 const BRAKE_MIN: usize = 5;
@@ -165,22 +169,51 @@ impl Engine {
         self.survey.unclaimed = unclaimed;
     }
 
-    /// Found unwanted by comparison: the brake applies, unless its own deletion is on record.
+    /// Found unwanted by comparison: the brake applies, unless there is evidence that its deletion is meant.
     pub(crate) fn note_discovered(&mut self, service: ServiceIndex) {
-        let wanted = self.is_wanted(service);
+        // An egress that lingers is wanted for a while, and the brake applies when that is over.
+        let wanted = match self.record(service) {
+            Some(record) if !record.key.is_inbound() => record.requested || self.addresses.pods(service) > 0,
+            _ => self.is_wanted(service),
+        };
         let left_alone = self.record(service).is_some_and(|record| self.keeper(record).is_some());
+        let forgets = self.seeded.has(Bug::BrakeForgetsEvidence);
         let Some(record) = self.record_mut(service) else { return };
+        let wanted = wanted && record.vanished.is_none();
         let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
-        if !wanted && !left_alone && !own_deletion && !record.actual.is_nothing() {
+        let evident = own_deletion || !forgets && record.evident;
+        if !wanted && !left_alone && !evident && !record.actual.is_nothing() {
             record.discovered = true;
             self.survey.discovered.insert(service);
         }
     }
 
+    /// Its object, or its last pod, is missing from a newer list. Before the baseline nothing is known of Azure, and
+    /// the baseline asks the same question.
+    pub(crate) fn note_vanished(&mut self, service: ServiceIndex) {
+        if !self.survey.complete || self.seeded.has(Bug::VanishedFromListNotHeld) {
+            return;
+        }
+        let Some(record) = self.record_mut(service) else { return };
+        if !record.evident && !record.teardown_begun {
+            record.discovered = true;
+            self.survey.discovered.insert(service);
+        }
+    }
+
+    /// There is evidence now, or it is wanted again.
+    pub(crate) fn release_from_brake(&mut self, service: ServiceIndex) {
+        if let Some(record) = self.record_mut(service) {
+            record.discovered = false;
+        }
+        self.survey.discovered.remove(&service);
+    }
+
     /// Whether its teardown is held because too many are due at once.
     pub(crate) fn is_braked(&self, service: ServiceIndex) -> bool {
-        self.record(service).is_some_and(|record| record.discovered && !record.teardown_begun)
-            && self.brake_is_on()
+        self.brake_is_on()
+            && self.record(service).is_some_and(|record| self.counts_for_the_brake(record))
+            && !self.is_wanted(service)
     }
 
     /// Once on, the brake stays on until the operator allows it or nothing is left that it holds.
@@ -188,37 +221,81 @@ impl Engine {
         self.survey.braked && !self.config.allow_mass_deletion
     }
 
+    /// Found unwanted by comparison, not begun by us or a leader before us, and not allowed by the operator.
+    fn counts_for_the_brake(&self, record: &Service) -> bool {
+        let forgets = self.seeded.has(Bug::BrakeForgetsEvidence);
+        let begun_before = || record.operation.is_none() && record.actual.teardown_begun() && !forgets;
+        record.discovered && !record.teardown_begun && !begun_before() && !self.is_allowed(record)
+    }
+
+    fn is_allowed(&self, record: &Service) -> bool {
+        let allowed = &self.survey.allowed;
+        if self.seeded.has(Bug::ConsentCountsForAll) {
+            return !allowed.is_empty();
+        }
+        !allowed.is_empty() && allowed.contains(fingerprint(record))
+    }
+
+    /// The fingerprint of a service whose deletion is held.
+    pub(crate) fn held(&self, record: &Service) -> Option<Fingerprint> {
+        self.is_braked(record.index).then(|| fingerprint(record))
+    }
+
+    /// The operator's consent has been read.
+    pub(crate) fn deletion_allowed(&mut self, allowed: AllowedDeletions) {
+        if allowed == self.survey.allowed {
+            return;
+        }
+        self.survey.allowed = allowed;
+        // Whatever is held all the same is named again.
+        self.survey.held_told = 0;
+        self.look_at_the_brake();
+        self.touch_discovered();
+    }
+
     pub(crate) fn look_at_the_brake(&mut self) {
+        if !self.survey.complete {
+            return;
+        }
         let total = self.by_key.len() + self.survey.strays.len();
         let limit = BRAKE_MIN.max(total / 10);
         let since = self.now - self.config.drift_interval;
         self.survey.teardowns.retain(|at| *at >= since);
-        let waiting = |service: &&ServiceIndex| self.record(**service).is_some_and(|it| !it.teardown_begun);
-        let waiting = self.survey.discovered.iter().filter(waiting).count();
+        let records = self.survey.discovered.iter().filter_map(|service| self.record(*service));
+        let waiting: Vec<&Service> = records.filter(|it| self.counts_for_the_brake(it)).collect();
         let scope = &self.config.scope;
-        let is_ours = |(key, stray): &(&ServiceKey, &Stray)| stray.found.is_ours(scope, key, false);
+        let is_ours = |(key, stray): &(&ServiceKey, &Stray)| {
+            stray.found.is_ours(scope, key, false) && !stray.found.teardown_begun()
+        };
         let is_default = |key: &ServiceKey| matches!(key, ServiceKey::Outbound(name) if name.is_default());
         let coming = self.survey.strays.iter().filter(is_ours).filter(|(key, _)| !is_default(key)).count();
         // Those that have just gone and those seen once count as well, or many would go in small groups.
-        let held = waiting + self.survey.teardowns.len() + coming;
-        if waiting == 0 {
-            self.survey.braked = false;
-        }
-        if waiting == 0 || held <= limit || self.survey.braked || self.seeded.has(Bug::NoBrake) {
+        let held = waiting.len() + self.survey.teardowns.len() + coming;
+        let on =
+            !waiting.is_empty() && (self.survey.braked || held > limit) && !self.seeded.has(Bug::NoBrake);
+        let (count, told) = (waiting.len(), self.survey.held_told);
+        let names: Vec<String> = waiting.iter().take(HELD_NAMED).map(|record| held_name(record)).collect();
+        self.survey.braked = on;
+        self.survey.held_told = if on { told.max(count) } else { 0 };
+        if !on || self.config.allow_mass_deletion || count <= told {
             return;
         }
-        self.survey.braked = true;
-        if !self.config.allow_mass_deletion {
-            let text = format!(
-                "{held} services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one"
-            );
-            self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
-        }
+        // Addresses that were about to drain stay.
+        self.touch_discovered();
+        let and_more = match count - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!(
+            "too many services were found unwanted at once, and nobody was seen to delete them; the deletion of {count} is held: {}{and_more}; if it is meant, run `sluice allow-deletion`",
+            names.join(", ")
+        );
+        self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);
     }
 
     /// A teardown begins; if it was found by comparison, the brake remembers it for a while.
     pub(crate) fn note_teardown(&mut self, service: ServiceIndex) {
-        if self.record(service).is_some_and(|it| it.discovered && !it.teardown_begun) {
+        if self.record(service).is_some_and(|it| self.counts_for_the_brake(it)) {
             self.survey.teardowns.push(self.now);
         }
     }
@@ -237,5 +314,18 @@ impl Engine {
             .map(|record| record.index)
             .collect();
         self.touched.extend(waiting);
+    }
+}
+
+fn fingerprint(record: &Service) -> Fingerprint {
+    Fingerprint::of(&record.key, record.public_address())
+}
+
+/// What people call a held service: its object if that is known, be it by a tag.
+fn held_name(record: &Service) -> String {
+    match (&record.key, record.object.as_ref().map(|it| it.name.clone()).or(record.actual.owner_name())) {
+        (ServiceKey::Inbound(_), Some(name)) => format!("service/{name}"),
+        (ServiceKey::Inbound(uid), None) => format!("service/{uid}"),
+        (ServiceKey::Outbound(egress), _) => format!("egress/{egress}"),
     }
 }

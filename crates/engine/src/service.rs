@@ -53,7 +53,10 @@ pub(crate) struct Service {
     pub(crate) teardown_begun: bool,
     /// It has been live with a spec that was accepted, or was found live.
     pub(crate) served: bool,
-    /// It was found unwanted by comparison and not by its own deletion, so the brake applies.
+    /// There is evidence that its deletion is meant: its object asks for it, or this replica watched the object or
+    /// the last pod go, as a standby too.
+    pub(crate) evident: bool,
+    /// It was found unwanted by comparison, without evidence, so the brake applies.
     pub(crate) discovered: bool,
     /// Its object has vanished, and the API server has not confirmed it yet.
     pub(crate) vanished: Option<Vanished>,
@@ -170,6 +173,7 @@ impl Service {
             attempts: Attempts::default(),
             teardown_begun: false,
             served: false,
+            evident: false,
             discovered: false,
             vanished: None,
             kube: KubeSide::default(),

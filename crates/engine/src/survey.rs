@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use sluice_model::allow_deletion::AllowedDeletions;
 use sluice_model::azure::{ArmId, Direction, LoadBalancer, Location, NatGateway, PublicIp, Registration};
 use sluice_model::effect::{About, Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
@@ -55,6 +56,10 @@ pub(crate) struct Survey {
     /// Registrations whose names cannot be ours, as the last listing showed, in lower case.
     pub(crate) odd_names: BTreeMap<Arc<str>, Direction>,
     pub(crate) braked: bool,
+    /// How many held services people have been told of.
+    pub(crate) held_told: usize,
+    /// Held services whose deletion the operator allows.
+    pub(crate) allowed: AllowedDeletions,
     /// When teardowns of such services began, as far back as the brake looks.
     pub(crate) teardowns: Vec<Time>,
 }
@@ -100,6 +105,18 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn is_nothing(&self) -> bool {
         self.public_ips.iter().all(Option::is_none) && self.carrier.is_none() && self.registration.is_none()
+    }
+
+    /// The gateway's reference to it was cleared, or its NAT gateway detached: no state of a service that is used.
+    fn was_cleared(&self) -> bool {
+        let cleared = |it: &Registration| it.pools.is_empty() && it.nat_gateway.is_none();
+        let detached = matches!(&self.carrier, Some(Carrier::NatGateway(nat)) if nat.gateway.is_none());
+        detached || self.registration.as_ref().is_some_and(cleared)
+    }
+
+    /// Its teardown had begun before we looked.
+    pub(crate) fn teardown_begun(&self) -> bool {
+        self.was_cleared() || self.registration.is_none() && self.carrier.is_none()
     }
 
     /// Ours by tag, or registered with our gateway for nobody else.
@@ -212,6 +229,11 @@ impl Actual {
             carrier: self.carrier.present().cloned(),
             registration: self.registration.present().cloned(),
         }
+    }
+
+    /// Its teardown had begun before we looked; what is unknown proves nothing.
+    pub(crate) fn teardown_begun(&self) -> bool {
+        self.found().was_cleared() || self.registration.is_absent() && self.carrier.is_absent()
     }
 
     fn believe(&mut self, found: Found) {

@@ -106,6 +106,7 @@ impl Engine {
             addresses_unplaceable: self.addresses.unplaceable(service),
             addresses_quarantined: self.addresses.quarantined(service),
             live: record.actual.is_live(),
+            held: self.held(record),
         }
     }
 

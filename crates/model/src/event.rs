@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::allow_deletion::AllowedDeletions;
 use crate::effect::Outcome;
 use crate::key::{EffectId, EgressName, ObjectName, Uid};
 use crate::kube::{NodeObject, PodObject, ServiceObject, Slice};
@@ -50,8 +51,8 @@ pub enum Event {
     LeadershipGained,
     /// We do not hold the lease any more: emit nothing.
     LeadershipLost,
-    /// The operator allows, or forbids again, the teardown of many services at once.
-    MassDeletionAllowed(bool),
+    /// The operator allows the deletion of these services although it is held, and of no others.
+    DeletionAllowed(AllowedDeletions),
     /// An effect has ended.
     EffectFinished {
         /// Which.

@@ -49,6 +49,8 @@ pub struct ServiceObject {
     pub version: u64,
     /// Type `LoadBalancer` and of our class.
     pub selected: bool,
+    /// Type `LoadBalancer`, of whatever class.
+    pub load_balancer: bool,
     /// It has a deletion timestamp.
     pub deleting: bool,
     /// It carries our finalizer.

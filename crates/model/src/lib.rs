@@ -12,6 +12,7 @@
 //! - [`azure`] and [`kube`]: the objects of both worlds, cut down to what we use
 //! - [`failure`]: what went wrong, grouped by what one can do next
 //! - [`notices`]: everything that people are told by events
+//! - [`allow_deletion`]: which held deletions the operator allows
 #![no_std]
 
 extern crate alloc;
@@ -19,6 +20,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod address;
+pub mod allow_deletion;
 pub mod annotations;
 pub mod azure;
 pub mod call;

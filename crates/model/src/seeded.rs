@@ -38,6 +38,13 @@ pub enum Bug {
     SkipFinalizer,
     /// Engine: nothing holds a mass deletion.
     NoBrake,
+    /// Engine: after a change of the leader, deletions count as a mass deletion although they were asked for, had
+    /// begun, or were watched.
+    BrakeForgetsEvidence,
+    /// Engine: objects that vanish from a newer list do not count as a mass deletion.
+    VanishedFromListNotHeld,
+    /// Engine: the operator's consent to some held deletions counts for all.
+    ConsentCountsForAll,
     /// Engine: what is already right is written again at start-up.
     RewriteOnAdopt,
     /// Engine: a failed status write is not repeated.

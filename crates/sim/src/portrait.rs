@@ -179,6 +179,8 @@ pub fn cost_of(action: &UserAction) -> u64 {
         | UserAction::WipeStatus { .. }
         | UserAction::AddIngress { .. }
         | UserAction::CompactHistory
+        | UserAction::StopLeader
+        | UserAction::AllowDeletion
         | UserAction::TagPublicIp { .. }
         | UserAction::DeleteTaggedIp { .. }
         | UserAction::Trouble(_) => 0,

@@ -3,12 +3,12 @@
 use core::time::Duration;
 
 use sluice_cloud::{LockLevel, Tamper};
-use sluice_model::kube::{Protocol, ServicePort, SlicePort, TargetPort};
+use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
 use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
 
 use crate::cluster::KubeFaults;
-use crate::cluster::objects::{AddressType, EndpointRecord, Health, ServiceRecord};
+use crate::cluster::objects::{AddressType, EndpointRecord, Health, PodRecord, ServiceRecord};
 use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Storm, Story, UserAction};
 use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
@@ -143,7 +143,7 @@ impl Plan {
             gateway: first_gateway(&mut rng.fork("gateway")),
         };
         let script = Script::Dice { actions: dice.between(20, 55), within };
-        let scene = if dice.chance(50) { crowd_vanishes() } else { Scene::default() };
+        let scene = brake_scene(&mut rng.fork("scene"));
         Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene }
     }
 
@@ -170,7 +170,7 @@ impl Plan {
     pub fn of_story(story: &Story, seeded: Seeded, traced: bool, crash: Option<CrashPoint>) -> Plan {
         let setup = Setup {
             seed: 1,
-            processes: 1,
+            processes: story.processes,
             settings: Settings::new(&scope()),
             plan: FaultPlan::none(),
             kube_faults: KubeFaults::none(),
@@ -199,17 +199,50 @@ fn first_gateway(dice: &mut Rng) -> FirstGateway {
     }
 }
 
-/// A scene for the brake: a crowd of Services is served, the process is replaced, and in that very
-/// moment their namespace vanishes, so that the next process finds them all and nobody wants them.
-fn crowd_vanishes() -> Scene {
-    let mut scene = Vec::new();
-    for number in 0..9u64 {
+/// Now and then a scene for the brake: a crowd of Services or egresses is served, and then goes at once.
+fn brake_scene(dice: &mut Rng) -> Scene {
+    let crowd = |action: &dyn Fn(u64) -> UserAction, at: u64| {
+        (0..9u64).map(|number| (Time::from_millis(at + number), action(number))).collect::<Vec<_>>()
+    };
+    let create_service = |number| {
         let service = ObjectName::new("crowd", format!("web-{number}"));
-        let record = ServiceRecord::balanced(vec![port(80)]);
-        scene.push((Time::from_millis(400 + number), UserAction::CreateService { service, record }));
-    }
-    scene.push((Time::from_millis(28_200), UserAction::DropNamespace { namespace: "crowd".into() }));
-    Scene { actions: scene, cues: vec![(Time::from_millis(28_000), FaultKind::P2)] }
+        UserAction::CreateService { service, record: ServiceRecord::balanced(vec![port(80)]) }
+    };
+    let pod = |number: u64| ObjectName::new("crowd", format!("job-{number}"));
+    let create_pod = |number| {
+        let record = PodRecord {
+            egress: Some(format!("crowd-{number}").into()),
+            node: None,
+            ips: Vec::new(),
+            host_ips: Vec::new(),
+            phase: Phase::Running,
+            host_network: false,
+        };
+        UserAction::CreatePod { pod: pod(number), record }
+    };
+    let drop = || UserAction::DropNamespace { namespace: "crowd".into() };
+    let (gone_at, soon) = (28_000, dice.between(0, 6_000));
+    let mut actions = match dice.below(40) {
+        // The process is replaced, and in that very moment a namespace vanishes: nobody watched it go.
+        0 | 1 => {
+            let mut actions = crowd(&create_service, 400);
+            actions.push((Time::from_millis(gone_at + 200), drop()));
+            return Scene { actions, cues: vec![(Time::from_millis(gone_at), FaultKind::P2)] };
+        }
+        // Users delete the pods of many egresses, and the leader is replaced soon after.
+        2 | 3 => {
+            let mut actions = crowd(&create_pod, 400);
+            actions.extend(crowd(&|number| UserAction::DeletePod { pod: pod(number) }, gone_at));
+            return Scene { actions, cues: vec![(Time::from_millis(gone_at + soon), FaultKind::P2)] };
+        }
+        // Many objects are missing from the next list, as after etcd was restored from a backup.
+        4 => crowd(&create_service, 400),
+        5 => crowd(&create_pod, 400),
+        _ => return Scene::default(),
+    };
+    actions.push((Time::from_millis(gone_at), drop()));
+    actions.push((Time::from_millis(gone_at), UserAction::CompactHistory));
+    Scene { actions, cues: Vec::new() }
 }
 
 /// Runs a plan.
@@ -375,8 +408,8 @@ pub(crate) fn converge(world: &mut World) -> Result<(), Violation> {
             Err(_) => {}
         }
         if world.now >= consent_at {
-            // The operator has seen that many deletions are held, and allows them.
-            world.allow_mass_deletion()?;
+            // The operator has seen that deletions are held, and allows them.
+            world.allow_deletion()?;
         }
         world.run_until(world.now + LOOK_EVERY)?;
     }

@@ -143,7 +143,7 @@ impl Trace {
             Event::EgressReleased(name) => format!("egress {name} released"),
             Event::LeadershipGained => "leadership gained".into(),
             Event::LeadershipLost => "leadership lost".into(),
-            Event::MassDeletionAllowed(yes) => format!("mass deletion allowed: {yes}"),
+            Event::DeletionAllowed(allowed) => format!("deletion allowed: {}", allowed.annotation()),
             Event::EffectFinished { id, outcome } => format!("{id} {}", outcome_words(outcome)),
             Event::SlotReleased { id, wait } => {
                 let why = match wait {

@@ -90,6 +90,9 @@ pub struct Progress {
     /// Its addresses.
     #[serde(default)]
     pub addresses: Addresses,
+    /// Its deletion is held as one of too many; `sluice allow-deletion` names this fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
 }
 
 /// How many addresses a service has.
@@ -178,6 +181,7 @@ pub(crate) mod tests {
                 last_failure: None,
                 public_ip: None,
                 addresses: Addresses { wanted: 3, buffered: 3, ..Addresses::default() },
+                held: None,
             },
         }
     }

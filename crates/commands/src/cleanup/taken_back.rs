@@ -190,6 +190,7 @@ mod tests {
             name: ObjectName::new("shop", format!("web-{number}")),
             version: 1,
             selected: false,
+            load_balancer: true,
             deleting: false,
             finalizer: false,
             inherited: false,

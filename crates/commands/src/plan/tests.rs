@@ -73,6 +73,7 @@ impl World {
             name: ObjectName::new("shop", name),
             version: 1,
             selected: true,
+            load_balancer: true,
             deleting: false,
             finalizer: false,
             inherited: false,

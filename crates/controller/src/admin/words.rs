@@ -16,6 +16,10 @@ use super::almanac::Today;
 use super::api::Found;
 use super::{done, sentences};
 
+/// What is said of a service whose deletion is held.
+const HELD: &str =
+    "The mass-deletion guard holds its deletion: too many services were found unwanted at once.";
+
 /// One service as people see it.
 pub(super) fn status(today: &Today<'_>, seen: &ServiceView) -> Status {
     let progress = progress(today, seen);
@@ -50,7 +54,8 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
         parked: invalid.is_some() || hold.is_some_and(|hold| hold.parked),
         why: invalid
             .map(|(reason, text)| view::Why::new(*reason, text.as_str()))
-            .or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str()))),
+            .or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str())))
+            .or_else(|| seen.held.map(|_| view::Why::new(Reason::MassDeletionHeld, HELD))),
         last_failure: seen.last_failure.as_ref().map(|failure| view::LastFailure {
             at: today.since(failure.at),
             step: failure.step.into(),
@@ -163,10 +168,7 @@ fn waits(today: &Today<'_>, wait: &WaitsFor) -> Wait {
             WaitKind::ConfirmedAbsence,
             "It waits for the API server's word that its object is really gone.".into(),
         ),
-        WaitsFor::MassDeletionConsent => (
-            WaitKind::MassDeletionConsent,
-            "The brake holds it: more services would be torn down at once than is plausible.".into(),
-        ),
+        WaitsFor::MassDeletionConsent => (WaitKind::MassDeletionConsent, HELD.into()),
         WaitsFor::Linger { .. } => {
             let how_long = until.as_ref().map_or("for ever".into(), |due| {
                 format!("for another {}", view::moment::span(due.in_seconds))

@@ -167,13 +167,15 @@ impl Addresses {
         self.release(&pod);
     }
 
-    /// After a complete list: the pods that are not kept are gone.
-    pub fn retain_pods(&mut self, keep: impl Fn(Uid) -> bool) {
-        for uid in self.pod_uids() {
-            if !keep(uid) {
-                self.remove_pod(uid);
-            }
+    /// After a complete list: the pods that are not kept are gone. Returns the egress of each, and whether it was
+    /// terminating.
+    pub fn retain_pods(&mut self, keep: impl Fn(Uid) -> bool) -> Vec<(ServiceIndex, bool)> {
+        let gone = self.pods.slab.iter().map(|(_, pod)| *pod).filter(|pod| !keep(pod.uid));
+        let gone: Vec<Pod> = gone.collect();
+        for pod in &gone {
+            self.remove_pod(pod.uid);
         }
+        gone.iter().map(|pod| (pod.service, pod.terminating)).collect()
     }
 
     /// The pods that name an egress.

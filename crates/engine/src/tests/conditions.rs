@@ -23,12 +23,12 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
     check(
         "show status
          show notices
-         service a known clusterip published=20.1.2.1 ingress=20.1.2.1
-         service b known clusterip
-         service c known clusterip
-         service d known clusterip
-         service e known clusterip
-         service f known clusterip
+         service a known other-class published=20.1.2.1 ingress=20.1.2.1
+         service b known other-class
+         service c known other-class
+         service d known other-class
+         service e known other-class
+         service f known other-class
          azure has a
          azure has b
          azure has c
@@ -39,9 +39,9 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
          explain a
          tick 4000
          hide notices
-         allow mass deletion",
+         allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: 6 services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one
+            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 6 is held: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f; if it is meant, run `sluice allow-deletion`
             (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)

@@ -30,7 +30,7 @@ pub(super) fn a_same_named_successor_is_another_service() {
             t=0.3 #1 provision web: public-ip, load-balancer, register   because service applied
             t=0.5 #2 ask whether web is gone   because service no longer wanted
             t=0.5 #3 add finalizer to web   because service applied
-            t=0.6 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            t=0.6 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
         "#]],
     );
 }
@@ -56,7 +56,7 @@ pub(super) fn a_successor_gets_its_own_load_balancer_and_the_predecessor_goes() 
             #3 ask whether web is gone   because service no longer wanted
             #4 provision web': public-ip, load-balancer, register   because service applied
             #5 remove node-a   because addresses changed
-            #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
             #7 push 10.0.0.4 to node-a for web'   because service became ready
             web is Created, wanted, live, 20.1.2.2, addresses: 1 wanted, 1 programmed, 1 mapped
         "#]],
@@ -104,7 +104,7 @@ pub(super) fn a_service_that_vanished_is_asked_for_before_it_is_torn_down() {
             web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
               waits for the word that its object is gone
             #4 remove node-a   because addresses changed
-            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
             web is forgotten
         "#]],
     );
@@ -155,7 +155,7 @@ pub(super) fn an_answer_that_is_not_clear_is_asked_for_again() {
             t=0.6 #2 ask whether web is gone   because service no longer wanted
             t=1.7 #3 ask whether web is gone   because service no longer wanted
             t=5.9 #4 ask whether web is gone   because service no longer wanted
-            t=9.1 #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            t=9.1 #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
         "#]],
     );
 }
@@ -339,7 +339,7 @@ pub(super) fn a_service_deleted_and_made_again_during_a_gap_is_two_services() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 ask whether web is gone   because service no longer wanted
             #3 provision web': public-ip, load-balancer, register   because service applied
-            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
             web is Created
         "#]],
     );

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod bad_input;
+mod brake;
 mod cells;
 mod changes;
 mod conditions;

@@ -427,7 +427,7 @@ pub(super) fn an_egress_whose_last_pod_went_while_nobody_watched_lingers_too() {
         expect![[r#"
             t=0.5 blue is forgotten
             t=30.7 blue is Created
-            t=60.6 #1 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because last address left
+            t=60.6 #1 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             t=61.9 blue is DeletionInProgress
         "#]],
     );

@@ -195,7 +195,11 @@ impl World {
                 Ok(name) => self.tell(now, Event::EgressReleased(name)),
                 Err(_) => Ok(()),
             },
-            15 => self.tell(now, Event::MassDeletionAllowed(flag(b[1], 0))),
+            15 => {
+                let held = self.engine.services().into_iter().filter_map(|view| view.held);
+                let allowed = held.filter(|_| flag(b[1], 0)).collect();
+                self.tell(now, Event::DeletionAllowed(allowed))
+            }
             16 => match b[1] {
                 0 => self.tell(now, Event::LeadershipLost),
                 1 => self.tell(now, Event::LeadershipGained),
@@ -250,6 +254,7 @@ impl World {
             name: ObjectName::new("shop", pick(&["a", "b"], b[2])),
             version: self.next_version(b[4]),
             selected: !flag(b[3], 0) || flag(b[3], 4),
+            load_balancer: !flag(b[3], 0) || flag(b[3], 4) || flag(b[3], 5),
             deleting: flag(b[3], 1) && flag(b[3], 6),
             finalizer: !flag(b[3], 2),
             inherited: flag(b[2], 7),

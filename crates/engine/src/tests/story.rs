@@ -25,7 +25,7 @@
 //! last done                                     the effect shown last
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
-//! tick SECONDS | allow mass deletion | leadership lost
+//! tick SECONDS | allow deletion | leadership lost
 //! show|hide status|lists|notices|news|times     `notices`: warnings; `show`: seen, and answered at once where it needs an answer
 //! hold|release status|lists                     `hold`: seen, and answered by the story
 //! state web | explain web | timeline web | initial sync
@@ -213,7 +213,7 @@ impl Story {
             }
             ["leadership", "lost"] => self.tell(Event::LeadershipLost),
             ["tick", seconds] => self.tick(seconds.parse().expect("seconds")),
-            ["allow", "mass", "deletion"] => self.tell(Event::MassDeletionAllowed(true)),
+            ["allow", "deletion", rest @ ..] => self.allow_deletion(rest),
             [kind, "relisted", rest @ ..] => self.relist(kind, rest.contains(&"stale")),
             ["service", name, rest @ ..] => self.service_line(name, rest),
             ["endpoints", name, rest @ ..] => self.endpoints_line(name, rest),
@@ -288,6 +288,17 @@ impl Story {
     fn next_version(&mut self) -> u64 {
         self.version += 1;
         self.version
+    }
+
+    /// The operator allows what is held now, without the services that are excepted, or nothing.
+    fn allow_deletion(&mut self, rest: &[&str]) {
+        let held = self.engine.services().into_iter().filter(|_| rest != ["of", "nothing"]);
+        let held = held.filter(|view| match rest {
+            ["except", names @ ..] => !names.iter().any(|name| self.key(name) == view.key),
+            _ => true,
+        });
+        let allowed = held.filter_map(|view| view.held).collect();
+        self.tell(Event::DeletionAllowed(allowed));
     }
 
     fn relist(&mut self, kind: &str, stale: bool) {

@@ -36,6 +36,7 @@ pub(crate) fn service(
         name,
         version: identity::version("Service", meta)?,
         selected,
+        load_balancer: is_load_balancer(&light.spec),
         deleting: meta.deletion_timestamp.is_some(),
         finalizer,
         inherited,
@@ -49,7 +50,7 @@ pub(crate) fn service(
 impl Selection {
     /// Type `LoadBalancer` and of our class; without a class of ours, those without one.
     fn takes(&self, spec: &light::ServiceSpec) -> bool {
-        spec.kind.as_deref() == Some("LoadBalancer") && class(spec) == self.class.as_deref()
+        is_load_balancer(spec) && class(spec) == self.class.as_deref()
     }
 
     /// Whether finalizers of other service controllers are ours to clear. Those on a Service of another class
@@ -57,6 +58,10 @@ impl Selection {
     fn inherits_from(&self, spec: &light::ServiceSpec) -> bool {
         self.class.is_none() && class(spec).is_none()
     }
+}
+
+fn is_load_balancer(spec: &light::ServiceSpec) -> bool {
+    spec.kind.as_deref() == Some("LoadBalancer")
 }
 
 fn class(spec: &light::ServiceSpec) -> Option<&str> {

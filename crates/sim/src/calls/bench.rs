@@ -354,6 +354,7 @@ fn objects(number: usize, pods: usize, version: u64) -> (ServiceObject, Slice) {
         name: name.clone(),
         version,
         selected: true,
+        load_balancer: true,
         deleting: false,
         finalizer: false,
         inherited: false,

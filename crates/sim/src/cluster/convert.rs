@@ -246,6 +246,7 @@ fn service(stored: &Stored<ServiceRecord>) -> ServiceObject {
         name: meta.name.clone(),
         version: meta.version,
         selected: body.is_ours(),
+        load_balancer: body.balanced,
         deleting: meta.deletion_seconds.is_some(),
         finalizer: meta.finalizers.contains(OUR_FINALIZER),
         inherited: stored.carries_inherited(),

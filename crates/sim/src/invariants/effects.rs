@@ -1,15 +1,21 @@
 //! Judges what an engine asks for, at the moment it asks: S4, S7, S8, S13, S14.
 
+use core::time::Duration;
+
 use sluice_engine::ServiceView;
 use sluice_model::effect::Action;
 use sluice_model::plan::{Intent, Subject};
-use sluice_model::{Effect, EgressName, ServiceKey};
+use sluice_model::{Effect, EgressName, ServiceKey, Time};
 
 use super::deeds::Deed;
+use super::ledger::Told;
 use super::{Book, Tally};
 use crate::cluster::Cluster;
 use crate::cluster::oracle::refusal;
 use crate::names::{Invariant, Violation};
+
+/// The brake looks back about a quarter of an hour, by a clock that may be off.
+const BRAKE_WINDOW: Duration = Duration::from_secs(600);
 
 pub(super) fn judge(
     book: &mut Book,
@@ -25,7 +31,7 @@ pub(super) fn judge(
                     if !book.teardown.contains(key) {
                         tally.judged(Invariant::S7);
                         s7_unwanted(book, key, cluster)?;
-                        s7_brake(book, key)?;
+                        s7_brake(book, key, tally.now)?;
                         tally.judged(Invariant::S7);
                         s7_two_sightings(book, key)?;
                     }
@@ -93,16 +99,31 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
 
 /// **S7**, all at once: the teardown of many services that were found unwanted by comparison is held.
 ///
-/// Counted are services that no object ever named to this process: it found them in Azure. More than five of them, and more than a tenth of all that Azure has told it of,
-/// may go only with the operator's consent. One by one, by their own deletion, they may always go.
-fn s7_brake(book: &mut Book, key: &ServiceKey) -> Result<(), Violation> {
-    if book.mass_deletion_allowed || book.seen.was_ever_named(key) {
+/// Counted are services that are registered and in use, as far as this process has been told, and of which it has no
+/// evidence that their deletion is meant ([`super::seen::Seen::is_evident`]): it found them in Azure, or they were
+/// missing from a newer list. More than five of them, and more than a tenth of all that Azure has told it of, may go
+/// within [`BRAKE_WINDOW`] only with the operator's consent.
+fn s7_brake(book: &mut Book, key: &ServiceKey, now: Time) -> Result<(), Violation> {
+    let in_use = matches!(book.ledger.registration(&key.identity()), Told::Present(face) if !face.cleared);
+    // A Service that is there and is torn down all the same is rejected.
+    let rejected = matches!(key, ServiceKey::Inbound(uid) if book.seen.service_of(*uid).is_some());
+    if !in_use || rejected || book.allowed.contains(key) || book.seen.is_evident(key) {
         return Ok(());
     }
-    book.found_unwanted.insert(key.clone());
+    book.found_unwanted.retain(|_, at| now.since(*at) < BRAKE_WINDOW);
+    book.found_unwanted.insert(key.clone(), now);
     let limit = 5.max(book.ledger.registrations_told() / 10);
     if book.found_unwanted.len() > limit {
         let text = format!("{} services go at once that nobody deleted", book.found_unwanted.len());
+        return Err(Violation::of(Invariant::S7, text));
+    }
+    Ok(())
+}
+
+/// **S7**, from the other side: what people did delete is not held, whoever leads now.
+pub(super) fn s7_held_without_evidence(book: &Book, view: &ServiceView) -> Result<(), Violation> {
+    if book.seen.is_evident(&view.key) {
+        let text = format!("the deletion of {} is held although it was asked for or watched", view.key);
         return Err(Violation::of(Invariant::S7, text));
     }
     Ok(())

@@ -60,8 +60,9 @@ pub(crate) struct Book {
     /// Services whose teardown this process has begun and not followed by making them anew.
     pub(crate) teardown: BTreeSet<ServiceKey>,
     /// Services that this process found and that nobody asked for, whose teardown it has begun.
-    pub(crate) found_unwanted: BTreeSet<ServiceKey>,
-    pub(crate) mass_deletion_allowed: bool,
+    pub(crate) found_unwanted: BTreeMap<ServiceKey, Time>,
+    /// Services whose held deletion the operator has allowed.
+    pub(crate) allowed: BTreeSet<ServiceKey>,
     /// Plans in flight that make a service.
     pub(crate) creations: BTreeMap<EffectId, ServiceKey>,
     /// Services whose creation came to its end although this process knew that they are rejected, as long as they are.
@@ -76,6 +77,8 @@ pub struct Judge {
     pub(crate) books: BTreeMap<usize, Book>,
     /// IPs that were published, while their Service has been wanted without a break.
     pub(crate) published: BTreeMap<Uid, IpAddr>,
+    /// Services whose held deletion the operator has allowed.
+    allowed: BTreeSet<ServiceKey>,
     /// A gateway that we did not create, as it was when it was first seen.
     pub(crate) gateway_of_others: Option<Gateway>,
 }
@@ -83,7 +86,13 @@ pub struct Judge {
 impl Judge {
     /// Nothing has happened yet.
     pub fn new(scope: Scope) -> Judge {
-        Judge { scope, books: BTreeMap::new(), published: BTreeMap::new(), gateway_of_others: None }
+        Judge {
+            scope,
+            books: BTreeMap::new(),
+            published: BTreeMap::new(),
+            allowed: BTreeSet::new(),
+            gateway_of_others: None,
+        }
     }
 
     /// A process starts, knowing nothing.
@@ -97,13 +106,21 @@ impl Judge {
             egress_namespaces: namespaces,
             finalizers: BTreeSet::new(),
             teardown: BTreeSet::new(),
-            found_unwanted: BTreeSet::new(),
-            mass_deletion_allowed: false,
+            found_unwanted: BTreeMap::new(),
+            allowed: self.allowed.clone(),
             creations: BTreeMap::new(),
             rejected: BTreeSet::new(),
             refused_in_a_row: 0,
         };
         self.books.insert(process, book);
+    }
+
+    /// The operator has allowed these deletions, whoever leads.
+    pub fn allowed(&mut self, keys: &[ServiceKey]) {
+        self.allowed.extend(keys.iter().cloned());
+        for book in self.books.values_mut() {
+            book.allowed.clone_from(&self.allowed);
+        }
     }
 
     /// A process has taken the lease: what it was told before counts for nothing.
@@ -134,9 +151,6 @@ impl Judge {
         book.seen.apply(now, event);
         book.ledger.give_up(now);
         book.finalizers.extend(finalizers_in(event));
-        if let Event::MassDeletionAllowed(allowed) = event {
-            book.mass_deletion_allowed = *allowed;
-        }
         note_rejected(book, event, &self.published);
         for effect in effects {
             effects::judge(book, effect, cluster, tally)?;
@@ -300,6 +314,10 @@ impl Judge {
             {
                 tally.judged(Invariant::S13);
                 effects::s13_exact(book, egress, view)?;
+            }
+            if view.held.is_some() {
+                tally.judged(Invariant::S7);
+                effects::s7_held_without_evidence(book, view)?;
             }
             tally.judged(Invariant::S14);
             kube_writes::s14_parked_says_why(view)?;

@@ -30,6 +30,8 @@ pub struct Seen {
     empty_at: BTreeMap<EgressName, Time>,
     /// Everything that an object has named, be it that it is wanted or that it is not any more.
     known: BTreeSet<ServiceKey>,
+    /// Services whose deletion is meant, as this process could see.
+    evident: BTreeSet<ServiceKey>,
 }
 
 impl Seen {
@@ -47,6 +49,7 @@ impl Seen {
             return;
         }
         let before = self.egresses();
+        let unannounced = self.unannounced(event);
         let watched = match event {
             Event::ServiceApplied(service) => Some((Kind::Service, service.version)),
             Event::SliceApplied(slice) => Some((Kind::Slice, slice.version)),
@@ -64,7 +67,9 @@ impl Seen {
         match event {
             Event::ServiceApplied(service) => self.service(now, service),
             Event::ServiceDeleted { uid, .. } => {
-                self.services.remove(uid);
+                if self.services.remove(uid).is_some() {
+                    self.evident.insert(ServiceKey::Inbound(*uid));
+                }
             }
             Event::SliceApplied(slice) => {
                 self.slices.insert(slice.name.clone(), slice.clone());
@@ -98,7 +103,29 @@ impl Seen {
         self.known.extend(named.map(ServiceKey::Outbound));
         for gone in before.difference(&after) {
             self.empty_at.insert(gone.clone(), now);
+            if !unannounced.contains(gone) {
+                self.evident.insert(ServiceKey::Outbound(gone.clone()));
+            }
         }
+        for there in after {
+            self.evident.remove(&ServiceKey::Outbound(there));
+        }
+    }
+
+    /// Whether this process knows that the service's deletion is meant: the object asked for it when it was last
+    /// seen, or the object or the last pod was watched going. Pods that a list lacks count if they were terminating.
+    pub fn is_evident(&self, key: &ServiceKey) -> bool {
+        self.evident.contains(key)
+    }
+
+    /// The egresses of pods that a list lacks and that were not terminating.
+    fn unannounced(&self, event: &Event) -> BTreeSet<EgressName> {
+        let Event::Relisted { objects: Relist::Pods(all), .. } = event else { return BTreeSet::new() };
+        let kept: BTreeSet<Uid> = all.iter().map(|pod| pod.uid).collect();
+        let lost = self.pods.values().filter(|pod| !kept.contains(&pod.uid) && !pod.terminating);
+        lost.filter(|pod| pod.phase != Phase::Finished)
+            .filter_map(|pod| EgressName::parse(pod.egress.as_deref()?).ok())
+            .collect()
     }
 
     /// The Service, as last seen.
@@ -171,6 +198,13 @@ impl Seen {
         if service.deleting || !service.selected {
             self.unwanted_at.insert(service.uid, now);
         }
+        let key = ServiceKey::Inbound(service.uid);
+        let left = self.services.get(&service.uid).is_some_and(|it| it.selected) && !service.selected;
+        if service.deleting || !service.load_balancer || left {
+            self.evident.insert(key);
+        } else if service.selected {
+            self.evident.remove(&key);
+        }
         self.services.retain(|uid, known| known.name != service.name || *uid == service.uid);
         self.services.insert(service.uid, service.clone());
     }
@@ -194,7 +228,8 @@ impl Seen {
         self.listed.insert(kind);
         match objects {
             Relist::Services(all) => {
-                self.services.clear();
+                let listed: BTreeSet<Uid> = all.iter().map(|service| service.uid).collect();
+                self.services.retain(|uid, _| listed.contains(uid));
                 for service in all {
                     self.service(now, service);
                 }

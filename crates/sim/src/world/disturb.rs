@@ -120,7 +120,7 @@ impl World {
         ArmId::new(format!("/subscriptions/{}/resourceGroups/{}", scope.subscription, scope.resource_group))
     }
 
-    fn leading_slot(&self) -> Option<usize> {
+    pub(super) fn leading_slot(&self) -> Option<usize> {
         self.processes.iter().position(|process| process.as_ref().is_some_and(|process| process.leads()))
     }
 

@@ -137,7 +137,7 @@ impl World {
                 if let Some(process) = &mut self.processes[slot] {
                     process.updaters.fence(Some(fence));
                 }
-                self.drive(slot, VecDeque::new())
+                self.read_consent(slot)
             }
             Look::Gained => {
                 self.judge.leads(slot);
@@ -151,7 +151,8 @@ impl World {
                     process.updaters.fence(Some(fence));
                     process.dies_listing = self.plan.strikes(FaultKind::P5, &mut self.chance);
                 }
-                self.drive(slot, Process::first(Event::LeadershipGained))
+                self.drive(slot, Process::first(Event::LeadershipGained))?;
+                self.read_consent(slot)
             }
             Look::Lost => {
                 self.trace.world(now, || format!("{} has lost the lease and ends", letter(slot)));
@@ -162,6 +163,16 @@ impl World {
                 Ok(())
             }
         }
+    }
+
+    /// The leader reads on its Lease which held deletions the operator allows.
+    fn read_consent(&mut self, slot: usize) -> Result<(), Violation> {
+        let Some(process) = &mut self.processes[slot] else { return Ok(()) };
+        if process.allowed == self.allowed {
+            return self.drive(slot, VecDeque::new());
+        }
+        process.allowed.clone_from(&self.allowed);
+        self.drive(slot, Process::first(Event::DeletionAllowed(self.allowed.clone())))
     }
 
     /// A process starts, knowing nothing.

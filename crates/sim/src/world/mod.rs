@@ -29,18 +29,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
+use sluice_model::Time;
+use sluice_model::allow_deletion::AllowedDeletions;
 use sluice_model::azure::ArmId;
 use sluice_model::kube::Kind;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
-use sluice_model::{Event, Time};
 
 use crate::cluster::stories::{UserAction, apply, random_action};
 use crate::cluster::{Cluster, KubeFault, KubeFaults};
 use crate::coverage::Coverage;
 use crate::faults::FaultPlan;
 use crate::invariants::{Judge, Tally};
-use crate::names::{FaultKind, Violation};
+use crate::names::{FaultKind, Invariant, Violation};
 use crate::rng::Rng;
 use crate::trace::Trace;
 
@@ -134,9 +135,10 @@ pub struct World {
     pub destroyed: u64,
     /// When all faults ended.
     pub faults_ended_at: Time,
-    mass_deletion_allowed: bool,
     /// Kinds whose first list the next process gets later, and how much.
     late_lists: Vec<(Kind, Duration)>,
+    /// The annotation on the Lease with which the operator allows held deletions.
+    allowed: AllowedDeletions,
 }
 
 impl World {
@@ -203,8 +205,8 @@ impl World {
             foreign_addresses: BTreeMap::new(),
             destroyed: 0,
             faults_ended_at: Time::ZERO,
-            mass_deletion_allowed: false,
             late_lists: Vec::new(),
+            allowed: AllowedDeletions::default(),
         };
         for slot in 0..setup.processes {
             let at = Time::from_millis(if slot == 0 { 0 } else { 700 });
@@ -235,16 +237,33 @@ impl World {
         }
     }
 
-    /// The operator allows the teardown of many services at once.
-    pub fn allow_mass_deletion(&mut self) -> Result<(), Violation> {
-        if std::mem::replace(&mut self.mass_deletion_allowed, true) {
-            return Ok(());
+    /// The operator looks at what is held, and allows exactly that; the leader reads it when it renews its lease.
+    ///
+    /// **L2**: nobody should be asked about a deletion that had begun.
+    pub fn allow_deletion(&mut self) -> Result<(), Violation> {
+        let gateway = self.scope.gateway_id();
+        for view in self.views().iter().filter(|view| view.held.is_some()) {
+            let identity = view.key.identity();
+            let mut cleared = self.cloud.state().registrations(&gateway).filter(|it| {
+                it.name.eq_ignore_ascii_case(&identity) && it.pools.is_empty() && it.nat_gateway.is_none()
+            });
+            if cleared.next().is_some() {
+                let text = format!("the deletion of {} is held although it had begun", view.key);
+                return Err(Violation::of(Invariant::L2, text));
+            }
         }
-        for slot in 0..self.processes.len() {
-            self.drive(slot, Process::first(Event::MassDeletionAllowed(true)))?;
-        }
-        self.arm_all();
+        self.consent();
         Ok(())
+    }
+
+    /// Writes the annotation with what is held now.
+    fn consent(&mut self) {
+        let held = self.views().into_iter().filter_map(|view| Some((view.key, view.held?)));
+        let (keys, held): (Vec<_>, Vec<_>) = held.unzip();
+        if !keys.is_empty() {
+            self.judge.allowed(&keys);
+            self.allowed = held.into_iter().collect();
+        }
     }
 
     /// Every process is asked to end, and another takes its place.
@@ -409,6 +428,11 @@ impl World {
     fn user_acts(&mut self, action: UserAction) -> Result<(), Violation> {
         let changed = apply(&mut self.cluster, &action);
         self.acts_in_azure(&action);
+        match (&action, self.leading_slot()) {
+            (UserAction::AllowDeletion, _) => self.consent(),
+            (UserAction::StopLeader, Some(slot)) => self.stop(slot),
+            _ => {}
+        }
         let now = self.now;
         self.trace.world(now, || {
             let nothing = if changed { "" } else { " (nothing changes)" };

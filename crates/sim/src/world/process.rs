@@ -1,6 +1,7 @@
 //! One process: engine, updaters and watch client, until it dies.
 
 use sluice_engine::{Config as EngineConfig, Engine};
+use sluice_model::allow_deletion::AllowedDeletions;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
@@ -47,6 +48,8 @@ pub(super) struct Process {
     pub(super) armed: Option<Time>,
     /// Writes to Kubernetes whose answer it awaits.
     pub(super) kube_in_flight: u32,
+    /// What it has read on the Lease that the operator allows.
+    pub(super) allowed: AllowedDeletions,
     /// It crashes during the first listing (P5).
     pub(super) dies_listing: bool,
 }
@@ -75,6 +78,7 @@ impl Process {
             stopping: None,
             armed: None,
             kube_in_flight: 0,
+            allowed: AllowedDeletions::default(),
             dies_listing: false,
         }
     }

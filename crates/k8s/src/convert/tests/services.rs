@@ -50,6 +50,7 @@ fn a_plain_service_is_read_whole() {
         name: sluice_model::ObjectName::new("shop", "web"),
         version: 41,
         selected: true,
+        load_balancer: true,
         deleting: true,
         finalizer: true,
         inherited: true,

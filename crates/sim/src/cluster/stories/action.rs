@@ -196,6 +196,10 @@ pub enum UserAction {
     },
     /// The API server forgets its past, so that old watches get `410 Gone`.
     CompactHistory,
+    /// The leading process is asked to end, as by a rollout of the controller.
+    StopLeader,
+    /// The operator allows the deletions that are held now (`sluice allow-deletion`).
+    AllowDeletion,
     /// A cloud controller manager has a public IP in Azure, tagged for these Services.
     TagPublicIp {
         /// The public IP's name.
@@ -357,7 +361,11 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
             true
         }
         // They happen in Azure, and the world plays them there.
-        UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } | UserAction::Trouble(_) => true,
+        UserAction::TagPublicIp { .. }
+        | UserAction::DeleteTaggedIp { .. }
+        | UserAction::StopLeader
+        | UserAction::AllowDeletion
+        | UserAction::Trouble(_) => true,
     }
 }
 
@@ -418,6 +426,8 @@ impl fmt::Display for UserAction {
             UserAction::TerminatePod { pod } => write!(f, "terminate pod {pod}"),
             UserAction::DeletePod { pod } => write!(f, "delete pod {pod}"),
             UserAction::CompactHistory => f.write_str("compact history"),
+            UserAction::StopLeader => f.write_str("stop the leader"),
+            UserAction::AllowDeletion => f.write_str("allow the held deletions"),
             UserAction::TagPublicIp { name, services } => write!(f, "tag public IP {name} for {services}"),
             UserAction::DeleteTaggedIp { name } => write!(f, "delete public IP {name}"),
             UserAction::Trouble(trouble) => trouble.fmt(f),

@@ -3,6 +3,7 @@
 //! Every step waits so many milliseconds after the one before. The names are claims about what
 //! happens, in plain words; they are also the arguments with which a story is chosen.
 
+mod brake;
 mod gateways;
 mod inbound;
 mod outbound;
@@ -22,6 +23,8 @@ pub struct Story {
     pub steps: Vec<(u64, UserAction)>,
     /// The gateway that is there before the first step.
     pub gateway: FirstGateway,
+    /// One process, or a leader and a standby.
+    pub processes: usize,
 }
 
 /// The service gateway that is there when a run begins.
@@ -42,5 +45,6 @@ pub fn named() -> Vec<Story> {
     stories.extend(outbound::stories());
     stories.extend(gateways::stories());
     stories.extend(troubles::stories());
+    stories.extend(brake::stories());
     stories
 }

@@ -49,7 +49,10 @@ impl Storm {
             steps.push((at - before, action));
             before = at;
         }
-        Storm { fault, story: Story { name: fault.words(), steps, gateway: FirstGateway::Missing } }
+        Storm {
+            fault,
+            story: Story { name: fault.words(), steps, gateway: FirstGateway::Missing, processes: 1 },
+        }
     }
 
     /// Two leaders need two processes.
