@@ -96,6 +96,10 @@ pub(crate) const PAGE: &[Promise] = &[
         &["changed-cluster-id", "changed-class"],
     ),
     promise(
+        "what users delete is not held by a restart or leader change; what is held is allowed by `sluice allow-deletion`",
+        &["egresses-deleted-at-a-restart", "egresses-deleted-at-a-leader-change", "mass-deletion-allowed"],
+    ),
+    promise(
         "missing gateway, unattached subnet, default outbound ensured; a foreign default untouched",
         &["missing-gateway", "unattached-subnet", "default-outbound", "foreign-default-outbound"],
     ),

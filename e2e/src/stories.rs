@@ -1,6 +1,7 @@
 //! All stories, by theme.
 
 mod badstarts;
+mod brake;
 mod cleanup;
 mod egress;
 mod endpoints;
@@ -29,6 +30,7 @@ pub(crate) fn all() -> Vec<&'static Story> {
         tamper::STORIES,
         others::STORIES,
         startup::STORIES,
+        brake::STORIES,
         process::STORIES,
         badstarts::STORIES,
         cleanup::STORIES,

@@ -17,7 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use sluice_bench as bench;
 use sluice_commands::failure::{Failure, exit, exit_code, is_question};
 use sluice_commands::plan::Verdict;
-use sluice_commands::{adopt, cleanup, doctor, explain, logs, plan, run, status};
+use sluice_commands::{adopt, allow_deletion, cleanup, doctor, explain, logs, plan, run, status};
 #[cfg(feature = "lab")]
 use sluice_playground as playground;
 #[cfg(feature = "lab")]
@@ -71,6 +71,11 @@ enum Command {
     ///
     /// Shows what would be tagged, and asks. What belongs to another cluster is left alone.
     Adopt(Box<adopt::Arguments>),
+    /// Show the deletions that the mass-deletion guard holds, and allow exactly those
+    ///
+    /// Asks the controller that leads, shows what will be deleted, asks you, and writes the consent on the
+    /// controller's Lease. Deletions that are held later are not allowed by it.
+    AllowDeletion(Box<allow_deletion::Arguments>),
     /// Removes everything of this cluster from Azure, and our finalizers, before Sluice is uninstalled
     ///
     /// Scale the controller to zero first. Shows what would go, and asks.
@@ -183,6 +188,7 @@ fn execute(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
             }
         }
         Command::Adopt(arguments) => runtime.block_on(adopt::run(*arguments))?,
+        Command::AllowDeletion(arguments) => runtime.block_on(allow_deletion::run(*arguments))?,
         Command::Cleanup(arguments) => runtime.block_on(cleanup::run(*arguments))?,
         Command::Status(arguments) => match runtime.block_on(status::run(*arguments))? {
             status::Verdict::Fine => {}

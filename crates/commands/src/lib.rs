@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the commands speak to a terminal")]
 
 pub mod adopt;
+pub mod allow_deletion;
 pub mod cleanup;
 pub mod config;
 pub mod consent;

@@ -112,7 +112,7 @@ async fn execute(arguments: Arguments) -> anyhow::Result<Verdict> {
     Ok(if arguments.check && trouble { Verdict::Trouble } else { Verdict::Fine })
 }
 
-async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
+pub(crate) async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
     let services: Vec<ServiceStatus> = leader.all("/api/v1/services", &[]).await?;
     let egresses: Vec<EgressStatus> = leader.all("/api/v1/egresses", &[]).await?;
     let services = services.into_iter().map(Status::Service);

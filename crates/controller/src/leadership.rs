@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sluice_k8s::lease::{self, Answer, BadElection, Elector, Next, Place, Request, Timing};
+use sluice_model::allow_deletion::{self, AllowedDeletions};
 use sluice_model::{Event, Time};
 use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
@@ -98,6 +99,8 @@ pub struct Leadership<D, C> {
     on_the_loops_clock: Box<dyn Fn(Time) -> Time + Send + Sync>,
     standing: watch::Sender<Standing>,
     has_led: bool,
+    /// The held deletions that the operator allows, as the Lease last said.
+    allowed: AllowedDeletions,
     /// The trouble that was last said.
     trouble: Option<String>,
 }
@@ -131,6 +134,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             on_the_loops_clock: Box::new(|at| at),
             standing: watch::Sender::default(),
             has_led: false,
+            allowed: AllowedDeletions::default(),
             trouble: None,
         })
     }
@@ -183,7 +187,14 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                     self.say_trouble(&answer);
                     self.elector.heard(self.clock.now(), answer);
                     if let Some(announcement) = self.follow() {
-                        announcing = Some(announcement);
+                        announcing = Some(match announcing.take() {
+                            // A busy loop has not taken the last news yet.
+                            Some(before) => Box::pin(async move {
+                                before.await;
+                                announcement.await;
+                            }),
+                            None => announcement,
+                        });
                     }
                 }
             }
@@ -214,8 +225,8 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         Some(format!("the lease was not renewed within {deadline} s: {why}"))
     }
 
-    /// Moves the fence and the standing to where the elector is now; gives the news that we lead, to be
-    /// told to a loop that may be busy.
+    /// Moves the fence and the standing to where the elector is now; gives the news that we lead, and which held
+    /// deletions the operator allows, to be told to a loop that may be busy.
     fn follow(&mut self) -> Option<Announcement> {
         let holder = self.elector.holder().map(str::to_owned);
         let is_ours = holder.as_deref() == Some(self.elector.identity());
@@ -228,13 +239,24 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         let until = self.elector.may_act_until()?;
         self.handle.fence(Some((self.on_the_loops_clock)(until)));
         self.stand(Standing { role: Role::Leader, leader: holder });
-        if std::mem::replace(&mut self.has_led, true) {
+        let gained = !std::mem::replace(&mut self.has_led, true);
+        let annotation = self.elector.annotation(allow_deletion::ANNOTATION).unwrap_or_default();
+        let allowed = AllowedDeletions::parse(annotation);
+        let changed = allowed != self.allowed;
+        self.allowed.clone_from(&allowed);
+        if !gained && !changed {
             return None;
         }
         let handle = self.handle.clone();
         Some(Box::pin(async move {
             // A loop that has ended needs no leader.
-            let _ = handle.post(Event::LeadershipGained).await;
+            if gained {
+                let _ = handle.post(Event::LeadershipGained).await;
+            }
+            if changed {
+                tracing::info!("the operator's consent to held deletions has changed on the Lease");
+                let _ = handle.post(Event::DeletionAllowed(allowed)).await;
+            }
         }))
     }
 
@@ -299,3 +321,6 @@ async fn finished(announcing: &mut Option<Announcement>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -161,7 +161,7 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
         let sentence =
             format!("The brake holds {teardowns}: more would be torn down at once than is plausible");
         let mut finding = Finding::new(Severity::Trouble, sentence).then(
-            "Compare `sluice plan` with what you expect; if it is right, allow the mass deletion in the configuration.",
+            "Compare `sluice plan` with what you expect; if the deletions are meant, run `sluice allow-deletion`.",
         );
         let filter = Filter { state: Some(State::DeletionPending), ..Filter::default() };
         finding.all = Some(Link { text: "Show them".into(), href: format!("{}#table", filter.href()) });

@@ -244,6 +244,7 @@ pub(crate) mod tests {
             last_failure: None,
             public_ip: None,
             addresses: Addresses::default(),
+            held: None,
         }
     }
 

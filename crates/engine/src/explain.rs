@@ -64,8 +64,17 @@ pub struct ServiceView {
     pub addresses_quarantined: u32,
     /// The gateway sends traffic to it.
     pub live: bool,
-    /// Its deletion is held as one of too many; the operator's consent names this fingerprint.
-    pub held: Option<Fingerprint>,
+    /// Its deletion is held as one of too many.
+    pub held: Option<Held>,
+}
+
+/// A service whose deletion is held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// What people call it, also when its object is gone: `service/shop/web`, `egress/blue`.
+    pub name: String,
+    /// The operator's consent names it.
+    pub fingerprint: Fingerprint,
 }
 
 /// How an operation failed.

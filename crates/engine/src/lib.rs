@@ -51,7 +51,7 @@ mod views;
 pub use config::{Config, DefaultOutbound, GatewayMode};
 pub use counters::{Counters, Gauges, Histogram};
 pub use engine::Engine;
-pub use explain::{Explanation, LastFailure, ServiceView, WaitsFor};
+pub use explain::{Explanation, Held, LastFailure, ServiceView, WaitsFor};
 pub use hold::Hold;
 pub use start_up::{FirstDifference, Phase, StartUp};
 pub use state::{Cell, State, Trigger};

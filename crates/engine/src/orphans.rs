@@ -18,6 +18,7 @@ use sluice_model::seeded::Bug;
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::Engine;
+use crate::explain::Held;
 use crate::plan::is_default_of_others;
 use crate::resources::Knowledge;
 use crate::service::{Service, Vanished};
@@ -236,9 +237,10 @@ impl Engine {
         !allowed.is_empty() && allowed.contains(fingerprint(record))
     }
 
-    /// The fingerprint of a service whose deletion is held.
-    pub(crate) fn held(&self, record: &Service) -> Option<Fingerprint> {
-        self.is_braked(record.index).then(|| fingerprint(record))
+    /// How a service is shown whose deletion is held.
+    pub(crate) fn held(&self, record: &Service) -> Option<Held> {
+        let held = || Held { name: held_name(record), fingerprint: fingerprint(record) };
+        self.is_braked(record.index).then(held)
     }
 
     /// The operator's consent has been read.

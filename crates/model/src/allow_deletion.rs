@@ -65,6 +65,11 @@ impl AllowedDeletions {
         self.0.contains(&fingerprint)
     }
 
+    /// All of them, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        self.0.iter().copied()
+    }
+
     /// Whether nothing is allowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

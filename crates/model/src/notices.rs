@@ -165,7 +165,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::MassDeletionHeld,
         &[Place::Cluster],
-        "more would be torn down at once than is plausible, so nothing is until `sluice.allowMassDeletion` is set",
+        "more services were found unwanted at once than is plausible; their deletion is held until `sluice allow-deletion` is run",
     ),
     warning(
         Reason::GatewayUnavailable,

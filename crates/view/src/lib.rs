@@ -30,4 +30,4 @@ pub use moment::{Due, Since};
 pub use overview::Overview;
 pub use page::{Page, Problem};
 pub use state::{State, Why};
-pub use status::{Addresses, EgressStatus, LastFailure, Progress, ServiceStatus, Status};
+pub use status::{Addresses, EgressStatus, Held, LastFailure, Progress, ServiceStatus, Status};

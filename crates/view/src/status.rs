@@ -90,9 +90,19 @@ pub struct Progress {
     /// Its addresses.
     #[serde(default)]
     pub addresses: Addresses,
-    /// Its deletion is held as one of too many; `sluice allow-deletion` names this fingerprint.
+    /// Its deletion is held as one of too many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
+    pub held: Option<Held>,
+}
+
+/// A service or egress whose deletion is held.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// What people call it, also when its object is gone: `service/shop/web`, `egress/blue`.
+    pub name: String,
+    /// How the operator's consent names it.
+    pub fingerprint: String,
 }
 
 /// How many addresses a service has.

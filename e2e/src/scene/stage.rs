@@ -235,6 +235,28 @@ impl Scene {
         Ok(said)
     }
 
+    /// `sluice allow-deletion` as an administrator, asking the controller by its address.
+    pub(crate) async fn allow_deletion(&self, more: &[&str]) -> Result<String> {
+        self.tell(format!("$ sluice allow-deletion {}", more.join(" ")));
+        let log = self.controller().said().context("no controller runs")?;
+        let said = |line: &str| {
+            Some(line.split_once("api=")?.1.split_whitespace().next()?.trim_matches('"').to_owned())
+        };
+        let address = log.lines().find_map(said);
+        let address = address.context("the controller has not said where its API is")?;
+        let mut command = Command::new(&self.programs.sluice);
+        command.arg("allow-deletion").arg(format!("--address=http://{address}"));
+        command.arg(format!("--kubeconfig={}", self.plane.ready.kubeconfig.display()));
+        command.arg(format!("--lease-namespace={}", self.plane.account.namespace));
+        let output = command.args(more).env("NO_COLOR", "1").kill_on_drop(true).output().await?;
+        let [said, errors] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        if !output.status.success() {
+            bail!("`sluice allow-deletion` ended with {}:\n{said}{errors}", output.status);
+        }
+        Ok(said)
+    }
+
     /// `sluice plan` says that so many services are held for this reason, and that nothing would be written.
     pub(crate) async fn plan_is_held(&self, reason: &str, count: usize) -> Result<()> {
         if !self.programs.asks_plan {

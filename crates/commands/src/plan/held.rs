@@ -39,7 +39,9 @@ pub(super) fn held(forecast: &Forecast) -> Vec<Case> {
 /// What holds one service; what passes by itself, as a linger time, does not.
 fn holds(view: &ServiceView, waits: &[WaitsFor]) -> Option<(&'static str, String)> {
     if waits.contains(&WaitsFor::MassDeletionConsent) {
-        let message = "its teardown is one of too many at once, and waits for consent".to_owned();
+        let message =
+            "its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`"
+                .to_owned();
         return Some((Reason::MassDeletionHeld.word(), message));
     }
     if let Some(hold) = &view.hold {

@@ -283,18 +283,18 @@ fn a_mass_deletion_is_held_and_said() {
           ~ Service         shop/s8  (conditions)
 
         held
-          ! service/shop/s1 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s2 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s3 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s4 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s5 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s6 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s7 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
-          ! service/shop/s8 (MassDeletionHeld): its teardown is one of too many at once, and waits for consent
+          ! service/shop/s1 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s2 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s3 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s4 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s5 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s6 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s7 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s8 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
 
-        ! 8 services would be torn down at once; this is held until sluice.allowMassDeletion is set or they are deleted one by one
+        ! too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; if it is meant, run `sluice allow-deletion`
         Plan: 0 to create, 8 to change, 0 to delete.
-        Calls to Azure: 0 writes; in all 2 get, 7 list.
+        Calls to Azure: 0 writes; in all 2 get, 5 list.
     "#]]);
 }
 

@@ -122,7 +122,7 @@ pub(super) const fn advice(reason: Reason) -> Option<&'static str> {
             "Look for a webhook or a missing permission that refuses our patch of the Service; the message names it.",
         ),
         Reason::MassDeletionHeld => Some(
-            "Compare `sluice plan` with what you expect; if it is right, allow the mass deletion in the configuration.",
+            "Compare `sluice plan` with what you expect; if the deletions are meant, run `sluice allow-deletion`.",
         ),
         Reason::GatewayUnavailable => Some(
             "Run `sluice doctor`: it says whether the gateway is missing, not attached, or another cluster's.",

@@ -55,7 +55,7 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
         why: invalid
             .map(|(reason, text)| view::Why::new(*reason, text.as_str()))
             .or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str())))
-            .or_else(|| seen.held.map(|_| view::Why::new(Reason::MassDeletionHeld, HELD))),
+            .or_else(|| seen.held.as_ref().map(|_| view::Why::new(Reason::MassDeletionHeld, HELD))),
         last_failure: seen.last_failure.as_ref().map(|failure| view::LastFailure {
             at: today.since(failure.at),
             step: failure.step.into(),
@@ -71,6 +71,10 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
             unplaceable: seen.addresses_unplaceable.into(),
             quarantined: seen.addresses_quarantined.into(),
         },
+        held: seen
+            .held
+            .as_ref()
+            .map(|held| view::Held { name: held.name.clone(), fingerprint: held.fingerprint.to_string() }),
     }
 }
 

@@ -196,7 +196,7 @@ impl World {
                 Err(_) => Ok(()),
             },
             15 => {
-                let held = self.engine.services().into_iter().filter_map(|view| view.held);
+                let held = self.engine.services().into_iter().filter_map(|view| Some(view.held?.fingerprint));
                 let allowed = held.filter(|_| flag(b[1], 0)).collect();
                 self.tell(now, Event::DeletionAllowed(allowed))
             }

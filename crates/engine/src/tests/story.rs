@@ -297,7 +297,7 @@ impl Story {
             ["except", names @ ..] => !names.iter().any(|name| self.key(name) == view.key),
             _ => true,
         });
-        let allowed = held.filter_map(|view| view.held).collect();
+        let allowed = held.filter_map(|view| view.held).map(|held| held.fingerprint).collect();
         self.tell(Event::DeletionAllowed(allowed));
     }
 

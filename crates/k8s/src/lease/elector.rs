@@ -106,6 +106,14 @@ impl Elector {
         }
     }
 
+    /// An annotation of the Lease, as we last heard of it.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        match &self.known {
+            Known::Seen { lease, .. } => Some(lease.metadata.annotations.as_ref()?.get(name)?),
+            Known::Nothing | Known::Absent { .. } => None,
+        }
+    }
+
     /// What to do now. A request counts as sent at `now`; the time of day only stands in the Lease,
     /// for people. A request whose end was never told counts as failed.
     pub fn next(&mut self, now: Time, wall: Timestamp) -> Next {

@@ -185,7 +185,7 @@ const fn sentence(reason: Reason) -> &'static str {
             "Kubernetes refuses our write; the Service's events say what stands against it."
         }
         Reason::MassDeletionHeld => {
-            "More would be torn down at once than is plausible, so it waits for the operator."
+            "Its deletion is held with many others until the operator runs `sluice allow-deletion`."
         }
         Reason::GatewayUnavailable => {
             "The service gateway is missing or belongs to another cluster; `sluice doctor` says what to do."

@@ -258,7 +258,7 @@ impl World {
 
     /// Writes the annotation with what is held now.
     fn consent(&mut self) {
-        let held = self.views().into_iter().filter_map(|view| Some((view.key, view.held?)));
+        let held = self.views().into_iter().filter_map(|view| Some((view.key, view.held?.fingerprint)));
         let (keys, held): (Vec<_>, Vec<_>) = held.unzip();
         if !keys.is_empty() {
             self.judge.allowed(&keys);

@@ -1,0 +1,203 @@
+//! `sluice allow-deletion`: shows the deletions that the mass-deletion guard holds, and allows exactly those.
+//!
+//! The leader says what it holds. The consent is an annotation on its Lease, which it reads when it renews the
+//! Lease, so whoever may patch the Lease may allow deletions, and a restart of the controller does not lose it.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use futures::future::LocalBoxFuture;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde::Serialize;
+use serde_json::json;
+use sluice_model::allow_deletion::{ANNOTATION, AllowedDeletions, Fingerprint};
+use sluice_view::{Held, Status};
+
+use crate::consent;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::say;
+use crate::status::{Leader, LeaderArguments, everything};
+
+/// So many fingerprints fit into the annotations of one object (256 KiB).
+const FINGERPRINTS_MAX: usize = 15_000;
+
+/// Allows held deletions.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct Arguments {
+    /// Do not ask; the held deletions are shown all the same
+    #[arg(long)]
+    yes: bool,
+    /// How to say it; JSON is never followed by a question, so nothing is allowed without --yes
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    #[command(flatten)]
+    leader: LeaderArguments,
+}
+
+const HELP: &str = "\
+Needs the right to read what `sluice status` reads, and to get and patch the Lease in the namespace of the
+controller. To allow every mass deletion while the controller runs, set sluice.allowMassDeletion instead.
+
+Exit codes: 0 done, or nothing is held · 1 failed";
+
+/// What was shown, and what came of it.
+#[derive(Serialize)]
+struct Report<'a> {
+    held: &'a BTreeSet<Held>,
+    allowed: bool,
+}
+
+/// Shows what is held, asks, and allows it.
+pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {
+    Box::pin(async move { Ok(execute(arguments).await?) })
+}
+
+async fn execute(arguments: Arguments) -> anyhow::Result<()> {
+    let leader = Leader::find(&arguments.leader).await?;
+    let mut held = held_by(&leader).await?;
+    loop {
+        if held.is_empty() {
+            report(&arguments, &held, false, "No deletion is held.");
+            return Ok(());
+        }
+        if arguments.output == Output::Text {
+            say!("{}", plan(&held));
+        }
+        if arguments.output == Output::Json && !arguments.yes {
+            report(&arguments, &held, false, "");
+            return Ok(());
+        }
+        if !consent::given(arguments.yes, "Delete them?")? {
+            say!("Nothing was changed.");
+            return Ok(());
+        }
+        let now = held_by(&leader).await?;
+        if now == held {
+            break;
+        }
+        if arguments.output == Output::Text {
+            say!("The held deletions have changed meanwhile; nothing was allowed. They are now:");
+        }
+        held = now;
+    }
+    allow(&arguments.leader, &held).await?;
+    report(
+        &arguments,
+        &held,
+        true,
+        "Allowed. The leader begins with its next renewal of the Lease, within seconds; watch: sluice status --watch",
+    );
+    Ok(())
+}
+
+/// What the leader holds, sorted.
+async fn held_by(leader: &Leader) -> anyhow::Result<BTreeSet<Held>> {
+    Ok(held_of(&everything(leader).await?))
+}
+
+fn held_of(all: &[Status]) -> BTreeSet<Held> {
+    all.iter().filter_map(|status| status.progress().held.clone()).collect()
+}
+
+fn plan(held: &BTreeSet<Held>) -> String {
+    let mut text = String::new();
+    for Held { name, fingerprint } in held {
+        text.push_str(&format!("- {name:<40} {fingerprint}\n"));
+    }
+    let (count, what) = (held.len(), if held.len() == 1 { "service" } else { "services" });
+    text.push_str(&format!(
+        "Plan: {count} {what} to delete, with load balancer or NAT gateway and public IPs."
+    ));
+    text
+}
+
+fn report(arguments: &Arguments, held: &BTreeSet<Held>, allowed: bool, words: &str) {
+    match arguments.output {
+        Output::Text => say!("{words}"),
+        Output::Json => {
+            let json = serde_json::to_string_pretty(&Report { held, allowed });
+            say!("{}", json.unwrap_or_default());
+        }
+    }
+}
+
+/// Writes the consent on the Lease, beside that of earlier times: what it allowed may not have begun yet.
+async fn allow(place: &LeaderArguments, held: &BTreeSet<Held>) -> anyhow::Result<()> {
+    let connection =
+        sluice_k8s::connect::connect(place.kubeconfig.as_deref(), place.context.as_deref()).await?;
+    let leases = Api::<Lease>::namespaced(connection.client, &place.lease_namespace);
+    let name = format!("{}/{}", place.lease_namespace, place.lease_name);
+    let lease = leases
+        .get(&place.lease_name)
+        .await
+        .with_context(|| format!("cannot read the Lease {name} (--lease-namespace, --lease-name)"))?;
+    let before = lease.metadata.annotations.unwrap_or_default().remove(ANNOTATION).unwrap_or_default();
+    let annotation = annotation(&before, held)?;
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {ANNOTATION: annotation}}}));
+    let parameters = PatchParams { field_manager: Some("sluice".into()), ..PatchParams::default() };
+    leases.patch(&place.lease_name, &parameters, &patch).await.with_context(|| {
+        format!("cannot write the consent on the Lease {name}; it needs the right to patch leases there")
+    })?;
+    Ok(())
+}
+
+/// The annotation that allows these and what was allowed before.
+fn annotation(before: &str, held: &BTreeSet<Held>) -> anyhow::Result<String> {
+    let now: Option<Vec<Fingerprint>> = held.iter().map(|it| Fingerprint::parse(&it.fingerprint)).collect();
+    let now =
+        now.context("the controller names fingerprints that this version cannot read; use its version")?;
+    if now.len() > FINGERPRINTS_MAX {
+        return Err(anyhow!(
+            "{} deletions are too many for an annotation; set sluice.allowMassDeletion for as long as they take",
+            now.len()
+        ));
+    }
+    let mut fingerprints: Vec<Fingerprint> = AllowedDeletions::parse(before).iter().collect();
+    fingerprints.truncate(FINGERPRINTS_MAX - now.len());
+    Ok(fingerprints.into_iter().chain(now).collect::<AllowedDeletions>().annotation())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use sluice_model::{EgressName, ServiceKey};
+
+    use super::*;
+
+    fn held(names: &[&str]) -> BTreeSet<Held> {
+        let one = |name: &&str| {
+            let key = ServiceKey::Outbound(EgressName::parse(name).unwrap());
+            Held { name: format!("egress/{name}"), fingerprint: Fingerprint::of(&key, None).to_string() }
+        };
+        names.iter().map(one).collect()
+    }
+
+    #[test]
+    fn what_will_be_deleted_is_shown_one_by_one() {
+        expect![[r#"
+            - egress/blue                              f9a51cb829bea38a
+            - egress/red                               c5925824ba1689c1
+            Plan: 2 services to delete, with load balancer or NAT gateway and public IPs."#]]
+        .assert_eq(&plan(&held(&["red", "blue"])));
+    }
+
+    #[test]
+    fn the_consent_names_exactly_the_held_set_and_keeps_earlier_consent() {
+        let first = annotation("", &held(&["blue", "red"])).unwrap();
+        assert_eq!(first, annotation("", &held(&["red", "blue"])).unwrap());
+        let second = annotation(&first, &held(&["green"])).unwrap();
+        assert_eq!(second, annotation("", &held(&["red", "green", "blue"])).unwrap());
+        assert_eq!(AllowedDeletions::parse(&second).iter().count(), 3);
+    }
+
+    #[test]
+    fn a_fingerprint_that_cannot_be_read_allows_nothing() {
+        let odd = BTreeSet::from([Held { name: "egress/blue".into(), fingerprint: "all".into() }]);
+        assert!(annotation("", &odd).unwrap_err().to_string().contains("use its version"));
+    }
+}
