@@ -228,7 +228,6 @@ pub(super) fn what_the_looks_at_many_unknown_names_find_is_held_by_the_brake() {
             #6 inspect e6: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because orphaned
             e1 is DeletionPending, not wanted, live, 20.1.2.1, addresses: 0 wanted, 1 programmed, 1 mapped
               waits for consent to a mass deletion
-              waits for 1 addresses
         "#]],
     );
 }
