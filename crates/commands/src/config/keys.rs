@@ -146,7 +146,8 @@ section! {
         "sluice.loadBalancerClass" => load_balancer_class: Option<String> =
             unset("Services without a class").checked(class);
         /// Let more Services and egresses be torn down at once than is plausible (more than five and
-        /// more than a tenth of all). Set it for as long as that is meant, and take it away again.
+        /// more than a tenth of all). Set it for as long as that is meant, and take it away again; to allow
+        /// only what is held now, run `sluice allow-deletion` instead.
         "sluice.allowMassDeletion" => allow_mass_deletion: bool = is("false");
     }
 }
