@@ -94,6 +94,7 @@ fn hindrance(story: &Story) -> Option<&'static str> {
     story.steps.iter().find_map(|(_, action)| match action {
         UserAction::DropNamespace { .. } => Some("nobody can make a namespace vanish without its finalizers"),
         UserAction::CompactHistory => Some("an API server forgets its past by its own clock"),
+        UserAction::StopLeader | UserAction::AllowDeletion => Some("it is about the controller"),
         UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } => Some("it happens in Azure"),
         UserAction::PutSlice { draft, .. } => {
             let is_refused = draft.endpoints.iter().any(|it| !requests::is_plain(&it.address));

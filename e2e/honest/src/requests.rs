@@ -148,6 +148,8 @@ impl People {
             | UserAction::CollectGarbage
             | UserAction::CompactHistory
             | UserAction::DropNamespace { .. }
+            | UserAction::StopLeader
+            | UserAction::AllowDeletion
             | UserAction::TagPublicIp { .. }
             | UserAction::DeleteTaggedIp { .. } => {}
         }

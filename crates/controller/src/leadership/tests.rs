@@ -45,21 +45,26 @@ async fn consent_on_the_lease_is_told_once_and_is_kept_by_renewals() {
     let timing = Timing::default();
     let leadership = Leadership::new("pod-a_1", timing, Arc::clone(&door), clock, wall, handle.clone());
     let (_farewell, heard) = oneshot::channel();
-    let running = tokio::spawn(leadership.unwrap().run(heard));
+    let running = leadership.unwrap().run(heard);
     let key = ServiceKey::from_identity("blue").unwrap();
     let consent: AllowedDeletions = [Fingerprint::of(&key, None)].into_iter().collect();
     let mut facts = Vec::new();
-    while clock.now() < Time::from_millis(60_000) {
+    let listening = async {
         let until = Time::from_millis(60_000);
-        if let Mail::Fact(event) = inbox.next(&clock, Some(until)).await {
-            if event == Event::LeadershipGained {
-                *door.annotation.lock().unwrap() = Some(consent.annotation());
+        while clock.now() < until {
+            if let Mail::Fact(event) = inbox.next(&clock, Some(until)).await {
+                if event == Event::LeadershipGained {
+                    *door.annotation.lock().unwrap() = Some(consent.annotation());
+                }
+                facts.push(event);
             }
-            facts.push(event);
         }
+    };
+    tokio::select! {
+        end = running => panic!("{end:?}"),
+        () = listening => {}
     }
     assert_eq!(facts, [Event::LeadershipGained, Event::DeletionAllowed(consent.clone())]);
     let annotations = door.lease.lock().unwrap().metadata.annotations.clone().unwrap();
     assert_eq!(annotations.get(allow_deletion::ANNOTATION), Some(&consent.annotation()));
-    assert!(!running.is_finished());
 }
