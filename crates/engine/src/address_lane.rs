@@ -35,10 +35,11 @@ impl Engine {
         self.addresses.set_mode_since(service, mode, waiting_since);
     }
 
-    /// Whether the addresses under this name belong to others, or may: that is known when its registration, and
-    /// the other resources of an orphan, have been read.
+    /// Whether the addresses under this name belong to others, or may: that is known when its registration has been
+    /// read, and all resources of an orphan or of a name that belonged to others before.
     fn is_of_others(&self, record: &Service) -> bool {
-        let unread = record.actual.registration.is_unknown() || record.orphan && record.actual.is_unclear();
+        let suspicious = record.orphan || self.addresses.is_unmanaged(record.index);
+        let unread = record.actual.registration.is_unknown() || suspicious && record.actual.is_unclear();
         unread || self.keeper(record).is_some() || self.planner(record).leads_elsewhere()
     }
 

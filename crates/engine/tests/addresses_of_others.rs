@@ -121,3 +121,21 @@ fn a_suspect_that_waited_for_a_listing_is_still_sent_apart_from_the_others() {
     }
     assert!(!together, "one refusal would hit both");
 }
+
+#[test]
+fn names_of_others_that_one_listing_has_shown_are_not_overwritten() {
+    for written_before in [Duration::from_secs(5), Duration::from_secs(60)] {
+        let mut world = world();
+        world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+        sync(&mut world);
+        world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into(), PARTNER.into()].into());
+        world.wait(written_before);
+        world.list(false);
+        world.remove_slice(&slice_name("s"));
+        assert!(!world.send(), "the entry waits for a second listing");
+        world.wait(Duration::from_secs(60));
+        world.list(false);
+        world.drain(10);
+        assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 00000000-0000-0000-0000-0000000000ff"]);
+    }
+}

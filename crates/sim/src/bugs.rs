@@ -13,7 +13,18 @@ use crate::names::FaultKind;
 use crate::run::{Plan, run};
 
 /// Bugs that only a unit test can see: the test, and why simulation cannot.
-const BY_UNIT_TEST: &[(Bug, &str, &str)] = &[];
+const BY_UNIT_TEST: &[(Bug, &str, &str)] = &[
+    (
+        Bug::TearDownAfterLook,
+        "what_the_look_at_an_unknown_name_finds_is_confirmed_before_it_is_torn_down",
+        "somebody must make resources with our tags under a name that is unknown and has addresses",
+    ),
+    (
+        Bug::ForgetFirstSighting,
+        "names_of_others_that_one_listing_has_shown_are_not_overwritten",
+        "our pod must leave in the seconds between two listings of which the first shows a new name",
+    ),
+];
 
 /// Mixtures that are rare in the swarm: what the dice bring together once in thousands of seeds.
 const FAMILIES: &[&[FaultKind]] = &[

@@ -172,6 +172,7 @@ pub fn cost_of(action: &UserAction) -> u64 {
         | UserAction::PlacePod { .. }
         | UserAction::ClearPodIps { .. }
         | UserAction::TerminatePod { .. }
+        | UserAction::OthersBind { .. }
         | UserAction::CollectGarbage => 2,
         UserAction::TouchService { .. }
         | UserAction::HoldService { .. }

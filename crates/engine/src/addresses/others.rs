@@ -33,6 +33,11 @@ impl Addresses {
         }
     }
 
+    /// Whether a service belongs to others, as far as is known.
+    pub fn is_unmanaged(&self, service: ServiceIndex) -> bool {
+        self.services.get(service).is_some_and(super::services::Service::is_unmanaged)
+    }
+
     /// How many (location, address) pairs are kept because they name unmanaged services.
     pub fn kept_for_others(&self) -> usize {
         let unmanaged = self.services.iter().filter(|(_, service)| service.is_unmanaged());

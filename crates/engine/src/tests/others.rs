@@ -231,3 +231,20 @@ pub(super) fn what_the_looks_at_many_unknown_names_find_is_held_by_the_brake() {
         "#]],
     );
 }
+
+#[test]
+pub(super) fn an_egress_of_others_keeps_its_addresses_while_its_nat_gateway_is_read_again() {
+    check(
+        "node node-a 192.168.0.1
+         azure has egress=blue foreign
+         azure has address 10.9.0.9 at 192.168.0.1 for egress=blue
+         lead
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         tick 1000
+         last done
+         tick 100",
+        expect![[r#"
+            #1 inspect blue: read-public-ip, read-nat-gateway   because pods came
+        "#]],
+    );
+}

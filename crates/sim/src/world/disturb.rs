@@ -252,15 +252,18 @@ impl World {
             let body = LoadBalancerBody { public_ip: ip, rules, tags };
             (self.scope.resource("loadBalancers", &uid.to_string()), Body::LoadBalancer(body))
         } else {
-            let body =
-                NatGatewayBody { gateway: None, public_ips: vec![ip], public_ips_v6: Vec::new(), tags };
+            let id = self.scope.gateway_id();
+            let gateway = self.cloud.state().gateways.contains_key(&id).then_some(id);
+            let body = NatGatewayBody { gateway, public_ips: vec![ip], public_ips_v6: Vec::new(), tags };
             (self.scope.resource("natGateways", &egress), Body::NatGateway(body))
         };
         self.is_made(id.clone(), body);
         // Now and then it is even registered with our gateway: listed as unclaimed, never touched.
         if self.chance.chance(500) {
             let name: Arc<str> = if body_of { uid.to_string().into() } else { egress.into() };
-            self.register_for_others(&name, &id, body_of);
+            if self.register_for_others(&name, &id, body_of) {
+                self.bind_for_others(&name);
+            }
         }
         true
     }
@@ -278,11 +281,14 @@ impl World {
                 self.foreign.retain(|other| *other != id);
                 self.cloud.tamper(self.now, Tamper::DeletePublicIp(id));
             }
+            UserAction::OthersBind { service, location, address } => {
+                self.others_bind(service, *location, *address);
+            }
             _ => {}
         }
     }
 
-    fn is_made(&mut self, id: ArmId, body: Body) -> bool {
+    pub(super) fn is_made(&mut self, id: ArmId, body: Body) -> bool {
         let answer = self.cloud.tamper(self.now, Tamper::Put { id: id.clone(), body });
         let made = (200..300).contains(&answer.status);
         if made {

@@ -6,19 +6,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_cloud::Tamper;
-use sluice_model::Family;
-use sluice_model::azure::{AddressUpdate, ArmId, Direction, Registration};
+use sluice_model::azure::{
+    AddressUpdate, ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIpBody, Registration,
+};
 use sluice_model::call::{Body, Request};
+use sluice_model::{Family, Uid};
 
-use super::World;
+use super::{World, foreign_tags};
 use crate::names::{Invariant, Violation};
 
 /// A binding of this age is in every listing that the controller may still use.
 const KNOWN_AFTER: Duration = Duration::from_secs(60);
 
 impl World {
-    /// Registers a load balancer or NAT gateway of others with our gateway, and binds addresses to it.
-    pub(super) fn register_for_others(&mut self, name: &Arc<str>, carrier: &ArmId, inbound: bool) {
+    /// Registers a load balancer or NAT gateway of others with our gateway; says whether that was possible.
+    pub(super) fn register_for_others(&mut self, name: &Arc<str>, carrier: &ArmId, inbound: bool) -> bool {
         let registration = Registration {
             name: Arc::clone(name),
             direction: if inbound { Direction::Inbound } else { Direction::Outbound },
@@ -28,9 +30,50 @@ impl World {
         };
         let gateway = self.scope.gateway_id();
         let registered = self.cloud.tamper(self.now, Tamper::PutRegistration { gateway, registration });
-        if registered.status == 200 {
-            self.trace.world(self.now, || format!("somebody registers {name}"));
-            self.bind_for_others(name);
+        let answer = registered.status;
+        self.trace.world(self.now, || format!("somebody registers {name}: {answer}"));
+        answer == 200
+    }
+
+    /// Binds an address to a service of others, which is made and registered first if need be.
+    pub(super) fn others_bind(&mut self, name: &Arc<str>, location: IpAddr, address: IpAddr) {
+        let gateway = self.scope.gateway_id();
+        if self.cloud.state().registration(&gateway, name).is_none() {
+            let ip = self.scope.resource("publicIPAddresses", &format!("{name}-theirs"));
+            let tags = foreign_tags();
+            self.is_made(ip.clone(), Body::PublicIp(PublicIpBody { family: Family::V4, tags: tags.clone() }));
+            let inbound = Uid::parse(name).is_ok();
+            let (kind, body) = if inbound {
+                (
+                    "loadBalancers",
+                    Body::LoadBalancer(LoadBalancerBody { public_ip: ip, rules: Vec::new(), tags }),
+                )
+            } else {
+                let gateway = Some(gateway.clone());
+                let nat = NatGatewayBody { gateway, public_ips: vec![ip], public_ips_v6: Vec::new(), tags };
+                ("natGateways", Body::NatGateway(nat))
+            };
+            let carrier = self.scope.resource(kind, name);
+            self.is_made(carrier.clone(), body);
+            self.register_for_others(name, &carrier, inbound);
+        }
+        let here = self.cloud.state().locations(&gateway).find(|it| it.location == location);
+        let entry = here.and_then(|it| it.addresses.into_iter().find(|it| it.address == address));
+        let services = entry.map(|it| it.services).unwrap_or_default();
+        self.bind_name(name, location, address, services);
+    }
+
+    /// Adds the name of a service of others to an entry.
+    fn bind_name(&mut self, name: &Arc<str>, location: IpAddr, address: IpAddr, mut services: Vec<Arc<str>>) {
+        if services.contains(name) {
+            return;
+        }
+        services.push(Arc::clone(name));
+        let gateway = self.scope.gateway_id();
+        let change = Tamper::AddAddress { gateway, location, address, services };
+        if self.cloud.tamper(self.now, change).status == 200 {
+            self.trace.world(self.now, || format!("somebody binds {address} at {location} to {name}"));
+            self.foreign_addresses.insert((location, address, Arc::clone(name)), self.now);
         }
     }
 
@@ -45,7 +88,7 @@ impl World {
     }
 
     /// Binds addresses to a service of others: of its own, on nodes of the cluster, or such as are bound already.
-    fn bind_for_others(&mut self, name: &Arc<str>) {
+    pub(super) fn bind_for_others(&mut self, name: &Arc<str>) {
         let nodes = self.cluster.nodes().flat_map(|node| node.body.ips.clone());
         let mut locations: Vec<IpAddr> = nodes
             .filter_map(|text| sluice_model::address::parse_ip(&text).ok())
@@ -63,7 +106,7 @@ impl World {
                 })
                 .collect();
             let shared = self.chance.pick(&bound).cloned().filter(|_| self.chance.chance(500));
-            let (location, address, mut services) = match shared {
+            let (location, address, services) = match shared {
                 Some((location, entry)) => {
                     // What we have there and do not know of yet costs a write more.
                     self.destroyed += 2;
@@ -75,12 +118,7 @@ impl World {
                     (location, IpAddr::from([10, 244, 99, octet]), Vec::new())
                 }
             };
-            services.push(Arc::clone(name));
-            let change = Tamper::AddAddress { gateway: gateway.clone(), location, address, services };
-            if self.cloud.tamper(self.now, change).status == 200 {
-                self.trace.world(self.now, || format!("somebody binds {address} at {location} to {name}"));
-                self.foreign_addresses.insert((location, address, Arc::clone(name)), self.now);
-            }
+            self.bind_name(name, location, address, services);
         }
     }
 

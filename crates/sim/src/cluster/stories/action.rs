@@ -214,6 +214,15 @@ pub enum UserAction {
     },
     /// Something goes wrong.
     Trouble(Trouble),
+    /// Another controller binds an address to a service of its own, which it registers first if need be.
+    OthersBind {
+        /// The service; a UID has a load balancer, any other name a NAT gateway.
+        service: Arc<str>,
+        /// On which node.
+        location: IpAddr,
+        /// Which.
+        address: IpAddr,
+    },
 }
 
 /// A wish that we refuse, or cannot grant in full.
@@ -365,7 +374,8 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
         | UserAction::DeleteTaggedIp { .. }
         | UserAction::StopLeader
         | UserAction::AllowDeletion
-        | UserAction::Trouble(_) => true,
+        | UserAction::Trouble(_)
+        | UserAction::OthersBind { .. } => true,
     }
 }
 
@@ -431,6 +441,9 @@ impl fmt::Display for UserAction {
             UserAction::TagPublicIp { name, services } => write!(f, "tag public IP {name} for {services}"),
             UserAction::DeleteTaggedIp { name } => write!(f, "delete public IP {name}"),
             UserAction::Trouble(trouble) => trouble.fmt(f),
+            UserAction::OthersBind { service, location, address } => {
+                write!(f, "others bind {address} at {location} to {service}")
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod brake;
 mod gateways;
 mod inbound;
+mod others;
 mod outbound;
 mod storms;
 mod troubles;
@@ -46,5 +47,6 @@ pub fn named() -> Vec<Story> {
     stories.extend(gateways::stories());
     stories.extend(troubles::stories());
     stories.extend(brake::stories());
+    stories.extend(others::stories());
     stories
 }

@@ -2,6 +2,7 @@
 //!
 //! Objects are written `namespace/name`, endpoints `address@node` or `address@node!health`.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_model::ObjectName;
@@ -121,6 +122,13 @@ pub(super) fn tag_public_ip(name: &str, services: &str) -> UserAction {
 
 pub(super) fn delete_tagged_ip(name: &str) -> UserAction {
     UserAction::DeleteTaggedIp { name: name.into() }
+}
+
+/// Another controller binds an address on the node of this letter.
+pub(super) fn others_bind(service: &str, letter: char, address: [u8; 4]) -> UserAction {
+    let number = u32::from(letter).saturating_sub(u32::from('a')) + 1;
+    let location = IpAddr::from([10, 0, 0, u8::try_from(number).unwrap_or(1)]);
+    UserAction::OthersBind { service: service.into(), location, address: address.into() }
 }
 
 pub(super) fn delete_service(name: &str) -> UserAction {
