@@ -16,7 +16,7 @@ use crate::liveness::{compare, foreigners_untouched, nothing_waits};
 use crate::names::{FaultKind, Invariant, Violation};
 use crate::rng::Rng;
 use crate::twin::{same_as_without_faults, same_in_another_order};
-use crate::world::{CrashPoint, Settings, Setup, World, scope};
+use crate::world::{CrashPoint, Pace, Settings, Setup, World, scope};
 
 /// The longest that convergence may take.
 const CONVERGE_MAX: Duration = Duration::from_secs(3 * 3_600);
@@ -130,6 +130,12 @@ impl Plan {
         }
         let within = Duration::from_millis(dice.between(30_000, 90_000));
         let plan = if dice.chance(60) { FaultPlan::none() } else { FaultPlan::random(&mut dice) };
+        // Where everything is fifty times slower, slow operations would take hours.
+        let mut paces = rng.fork("pace");
+        let pace = match plan.has(FaultKind::Z21) || paces.chance(300) {
+            true => Pace::default(),
+            false => Pace::random(&mut paces),
+        };
         let setup = Setup {
             seed,
             processes: if dice.chance(450) { 2 } else { 1 },
@@ -141,6 +147,7 @@ impl Plan {
             crash: None,
             synchronous_posts: dice.chance(200),
             gateway: first_gateway(&mut rng.fork("gateway")),
+            pace,
         };
         let script = Script::Dice { actions: dice.between(20, 55), within };
         let scene = brake_scene(&mut rng.fork("scene"));
@@ -179,6 +186,7 @@ impl Plan {
             crash,
             synchronous_posts: false,
             gateway: story.gateway,
+            pace: Pace::default(),
         };
         Plan {
             setup,

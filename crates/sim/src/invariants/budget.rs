@@ -84,7 +84,8 @@ impl CallCount {
     /// A pause shuts the bucket of the call that was throttled, and of the network provider's both
     /// writes and deletes; any other wait is about calls of that kind on that resource, and one inside a
     /// failed operation about calls like the one that began it. Excused: what was already on the wire
-    /// when the pause arrived, and the gateway's POST of the other kind.
+    /// when the pause arrived, and the gateway's POST of the other kind. A `Retry-After` on an answer about a
+    /// running operation holds the polls of that operation.
     pub fn s12_begin(&mut self, now: Time, request: &Request) -> Result<(), Violation> {
         let bucket = request.method.bucket();
         let busy = self.busy_until.get(&about(request)).copied().unwrap_or(Time::ZERO);
@@ -120,7 +121,7 @@ impl CallCount {
         if let Reply::Answered(Answer { operation: Some(operation), .. }) = reply {
             self.operations.insert(operation.clone(), about(request));
         }
-        let Some(failure) = Failure::in_reply(reply) else { return };
+        let Some(failure) = Failure::in_reply(reply) else { return self.runs_on(now, request, reply) };
         let Some(wait) = failure.retry_after else { return };
         let until = now + wait.min(Duration::from_secs(3_600));
         let bucket = request.method.bucket();
@@ -138,6 +139,16 @@ impl CallCount {
                 let known = &mut self.paused_until[other as usize];
                 *known = (*known).max(until);
             }
+        }
+    }
+
+    /// An answer about a running operation may say when to ask about it again.
+    fn runs_on(&mut self, now: Time, request: &Request, reply: &Reply) {
+        let Reply::Answered(Answer { retry_after: Some(wait), operation, .. }) = reply else { return };
+        let polled = (request.method == Method::Poll).then_some(&request.target);
+        if let Some(operation) = operation.as_ref().or(polled) {
+            let known = self.busy_until.entry((Bucket::Reads, operation.clone())).or_insert(Time::ZERO);
+            *known = (*known).max(now + *wait);
         }
     }
 

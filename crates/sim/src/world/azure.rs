@@ -107,6 +107,7 @@ impl World {
             }
         };
         self.plan.reword(&mut reply, &mut self.chance);
+        self.pace.hint(&mut reply, &mut self.hints);
         let mut delay = self.network_delay();
         let untold = matches!(reply, Reply::Lost(_)) && self.chance.chance(300);
         if untold || (self.plan.has(FaultKind::Z5) && self.chance.chance(LATE_ANSWERS)) {

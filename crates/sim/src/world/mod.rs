@@ -47,7 +47,7 @@ use crate::trace::Trace;
 
 pub use clock::Clock;
 pub use process::Settings;
-pub use setup::{CrashPoint, Setup, scope};
+pub use setup::{CrashPoint, Pace, Setup, scope};
 
 use drive::Fate;
 use lease::Lease;
@@ -115,6 +115,8 @@ pub struct World {
     judge: Judge,
     seeded: Seeded,
     crash: Option<CrashPoint>,
+    pace: Pace,
+    hints: Rng,
     net: Rng,
     users: Rng,
     chance: Rng,
@@ -151,6 +153,7 @@ impl World {
             seed: rng.fork("cloud").next_u64(),
             page_size: usize::try_from(rng.fork("pages").between(2, 12)).unwrap_or(5),
             synchronous_posts: setup.synchronous_posts,
+            latency: setup.pace.latency,
             ..CloudConfig::default()
         };
         let mut cloud = Cloud::new(cloud_config);
@@ -189,6 +192,8 @@ impl World {
             scope,
             seeded: setup.seeded,
             crash: setup.crash,
+            pace: setup.pace,
+            hints: rng.fork("hints"),
             net: rng.fork("network"),
             users: rng.fork("users"),
             own: rng.fork("world"),
