@@ -4,7 +4,7 @@
 //! and written only if it is still that version: tags of others are kept.
 
 use anyhow::{Context as _, bail};
-use sluice_model::azure::{ArmId, Meta, Tags};
+use sluice_model::azure::{ArmId, Tags};
 use sluice_model::call::{Body, Method, Payload, Request};
 
 /// How often a resource is read again that somebody writes all the time.
@@ -34,7 +34,7 @@ pub(crate) async fn retag(
     let named = || format!("{what} {}", id.name());
     for _ in 0..TRIES {
         let (_, payload) = send(Request::bare(Method::Get, id.clone())).await.with_context(named)?;
-        let Some(meta) = meta(&payload) else { return Ok(Retagged::Gone) };
+        let Some(meta) = payload.meta() else { return Ok(Retagged::Gone) };
         let tags = match edit(&meta.tags) {
             Ok(tags) if tags == meta.tags => return Ok(Retagged::Done),
             Ok(tags) => tags,
@@ -49,14 +49,4 @@ pub(crate) async fn retag(
         }
     }
     bail!("{}: another client keeps changing it; re-run when it is stable", named())
-}
-
-fn meta(payload: &Payload) -> Option<&Meta> {
-    match payload {
-        Payload::PublicIp(it) => Some(&it.meta),
-        Payload::LoadBalancer(it) => Some(&it.meta),
-        Payload::NatGateway(it) => Some(&it.meta),
-        Payload::Gateway(it) => Some(&it.meta),
-        _ => None,
-    }
 }

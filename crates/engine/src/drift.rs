@@ -7,8 +7,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use sluice_model::azure::{LoadBalancer, PublicIp, Registration};
+use sluice_model::azure::{LoadBalancer, Meta, PublicIp, Registration};
 use sluice_model::effect::{Listable, Listing};
+use sluice_model::names::CLUSTER_TAG;
 use sluice_model::{ServiceKey, Time};
 
 use crate::addresses::{ServiceIndex, Trust};
@@ -165,7 +166,7 @@ impl Material for PublicIp {
     fn same(&self, other: &PublicIp) -> bool {
         self.family == other.family
             && self.address == other.address
-            && self.meta.tags == other.meta.tags
+            && same_cluster(&self.meta, &other.meta)
             && self.meta.provisioning == other.meta.provisioning
     }
 }
@@ -190,7 +191,7 @@ impl Material for Carrier {
             _ => false,
         };
         fields
-            && self.meta().tags == other.meta().tags
+            && same_cluster(self.meta(), other.meta())
             && self.meta().provisioning == other.meta().provisioning
     }
 }
@@ -199,6 +200,11 @@ impl Material for Registration {
     fn same(&self, other: &Registration) -> bool {
         Registration::same(self, other)
     }
+}
+
+/// Tags of others are read again before every write, so only ours decide what is written.
+fn same_cluster(a: &Meta, b: &Meta) -> bool {
+    a.tags.get(CLUSTER_TAG) == b.tags.get(CLUSTER_TAG)
 }
 
 trait Concerns {

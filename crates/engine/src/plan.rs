@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use sluice_model::azure::{
     ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIp, PublicIpBody, Registration, Rule, Tags,
 };
-use sluice_model::names::{Scope, without_our_tags};
+use sluice_model::names::Scope;
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, ObjectName, ServiceKey, Step};
 
@@ -64,8 +64,7 @@ impl Planner<'_> {
         let mut steps = Vec::new();
         for &family in families {
             let slot = &self.actual.public_ips[Actual::public_ip_slot(self.key, family)];
-            let tags = self.tags(slot.present().map(|ip| &ip.meta.tags));
-            let body = PublicIpBody { family, tags };
+            let body = PublicIpBody { family, tags: self.tags() };
             if let Some(ip) = slot.present()
                 && ip.family != family
             {
@@ -76,7 +75,8 @@ impl Planner<'_> {
                 )));
             }
             if !slot.present().is_some_and(|ip| public_ip_matches(ip, &body)) {
-                steps.push(Step::PutPublicIp { id: self.scope.public_ip_id(self.key, family), body });
+                let exists = !slot.is_absent();
+                steps.push(Step::PutPublicIp { id: self.scope.public_ip_id(self.key, family), body, exists });
             }
         }
         // A new address must be attached again, and a new address or carrier of a load balancer registered again:
@@ -145,9 +145,9 @@ impl Planner<'_> {
                         gateway: None,
                         public_ips: nat.public_ips.clone(),
                         public_ips_v6: nat.public_ips_v6.clone(),
-                        tags: nat.meta.tags.clone(),
+                        tags: self.tags(),
                     };
-                    steps.push(Step::PutNatGateway { id: carrier.clone(), body });
+                    steps.push(Step::PutNatGateway { id: carrier.clone(), body, exists: true });
                 }
                 steps.extend(unregister);
                 steps.extend(carrier_goes.then_some(Step::DeleteNatGateway(carrier)));
@@ -161,7 +161,7 @@ impl Planner<'_> {
                     Knowledge::Absent => {}
                     Knowledge::Present(ip) if !self.may_delete(&ip.meta.tags) => {}
                     Knowledge::Present(ip) if self.is_used_elsewhere(ip) => {
-                        steps.push(Step::ReleasePublicIp { id, tags: without_our_tags(&ip.meta.tags) });
+                        steps.push(Step::ReleasePublicIp(id));
                     }
                     _ => steps.push(Step::DeletePublicIp(id)),
                 }
@@ -199,11 +199,12 @@ impl Planner<'_> {
 
     fn carrier_step(&self, target: &Target) -> Step {
         let id = self.scope.carrier_id(self.key);
-        let tags = self.tags(self.actual.carrier.present().map(|carrier| &carrier.meta().tags));
+        let (tags, exists) = (self.tags(), !self.actual.carrier.is_absent());
         match target {
             Target::LoadBalancer { family, rules } => {
                 let public_ip = self.scope.public_ip_id(self.key, *family);
-                Step::PutLoadBalancer { id, body: LoadBalancerBody { public_ip, rules: rules.clone(), tags } }
+                let body = LoadBalancerBody { public_ip, rules: rules.clone(), tags };
+                Step::PutLoadBalancer { id, body, exists }
             }
             Target::NatGateway { ipv6 } => {
                 let v6 = ipv6.then(|| self.scope.public_ip_id(self.key, Family::V6));
@@ -213,7 +214,7 @@ impl Planner<'_> {
                     public_ips_v6: v6.into_iter().collect(),
                     tags,
                 };
-                Step::PutNatGateway { id, body }
+                Step::PutNatGateway { id, body, exists }
             }
         }
     }
@@ -238,11 +239,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Our tags over whatever others have put there.
-    fn tags(&self, there: Option<&Tags>) -> Tags {
-        let mut tags = there.cloned().unwrap_or_default();
-        tags.extend(self.scope.tags(self.key, self.object));
-        tags
+    /// Our tags; those of others are kept by whoever writes.
+    fn tags(&self) -> Tags {
+        self.scope.tags(self.key, self.object)
     }
 
     fn may_delete(&self, tags: &Tags) -> bool {
@@ -297,10 +296,13 @@ impl Planner<'_> {
         {
             return conflict(&carrier.meta().id);
         }
+        // Under a carrier of ours it was released by somebody: it stays in use, and is theirs.
+        let carrier_is_ours =
+            self.actual.carrier.present().is_some_and(|it| self.scope.owns(&it.meta().tags));
         let slots = families.iter().map(|family| Actual::public_ip_slot(self.key, *family));
         for ip in slots.filter_map(|slot| self.actual.public_ips[slot].present()) {
-            let adopted = live_inbound && ip.used_by.is_some() && !self.is_used_elsewhere(ip);
-            if !self.scope.owns(&ip.meta.tags) && !adopted {
+            let in_use = ip.used_by.is_some() && !self.is_used_elsewhere(ip);
+            if !self.scope.owns(&ip.meta.tags) && !(in_use && (live_inbound || carrier_is_ours)) {
                 return conflict(&ip.meta.id);
             }
         }

@@ -220,16 +220,16 @@ impl Actual {
             // Without its address it is of no use yet, so it is read again.
             (Step::PutPublicIp { id, .. }, _) => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
             (Step::ReadPublicIp(id), _) => self.public_ip_mut(key, id).read(began, settle, None),
-            (Step::DeletePublicIp(id) | Step::ReleasePublicIp { id, .. }, _) => {
+            (Step::DeletePublicIp(id) | Step::ReleasePublicIp(id), _) => {
                 self.public_ip_mut(key, id).written(now, Knowledge::Absent);
             }
-            (Step::PutLoadBalancer { id, body }, _) => {
+            (Step::PutLoadBalancer { id, body, .. }, _) => {
                 self.carrier.written(
                     now,
                     Knowledge::Present(Carrier::LoadBalancer(made_load_balancer(key, id, body))),
                 );
             }
-            (Step::PutNatGateway { id, body }, _) => {
+            (Step::PutNatGateway { id, body, .. }, _) => {
                 self.carrier
                     .written(now, Knowledge::Present(Carrier::NatGateway(made_nat_gateway(id, body))));
             }
@@ -282,7 +282,7 @@ impl Actual {
             // Teardown steps are repeated; what we knew to be there stays known.
             Step::Clear(_) | Step::Unregister(_) => self.registration.written = Some(now),
             Step::DeleteLoadBalancer(_) | Step::DeleteNatGateway(_) => self.carrier.written = Some(now),
-            Step::DeletePublicIp(id) | Step::ReleasePublicIp { id, .. } => {
+            Step::DeletePublicIp(id) | Step::ReleasePublicIp(id) => {
                 self.public_ip_mut(key, id).written = Some(now);
             }
             _ => {}

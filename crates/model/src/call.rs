@@ -10,8 +10,8 @@ use core::time::Duration;
 
 use crate::azure::{
     ArmId, ETag, ForeignLoadBalancerBody, Gateway, GatewayBody, LoadBalancer, LoadBalancerBody, Location,
-    LocationUpdate, NatGateway, NatGatewayBody, PublicIp, PublicIpBody, Registration, ServiceRequest, Subnet,
-    SubnetBody, Tags,
+    LocationUpdate, Meta, NatGateway, NatGatewayBody, PublicIp, PublicIpBody, Registration, ServiceRequest,
+    Subnet, SubnetBody, Tags,
 };
 
 /// One call to the resource manager.
@@ -115,6 +115,18 @@ pub enum Body {
     Locations(Vec<LocationUpdate>),
 }
 
+impl Body {
+    /// The tags that a resource of a service gets by it.
+    pub const fn tags_mut(&mut self) -> Option<&mut Tags> {
+        match self {
+            Body::PublicIp(PublicIpBody { tags, .. })
+            | Body::LoadBalancer(LoadBalancerBody { tags, .. })
+            | Body::NatGateway(NatGatewayBody { tags, .. }) => Some(tags),
+            _ => None,
+        }
+    }
+}
+
 /// Where a list goes on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PageToken(pub Arc<str>);
@@ -203,6 +215,19 @@ pub enum Payload {
     Registrations(Page<Registration>),
     /// A page of address locations.
     Locations(Page<Location>),
+}
+
+impl Payload {
+    /// Id, tags, ETag and state of the one resource in it.
+    pub const fn meta(&self) -> Option<&Meta> {
+        match self {
+            Payload::PublicIp(PublicIp { meta, .. })
+            | Payload::LoadBalancer(LoadBalancer { meta, .. })
+            | Payload::NatGateway(NatGateway { meta, .. })
+            | Payload::Gateway(Gateway { meta, .. }) => Some(meta),
+            _ => None,
+        }
+    }
 }
 
 /// One page of a list. It may be short or even empty and still have a successor.

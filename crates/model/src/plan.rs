@@ -55,22 +55,31 @@ pub enum Step {
     PutPublicIp {
         /// Which.
         id: ArmId,
-        /// How it should be.
+        /// How it should be; its tags are ours alone.
         body: PublicIpBody,
+        /// It exists by the last look, so it is read right before it is written: the tags of others are
+        /// kept, and it is written only if it is managed and still that version.
+        exists: bool,
     },
     /// Write a load balancer.
     PutLoadBalancer {
         /// Which.
         id: ArmId,
-        /// How it should be.
+        /// How it should be; its tags are ours alone.
         body: LoadBalancerBody,
+        /// It exists by the last look, so it is read right before it is written: the tags of others are
+        /// kept, and it is written only if it is managed and still that version.
+        exists: bool,
     },
     /// Write a NAT gateway; with `gateway: None` it takes the gateway off.
     PutNatGateway {
         /// Which.
         id: ArmId,
-        /// How it should be.
+        /// How it should be; its tags are ours alone.
         body: NatGatewayBody,
+        /// It exists by the last look, so it is read right before it is written: the tags of others are
+        /// kept, and it is written only if it is managed and still that version.
+        exists: bool,
     },
     /// Register a service with the gateway (shared commit).
     Register(Registration),
@@ -78,19 +87,15 @@ pub enum Step {
     Clear(Registration),
     /// Unregister a service (shared commit).
     Unregister(Arc<str>),
-    /// Delete a load balancer.
+    /// Delete a load balancer. Whatever is deleted is read right before that, and deleted only if it is managed
+    /// and still that version.
     DeleteLoadBalancer(ArmId),
     /// Delete a NAT gateway.
     DeleteNatGateway(ArmId),
     /// Delete a public IP.
     DeletePublicIp(ArmId),
-    /// Take our tags off a public IP that something else uses by now; `tags` is what remains.
-    ReleasePublicIp {
-        /// Which.
-        id: ArmId,
-        /// The tags that stay.
-        tags: Tags,
-    },
+    /// Take our tags off a public IP that something else uses by now.
+    ReleasePublicIp(ArmId),
     /// Look at a public IP.
     ReadPublicIp(ArmId),
     /// Look at a load balancer.
@@ -138,7 +143,7 @@ impl Step {
             Step::DeleteLoadBalancer(_) => "delete-load-balancer",
             Step::DeleteNatGateway(_) => "delete-nat-gateway",
             Step::DeletePublicIp(_) => "delete-public-ip",
-            Step::ReleasePublicIp { .. } => "release-public-ip",
+            Step::ReleasePublicIp(_) => "release-public-ip",
             Step::ReadPublicIp(_) => "read-public-ip",
             Step::ReadLoadBalancer(_) => "read-load-balancer",
             Step::ReadNatGateway(_) => "read-nat-gateway",
@@ -148,6 +153,28 @@ impl Step {
             Step::RepairGateway(_) => "repair-gateway",
             Step::AttachSubnet { .. } => "attach-subnet",
         }
+    }
+
+    /// The resource that is read right before the step changes it: what exists, and what is only changed in part.
+    pub const fn read_first(&self) -> Option<&ArmId> {
+        match self {
+            Step::PutPublicIp { id, exists: true, .. }
+            | Step::PutLoadBalancer { id, exists: true, .. }
+            | Step::PutNatGateway { id, exists: true, .. }
+            | Step::DeleteLoadBalancer(id)
+            | Step::DeleteNatGateway(id)
+            | Step::DeletePublicIp(id)
+            | Step::ReleasePublicIp(id)
+            | Step::ClaimGateway { id, .. }
+            | Step::RepairGateway(id)
+            | Step::AttachSubnet { subnet: id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether it deletes a resource.
+    pub const fn is_delete(&self) -> bool {
+        matches!(self, Step::DeleteLoadBalancer(_) | Step::DeleteNatGateway(_) | Step::DeletePublicIp(_))
     }
 
     /// Whether it only looks.

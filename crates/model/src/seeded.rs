@@ -105,6 +105,10 @@ pub enum Bug {
     ForgetFirstSighting,
     /// Addresses: an egress gets an address that an egress of others has.
     TakeAddressOfOthers,
+    /// Updater: what exists is deleted by what a listing once said about its tags.
+    DeleteOnStaleTags,
+    /// Updater: a write of what exists carries our tags alone.
+    WipeTagsOfOthers,
     /// Updater: the 200 of a poll is success whatever it says.
     PollOkIsSuccess,
     /// Updater: the 200 of a gateway call is success whatever it says.

@@ -110,6 +110,8 @@ pub const ALL: &[Bug] = &[
     Bug::WriteUnlistedNames,
     Bug::ForgetFirstSighting,
     Bug::TakeAddressOfOthers,
+    Bug::DeleteOnStaleTags,
+    Bug::WipeTagsOfOthers,
     Bug::PollOkIsSuccess,
     Bug::PostOkIsSuccess,
     Bug::IgnoreRetryAfter,
@@ -174,6 +176,8 @@ pub fn expected(bug: Bug) -> &'static [&'static str] {
         | Bug::ForgetFirstSighting
         | Bug::TakeAddressOfOthers => &["S1"],
         Bug::TearDownAfterLook => &["S7"],
+        Bug::DeleteOnStaleTags => &["S1"],
+        Bug::WipeTagsOfOthers => &["S1"],
         Bug::PollOkIsSuccess => &["S4", "S14", "L1"],
         Bug::PostOkIsSuccess => &["S14", "L1"],
         Bug::IgnoreRetryAfter => &["S12"],

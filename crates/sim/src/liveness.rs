@@ -63,7 +63,9 @@ pub fn compare(world: &World) -> Result<(), Difference> {
     let desired = desired(world);
     foundation(world)?;
     for (uid, inbound) in &desired.inbound {
-        if let Inbound::Served { family, rules } = inbound {
+        if let Inbound::Served { family, rules } = inbound
+            && !is_blocked(world, *uid)?
+        {
             served(world, *uid, *family, rules)?;
         }
     }
@@ -102,6 +104,29 @@ pub fn foundation(world: &World) -> Result<(), Difference> {
     Err(Difference::of(Invariant::L1, text))
 }
 
+/// **L1**, where somebody has released the public IP of a Service and its load balancer is gone: it cannot be
+/// served, and says so.
+fn is_blocked(world: &World, uid: Uid) -> Result<bool, Difference> {
+    if !is_released_and_free(world, uid) {
+        return Ok(false);
+    }
+    let says_so = world.cluster.services().any(|service| {
+        service.meta.uid == uid && service.body.conditions.iter().any(|it| it.reason == Reason::Conflict)
+    });
+    match says_so {
+        true => Ok(true),
+        false => Err(Difference::of(Invariant::S14, format!("{uid} is in conflict and does not say so"))),
+    }
+}
+
+/// Whether the public IP of a Service was released and its load balancer does not use it any more.
+pub(crate) fn is_released_and_free(world: &World, uid: Uid) -> bool {
+    let key = ServiceKey::Inbound(uid);
+    let id = world.scope.public_ip_id(&key, Family::V4);
+    let ip = world.cloud.state().public_ips.get(&id);
+    ip.is_some_and(|ip| ip.used_by.is_none() && !world.scope.owns(&ip.meta.tags))
+}
+
 fn served(
     world: &World,
     uid: Uid,
@@ -115,7 +140,7 @@ fn served(
     let Some(ip) = state.public_ips.get(&ip_id) else { return bad("no public IP") };
     let Some(address) = ip.address.filter(|_| ip.family == family) else { return bad("no address") };
     let Some(lb) = state.load_balancers.get(&scope.carrier_id(&key)) else { return bad("no load balancer") };
-    if !scope.owns(&lb.meta.tags) || !scope.owns(&ip.meta.tags) {
+    if !scope.owns(&lb.meta.tags) || !scope.owns(&ip.meta.tags) && !world.foreign.contains(&ip_id) {
         return bad("its resources do not carry our tag");
     }
     if lb.meta.provisioning != Provisioning::Succeeded || ip.meta.provisioning != Provisioning::Succeeded {
@@ -288,7 +313,9 @@ fn left_alone(world: &World, desired: &Desired) -> BTreeSet<Arc<str>> {
     desired
         .inbound
         .iter()
-        .filter(|(_, inbound)| !matches!(inbound, Inbound::Served { .. }))
+        .filter(|(uid, inbound)| {
+            !matches!(inbound, Inbound::Served { .. }) || is_released_and_free(world, **uid)
+        })
         .map(|(uid, _)| Arc::from(uid.to_string()))
         .filter(|identity: &Arc<str>| {
             let registration = world.cloud.state().registration(&gateway, identity);
@@ -359,7 +386,9 @@ pub fn nothing_waits(world: &World) -> Result<(), Difference> {
         let key = &view.key;
         let object = world.cluster.services().find(|it| ServiceKey::Inbound(it.meta.uid) == *key);
         let in_conflict = view.hold.as_ref().is_some_and(|hold| hold.reason == Reason::Conflict);
-        if !view.wanted && in_conflict && object.is_some_and(|object| is_kept(world, object)) {
+        let blocked = object.is_some_and(|object| is_released_and_free(world, object.meta.uid));
+        let kept = object.is_some_and(|object| is_kept(world, object));
+        if in_conflict && (if view.wanted { blocked } else { kept }) {
             continue;
         }
         if let Some(hold) = &view.hold {

@@ -10,7 +10,7 @@ use sluice_model::azure::Rule;
 
 use crate::cluster::oracle::Inbound;
 use crate::cluster::stories::UserAction;
-use crate::liveness::desired;
+use crate::liveness::{desired, is_released_and_free};
 use crate::world::World;
 
 /// The writes that a bare cluster costs: gateway, subnet, and the default outbound service.
@@ -48,6 +48,10 @@ impl Portrait {
                 "service {} {} {:?} {:?} deleting {deleting}",
                 service.meta.name, body.balanced, body.class, body.spec
             ));
+        }
+        for uid in names.keys().filter(|uid| is_released_and_free(world, **uid)) {
+            // When its load balancer went is history.
+            objects.insert(format!("released {uid}"));
         }
         for slice in cluster.slices() {
             let owner = slice.body.owner.map(|uid| names.get(&uid).cloned());
@@ -184,6 +188,7 @@ pub fn cost_of(action: &UserAction) -> u64 {
         | UserAction::AllowDeletion
         | UserAction::TagPublicIp { .. }
         | UserAction::DeleteTaggedIp { .. }
-        | UserAction::Trouble(_) => 0,
+        | UserAction::Trouble(_)
+        | UserAction::Retag { .. } => 0,
     }
 }

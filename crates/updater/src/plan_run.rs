@@ -13,16 +13,18 @@
 //! whether and when to try a plan again is the engine's decision.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
-use sluice_model::azure::{ArmId, Gateway, Provisioning, PublicIp, Registration, SubnetBody, Tags};
+use sluice_model::azure::{ArmId, Gateway, Meta, Provisioning, PublicIp, Registration, SubnetBody, Tags};
 use sluice_model::call::{Body, Method, Payload, Request};
 use sluice_model::event::Wait;
-use sluice_model::names::{CLUSTER_TAG, Scope};
+use sluice_model::names::{CLUSTER_TAG, Scope, without_our_tags};
 use sluice_model::plan::{Plan, PlanReport, Step, StepResult};
+use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome, Time};
 
 use crate::Reports;
@@ -33,6 +35,9 @@ use crate::errand::{ErrandId, Owner};
 use crate::lister::{Asker, Lister};
 use crate::steps::{Notes, StepEnd, StepNote};
 use crate::wire::Wire;
+
+/// How often a step reads a resource again that somebody else changed, before it fails.
+const REREADS_MAX: u32 = 3;
 
 /// What plans act through.
 pub(crate) struct Means<'a> {
@@ -58,6 +63,8 @@ struct PlanRun {
     doing: Doing,
     /// When the current step began.
     step_began: Time,
+    /// How often the current step has read again what somebody changed before it was written.
+    rereads: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +82,7 @@ enum Doing {
     Calling(ErrandId),
     /// A read of the public IP that was just written.
     ReadingBack { errand: ErrandId, retries: u32, address: Option<IpAddr> },
-    /// A read of the subnet or gateway that is to be changed and otherwise left alone.
+    /// A read of what exists and is to be changed or deleted.
     ReadingFirst(ErrandId),
     /// The shared commit, or the list that decides an unknown one.
     Committing,
@@ -105,6 +112,7 @@ impl Plans {
             slot: Slot::Held,
             doing: Doing::Nothing,
             step_began: means.wire.now(),
+            rereads: 0,
         };
         self.running.insert(id, run);
         self.begin_step(id, means);
@@ -157,16 +165,16 @@ impl Plans {
         let Some(run) = self.running.get_mut(&id) else { return };
         let Some(step) = run.steps.get(run.done.len()) else { return self.report(id, None, means) };
         run.step_began = means.wire.now();
+        run.rereads = 0;
         self.notes.push(run.note(id, step, run.step_began, None));
-        match Way::of(step) {
+        match Way::of(step, means.wire.seeded) {
             Way::Call(request) => {
                 let errand = means.wire.begin(Owner::Plan(id), id, request, Duration::ZERO);
-                run.doing = match step {
-                    Step::AttachSubnet { .. } | Step::ClaimGateway { .. } | Step::RepairGateway(_) => {
-                        Doing::ReadingFirst(errand)
-                    }
-                    _ => Doing::Calling(errand),
-                };
+                run.doing = Doing::Calling(errand);
+            }
+            Way::ReadFirst(target) => {
+                let read = Request::bare(Method::Get, target);
+                run.doing = Doing::ReadingFirst(means.wire.begin(Owner::Plan(id), id, read, Duration::ZERO));
             }
             Way::Commit(wish) => {
                 run.doing = Doing::Committing;
@@ -191,6 +199,15 @@ impl Plans {
         let Some(step) = run.steps.get(run.done.len()) else { return };
         let begin =
             |means: &mut Means<'_>, request, wait| means.wire.begin(Owner::Plan(id), id, request, wait);
+        if let (Doing::Calling(_), Err(failure), Some(target)) = (&run.doing, &result, step.read_first())
+            && changed_meanwhile(failure)
+            && run.rereads < REREADS_MAX
+        {
+            run.rereads += 1;
+            let read = Request::bare(Method::Get, target.clone());
+            run.doing = Doing::ReadingFirst(begin(means, read, Duration::ZERO));
+            return;
+        }
         let ended = match (step, &run.doing, result) {
             (Step::PutPublicIp { id: target, .. }, Doing::Calling(_), Ok(payload)) => match payload {
                 // Finished at once, with its address: there is nothing to read back.
@@ -220,7 +237,7 @@ impl Plans {
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
                 }
             }
-            (step, Doing::ReadingFirst(_), Ok(payload)) => match change(step, payload) {
+            (step, Doing::ReadingFirst(_), result) => match change(step, result, means) {
                 Ok(None) => Ok(StepResult::Done),
                 Ok(Some(request)) => {
                     run.doing = Doing::Calling(begin(means, request, Duration::ZERO));
@@ -300,6 +317,8 @@ impl PlanRun {
 enum Way {
     /// With a call of its own.
     Call(Request),
+    /// With a read of what it changes.
+    ReadFirst(ArmId),
     /// With the shared commit.
     Commit(Wish),
     /// With the shared list.
@@ -307,16 +326,22 @@ enum Way {
 }
 
 impl Way {
-    fn of(step: &Step) -> Way {
+    fn of(step: &Step, seeded: Seeded) -> Way {
+        let unread = step.is_delete() && seeded.has(Bug::DeleteOnStaleTags);
+        match step.read_first().filter(|_| !unread) {
+            Some(target) => Way::ReadFirst(target.clone()),
+            None => Way::unread(step),
+        }
+    }
+
+    /// How a step begins if nothing is read before.
+    fn unread(step: &Step) -> Way {
         let put = |id: &ArmId, body| Way::Call(Request::with(Method::Put, id.clone(), body));
         match step {
-            Step::PutPublicIp { id, body } => put(id, Body::PublicIp(body.clone())),
-            Step::PutLoadBalancer { id, body } => put(id, Body::LoadBalancer(body.clone())),
-            Step::PutNatGateway { id, body } => put(id, Body::NatGateway(body.clone())),
+            Step::PutPublicIp { id, body, .. } => put(id, Body::PublicIp(body.clone())),
+            Step::PutLoadBalancer { id, body, .. } => put(id, Body::LoadBalancer(body.clone())),
+            Step::PutNatGateway { id, body, .. } => put(id, Body::NatGateway(body.clone())),
             Step::PutGateway { id, body } => put(id, Body::Gateway(body.clone())),
-            Step::ReleasePublicIp { id, tags } => {
-                Way::Call(Request::with(Method::PatchTags, id.clone(), Body::Tags(tags.clone())))
-            }
             Step::DeleteLoadBalancer(id) | Step::DeleteNatGateway(id) | Step::DeletePublicIp(id) => {
                 Way::Call(Request::bare(Method::Delete, id.clone()))
             }
@@ -325,7 +350,8 @@ impl Way {
             }
             Step::AttachSubnet { subnet: id, .. }
             | Step::ClaimGateway { id, .. }
-            | Step::RepairGateway(id) => Way::Call(Request::bare(Method::Get, id.clone())),
+            | Step::RepairGateway(id)
+            | Step::ReleasePublicIp(id) => Way::ReadFirst(id.clone()),
             Step::Register(registration) => Way::Commit(Wish::Register(registration.clone())),
             Step::Clear(registration) => Way::Commit(Wish::Clear(registration.clone())),
             Step::Unregister(name) => Way::Commit(Wish::Unregister(Arc::clone(name))),
@@ -341,7 +367,7 @@ fn finish(step: &Step, result: Result<Payload, Failure>) -> Result<StepResult, F
         Err(failure) if failure.class == FailureClass::NotFound => {
             return match step {
                 // Nothing is left to release.
-                Step::ReleasePublicIp { .. } => Ok(StepResult::Done),
+                Step::ReleasePublicIp(_) => Ok(StepResult::Done),
                 step if step.is_read() => Ok(StepResult::Absent),
                 _ => Err(failure),
             };
@@ -406,20 +432,77 @@ fn read_back(result: Result<Payload, Failure>, written: Option<IpAddr>) -> Resul
     }
 }
 
+/// Somebody wrote the resource after it was read, or the read was behind.
+fn changed_meanwhile(failure: &Failure) -> bool {
+    failure.status == 412
+}
+
 /// The write that a step makes of what it has just read, or nothing if it is so already. It is sent only
 /// if nobody has changed the resource meanwhile.
-fn change(step: &Step, payload: Payload) -> Result<Option<Request>, Failure> {
+fn change(
+    step: &Step,
+    read: Result<Payload, Failure>,
+    means: &Means<'_>,
+) -> Result<Option<Request>, Failure> {
+    let payload = match read {
+        Ok(payload) => payload,
+        Err(failure) if failure.class == FailureClass::NotFound => return change_absent(step, failure),
+        Err(failure) => return Err(failure),
+    };
     match (step, payload) {
         (Step::AttachSubnet { subnet, gateway }, payload) => attach(subnet, gateway, payload),
-        (Step::ClaimGateway { id, tags }, Payload::Gateway(found)) => claim(id, tags, &found),
-        (Step::RepairGateway(id), Payload::Gateway(found)) => Ok(repair(id, found)),
-        _ => Err(unexpected()),
+        (Step::ClaimGateway { id, tags }, Payload::Gateway(found)) => claim(id, tags, &found.meta),
+        (Step::RepairGateway(id), Payload::Gateway(found)) => repair(id, found, means.scope),
+        (step, payload) => match payload.meta().filter(|found| step.read_first() == Some(&found.id)) {
+            Some(found) => change_managed(step, found, means),
+            None => Err(unexpected()),
+        },
     }
 }
 
+/// The write of a step whose resource is not there. Reads can be behind, and only the answer to a deletion
+/// proves that something is gone.
+fn change_absent(step: &Step, failure: Failure) -> Result<Option<Request>, Failure> {
+    match (step, Way::unread(step)) {
+        (Step::PutNatGateway { body, .. }, _) if body.gateway.is_none() => Ok(None),
+        (Step::ReleasePublicIp(_), _) => Ok(None),
+        (_, Way::Call(request)) => Ok(Some(request)),
+        _ => Err(failure),
+    }
+}
+
+/// The write of a public IP, load balancer or NAT gateway that was just found so. One that has lost our tag is
+/// left as it is; one that keeps it keeps the tags of others too.
+fn change_managed(step: &Step, found: &Meta, means: &Means<'_>) -> Result<Option<Request>, Failure> {
+    if !means.scope.owns(&found.tags) {
+        if let Step::ReleasePublicIp(_) = step {
+            return Ok(None);
+        }
+        let text = format!("{} does not carry our cluster tag any more, so it is left as it is", found.id);
+        return Err(Failure::of(FailureClass::Refused, "NotManaged", &text));
+    }
+    let request = match step {
+        Step::ReleasePublicIp(id) => {
+            let tags = without_our_tags(&found.tags);
+            Request::with(Method::PatchTags, id.clone(), Body::Tags(tags))
+        }
+        step => match Way::unread(step) {
+            Way::Call(request) => request,
+            _ => return Err(unexpected()),
+        },
+    };
+    let mut request = Request { if_match: Some(found.etag.clone()), ..request };
+    if let Some(ours) = request.body.tags_mut().filter(|_| !means.wire.seeded.has(Bug::WipeTagsOfOthers)) {
+        let of_others = found.tags.iter().filter(|(name, _)| !ours.contains_key(*name));
+        let of_others: Tags = of_others.map(|(name, value)| (Arc::clone(name), Arc::clone(value))).collect();
+        ours.extend(of_others);
+    }
+    Ok(Some(request))
+}
+
 /// A PATCH replaces all tags, so it carries those that are there, and ours.
-fn claim(id: &ArmId, tags: &Tags, found: &Gateway) -> Result<Option<Request>, Failure> {
-    let now = &found.meta.tags;
+fn claim(id: &ArmId, tags: &Tags, found: &Meta) -> Result<Option<Request>, Failure> {
+    let now = &found.tags;
     if now.get(CLUSTER_TAG).is_some_and(|cluster| Some(cluster) != tags.get(CLUSTER_TAG)) {
         return Err(Failure::of(
             FailureClass::Refused,
@@ -433,17 +516,24 @@ fn claim(id: &ArmId, tags: &Tags, found: &Gateway) -> Result<Option<Request>, Fa
         return Ok(None);
     }
     let patch = Request::with(Method::PatchTags, id.clone(), Body::Tags(merged));
-    Ok(Some(Request { if_match: Some(found.meta.etag.clone()), ..patch }))
+    Ok(Some(Request { if_match: Some(found.etag.clone()), ..patch }))
 }
 
 /// A PUT replaces everything, so it carries everything that is there.
-fn repair(id: &ArmId, found: Gateway) -> Option<Request> {
+fn repair(id: &ArmId, found: Gateway, scope: &Scope) -> Result<Option<Request>, Failure> {
     if found.meta.provisioning != Provisioning::Failed {
-        return None;
+        return Ok(None);
+    }
+    if !scope.owns(&found.meta.tags) {
+        return Err(Failure::of(
+            FailureClass::Transient,
+            "ReadLagsBehind",
+            "the gateway was claimed, but reading it does not show our cluster tag yet",
+        ));
     }
     let etag = found.meta.etag.clone();
     let put = Request::with(Method::Put, id.clone(), Body::GatewayAsRead(found));
-    Some(Request { if_match: Some(etag), ..put })
+    Ok(Some(Request { if_match: Some(etag), ..put }))
 }
 
 /// The write that attaches a subnet, or nothing if it is attached.

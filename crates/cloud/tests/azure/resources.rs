@@ -323,6 +323,12 @@ fn every_write_changes_the_etag_and_if_match_wants_the_last_one() {
     scene.done(&any);
     let nothing = Request { target: scene.public_ip("none"), ..any };
     assert_eq!(scene.refused(&nothing), refusal(412, "PreconditionFailed"));
+
+    let patch = Request::with(Method::PatchTags, id.clone(), Body::Tags(Tags::new()));
+    for request in [patch, Request::bare(Method::Delete, id)] {
+        let stale = Request { if_match: Some(first.clone()), ..request };
+        assert_eq!(scene.refused(&stale), refusal(412, "PreconditionFailed"));
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod kube_writes;
 pub mod ledger;
 mod requests;
 pub mod seen;
+pub(crate) mod tags;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -267,11 +268,16 @@ impl Judge {
     /// Azure is about to carry out a request, whoever sent it.
     pub fn arriving(
         &mut self,
+        process: usize,
         request: &Request,
         late: bool,
         cloud: &CloudState,
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
+        if !late {
+            tally.judged(Invariant::S1);
+            tags::s1_as_it_is(self, process, request, cloud)?;
+        }
         if request.method == Method::Delete && request.target.segment("publicIPAddresses").is_some() {
             tally.judged(Invariant::S6);
             truth::s6_public_ip_stays(self, request, late, cloud)?;

@@ -214,7 +214,10 @@ pub(super) fn all_gone(scope: &Scope, ledger: &Ledger, key: &ServiceKey) -> Resu
         return Err("its load balancer or NAT gateway may be there".into());
     }
     for family in families_of(key) {
-        if !is_gone(scope, ledger.resource(&scope.public_ip_id(key, *family))) {
+        // No write of ours takes our tag off what is in use, so a read that shows none is not behind.
+        let id = scope.public_ip_id(key, *family);
+        let released = ledger.tags_shown(&id).is_some_and(|tags| !scope.owns(tags));
+        if !released && !is_gone(scope, ledger.resource(&id)) {
             return Err(format!("its {family} public IP may be there"));
         }
     }

@@ -90,10 +90,12 @@ impl World {
         let OnTheWire { slot, life, call, request, late } = on_the_wire;
         self.cloud.advance(self.now);
         let mut tally = Tally { coverage: &mut self.coverage, now: self.now };
-        self.judge.arriving(&request, late, self.cloud.state(), &mut tally)?;
+        self.judge.arriving(slot, &request, late, self.cloud.state(), &mut tally)?;
         self.others_keep_their_addresses(slot, &request, late)?;
         if late {
             self.trace.world(self.now, || format!("{:?} of a dead sender lands", request.method));
+            // What it makes of a public IP that was released is nobody's doing any more.
+            self.foreign.retain(|id| *id != request.target);
             self.cloud.deliver_late(self.now, &request);
             return Ok(());
         }

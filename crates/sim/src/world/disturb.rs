@@ -180,6 +180,9 @@ impl World {
         }
         for nat in state.nat_gateways.values().filter(|nat| owns(&nat.meta.tags)) {
             choices.push(Tamper::DeleteNatGateway(nat.meta.id.clone()));
+            let mut tags = nat.meta.tags.clone();
+            tags.insert("touched".into(), "by somebody".into());
+            choices.push(Tamper::EditTags { id: nat.meta.id.clone(), tags });
         }
         for ip in state.public_ips.values().filter(|ip| owns(&ip.meta.tags)) {
             choices.push(Tamper::DeletePublicIp(ip.meta.id.clone()));
@@ -284,6 +287,7 @@ impl World {
             UserAction::OthersBind { service, location, address } => {
                 self.others_bind(service, *location, *address);
             }
+            UserAction::Retag { service, part, change } => self.retag(service, *part, *change),
             _ => {}
         }
     }

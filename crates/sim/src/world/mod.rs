@@ -20,6 +20,7 @@ mod lease;
 mod others;
 mod process;
 mod setup;
+mod tags;
 mod trouble;
 mod wire;
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::format;
 use std::vec::Vec;
 
-use sluice_model::azure::{ArmId, Provisioning};
+use sluice_model::azure::ArmId;
 use sluice_model::call::{Answer, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::Cause;
 use sluice_model::seeded::Seeded;
 use sluice_model::{Action, Effect, EffectId, Event, Outcome, Step, Time};
 
-use super::story::{deprovision, plan, provision, public_ip, scope};
+use super::story::{deprovision, load_balancer, managed, managed_ip, plan, provision, scope};
 use crate::{BucketSize, CallId, Config, Numbers, Output, Updaters};
 
 /// How long the way to Azure and back takes.
@@ -113,7 +113,16 @@ impl Bulk {
 
     fn answer(&mut self, call: CallId, request: &Request) -> Reply {
         let took_ms = match request.method {
-            Method::Get => return answered(200, public_ip("any", Provisioning::Succeeded)),
+            Method::Get => {
+                let name = request.target.name();
+                return answered(
+                    200,
+                    match name.strip_suffix("-pip") {
+                        Some(service) => managed_ip(service),
+                        None => managed(load_balancer(name)),
+                    },
+                );
+            }
             Method::Poll => {
                 let is_over = self.operations.get(&request.target).is_some_and(|at| *at <= self.now);
                 let state = if is_over { OperationState::Succeeded } else { OperationState::Running };

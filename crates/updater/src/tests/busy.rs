@@ -10,8 +10,8 @@ use sluice_model::call::{ArmError, OperationState, Payload};
 use sluice_model::effect::Listable;
 
 use super::story::{
-    Story, accepted, busy, error, load_balancer_id, public_ip, put_load_balancer, put_public_ip,
-    registration, waiting,
+    Story, accepted, busy, error, load_balancer, load_balancer_id, managed, public_ip, put_load_balancer,
+    put_public_ip, registration, waiting,
 };
 
 fn locations() -> Vec<LocationUpdate> {
@@ -26,6 +26,7 @@ fn only_the_write_that_met_another_operation_waits_and_it_gives_its_slot_back() 
     story.plan(3, vec![put_public_ip("db")]);
     story.plan(4, vec![Step::Register(registration("old"))]);
     story.plan(5, vec![Step::DeleteLoadBalancer(load_balancer_id("gone"))]);
+    story.answer(5, 200, managed(load_balancer("gone")));
     story.sync(6, locations());
     story.until(6_999);
     expect![[r#"
@@ -35,14 +36,15 @@ fn only_the_write_that_met_another_operation_waits_and_it_gives_its_slot_back() 
         t=3.0 call 3 for #3: put publicIPAddresses/db-pip
         t=3.0 #4 gives its slot back: shared commit
         t=3.0 call 4 for #4: commit +old
-        t=3.0 call 5 for #5: delete loadBalancers/gone
-        t=3.0 call 6 for #6: sync 1 locations
+        t=3.0 call 5 for #5: get loadBalancers/gone
+        t=3.0 call 6 for #5: delete loadBalancers/gone if 1
+        t=3.0 call 7 for #6: sync 1 locations
     "#]]
     .assert_eq(&story.told());
     story.until(7_000).until(9_000).resume(1);
     expect![[r#"
         t=7.0 #1 wants a slot
-        t=9.0 call 7 for #1: put loadBalancers/web
+        t=9.0 call 8 for #1: put loadBalancers/web
     "#]]
     .assert_eq(&story.told());
     let numbers = story.updaters.numbers();

@@ -6,14 +6,14 @@ use std::vec::Vec;
 use core::time::Duration;
 
 use expect_test::expect;
-use sluice_model::azure::{ArmId, LocationUpdate, Tags};
+use sluice_model::azure::{ArmId, LocationUpdate};
 use sluice_model::call::{Answer, OperationState, Payload, Reply};
 use sluice_model::effect::{Cause, Listable};
 use sluice_model::{Action, Effect, EffectId, Step, Time};
 
 use super::story::{
-    Story, busy, load_balancer_id, page, plan, public_ip_id, put_load_balancer, put_public_ip, refused,
-    registration, waiting,
+    Story, busy, load_balancer, load_balancer_id, managed, managed_ip, page, plan, public_ip_id,
+    put_load_balancer, put_public_ip, refused, registration, waiting,
 };
 use crate::{BucketSize, CallId, Config, GateNumbers, Output, Remaining};
 
@@ -42,20 +42,21 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
     story.plan(1, vec![put_load_balancer("web")]).throttle(1, Some(10));
     story.plan(2, vec![put_public_ip("api")]);
     story.sync(3, locations());
-    story.plan(4, vec![Step::DeletePublicIp(public_ip_id("old"))]);
+    story.plan(4, vec![Step::DeletePublicIp(public_ip_id("old"))]).answer(2, 200, managed_ip("old"));
     story.list(5, Listable::LoadBalancers);
     story.until(9_999);
     expect![[r#"
         t=0.0 call 1 for #1: put loadBalancers/web
         t=0.0 #1 gives its slot back: throttled until 10.0
         t=0.0 #2 gives its slot back: throttled until 10.0
-        t=0.0 call 2 for #4: delete publicIPAddresses/old-pip
-        t=0.0 call 3 for #5: list Microsoft.Network/loadBalancers
+        t=0.0 call 2 for #4: get publicIPAddresses/old-pip
+        t=0.0 call 3 for #4: delete publicIPAddresses/old-pip if 1
+        t=0.0 call 4 for #5: list Microsoft.Network/loadBalancers
     "#]]
     .assert_eq(&story.told());
     story.until(10_000);
     expect![[r#"
-        t=10.0 call 4 for #3: sync 1 locations
+        t=10.0 call 5 for #3: sync 1 locations
         t=10.0 #1 wants a slot
         t=10.0 #2 wants a slot
     "#]]
@@ -67,23 +68,23 @@ fn the_case_of_a_code_does_not_decide_whom_a_429_shuts() {
     let mut story = Story::new();
     story.plan(1, vec![put_load_balancer("web")]);
     story.reply(1, waiting(429, "subscriptionrequeststhrottled", Some(10))).quietly();
-    story.plan(2, vec![Step::DeletePublicIp(public_ip_id("old"))]);
-    assert!(story.told().contains("call 2 for #2: delete"));
+    story.plan(2, vec![Step::DeletePublicIp(public_ip_id("old"))]).answer(2, 200, managed_ip("old"));
+    assert!(story.told().contains("call 3 for #2: delete"));
 }
 
 #[test]
 fn a_429_of_the_network_provider_shuts_writes_and_deletes_and_no_reads() {
     let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("old"))]);
-    story.reply(1, waiting(429, "TooManyRequests", Some(10))).quietly();
+    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("old"))]).answer(1, 200, managed_ip("old"));
+    story.reply(2, waiting(429, "TooManyRequests", Some(10))).quietly();
     story.plan(2, vec![put_public_ip("api")]);
     story.sync(3, locations());
     story.list(5, Listable::LoadBalancers);
     story.until(10_000);
     expect![[r#"
         t=0.0 #2 gives its slot back: throttled until 10.0
-        t=0.0 call 2 for #5: list Microsoft.Network/loadBalancers
-        t=10.0 call 3 for #3: sync 1 locations
+        t=0.0 call 3 for #5: list Microsoft.Network/loadBalancers
+        t=10.0 call 4 for #3: sync 1 locations
         t=10.0 #2 wants a slot
         t=10.0 #1 wants a slot
     "#]]
@@ -203,17 +204,18 @@ fn a_time_that_goes_backwards_changes_nothing() {
 #[test]
 fn cosmetics_go_last() {
     let mut story = Story::new();
+    story.plan(1, vec![Step::ReleasePublicIp(public_ip_id("old"))]);
+    story.plan(2, vec![Step::DeleteLoadBalancer(load_balancer_id("web"))]).quietly();
     story.fence(None);
-    story.plan(1, vec![Step::ReleasePublicIp { id: public_ip_id("old"), tags: Tags::new() }]);
-    story.plan(2, vec![Step::DeleteLoadBalancer(load_balancer_id("web"))]);
+    story.answer(1, 200, managed_ip("old")).answer(2, 200, managed(load_balancer("web")));
     story.sync(3, locations());
     story.fence(Some(1_000));
     let numbers = story.updaters.numbers();
-    assert_eq!((numbers.writes(), numbers.writes_in_window, numbers.reads_in_window), (3, 3, 0));
+    assert_eq!((numbers.writes(), numbers.writes_in_window, numbers.reads_in_window), (3, 3, 2));
     expect![[r#"
-        t=0.0 call 1 for #2: delete loadBalancers/web
-        t=0.0 call 2 for #3: sync 1 locations
-        t=0.0 call 3 for #1: patch tags of publicIPAddresses/old-pip
+        t=0.0 call 3 for #2: delete loadBalancers/web if 1
+        t=0.0 call 4 for #3: sync 1 locations
+        t=0.0 call 5 for #1: patch tags of publicIPAddresses/old-pip if 1
     "#]]
     .assert_eq(&story.told());
 }
@@ -329,18 +331,19 @@ fn the_numbers_show_what_azure_says_is_left_and_how_every_gate_stands() {
     story.reply(1, left(Answer { operation, ..Answer::new(202, Payload::None) }, 50));
     story.list(2, Listable::LoadBalancers);
     story.reply(2, left(Answer::new(200, Payload::LoadBalancers(page(Vec::new(), None))), 249));
-    story.plan(3, vec![Step::DeletePublicIp(public_ip_id("old"))]).throttle(3, Some(9));
-    story.plan(4, vec![put_load_balancer("api")]).reply(4, busy(30));
+    story.plan(3, vec![Step::DeletePublicIp(public_ip_id("old"))]).answer(3, 200, managed_ip("old"));
+    story.throttle(4, Some(9));
+    story.plan(4, vec![put_load_balancer("api")]).reply(5, busy(30));
     let numbers = story.updaters.numbers();
     assert_eq!(numbers.remaining, Remaining { reads: Some(249), writes: Some(50), deletes: None });
-    assert_eq!(numbers.reads_gate, of(199, 200));
+    assert_eq!(numbers.reads_gate, of(198, 200));
     // 80 % of the 50 that are left, 70 % of that, and one has gone since.
     assert_eq!(numbers.service_writes_gate, of(27, 112));
     assert_eq!(numbers.location_writes_gate, of(12, 48));
     let nine = Some(Time::from_millis(9_000));
     assert_eq!(numbers.deletes_gate, GateNumbers { asleep: 1, paused_until: nine, ..of(159, 160) });
     assert_eq!((numbers.operations_watched, numbers.resources_busy), (1, 1));
-    assert_eq!((numbers.reads_in_window, numbers.writes_in_window), (1, 3));
+    assert_eq!((numbers.reads_in_window, numbers.writes_in_window), (2, 3));
 
     // Without a lease calls only gather; pauses pass and buckets fill whether or not anybody sends.
     story.fence(None).list(5, Listable::PublicIps).until(40_000);

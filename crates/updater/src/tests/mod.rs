@@ -5,6 +5,7 @@ mod bugs;
 mod bulk;
 mod busy;
 mod commits;
+mod fresh;
 mod habits;
 mod lanes;
 mod listings;

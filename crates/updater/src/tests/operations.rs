@@ -10,8 +10,8 @@ use sluice_model::azure::{Provisioning, Tags};
 use sluice_model::call::{Answer, OperationState, Payload, Reply};
 
 use super::story::{
-    Story, accepted, error, load_balancer_id, public_ip, public_ip_id, put_load_balancer, put_public_ip,
-    registration,
+    Story, accepted, error, load_balancer, load_balancer_id, managed, managed_ip, public_ip, public_ip_id,
+    put_load_balancer, put_public_ip, registration,
 };
 
 #[test]
@@ -74,18 +74,19 @@ fn what_somebody_on_the_way_answers_ends_no_operation_and_proves_no_deletion() {
 #[test]
 fn retry_after_on_an_accepted_write_or_a_poll_is_obeyed() {
     let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
-    story.reply(1, accepted(202, "op1", Some(5)));
+    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]).answer(1, 200, managed_ip("web"));
+    story.reply(2, accepted(202, "op2", Some(5)));
     story.until(5_000);
     let running = Answer::new(200, Payload::Operation(OperationState::Running));
     let retry_after = Some(core::time::Duration::from_secs(7));
-    story.reply(2, Reply::Answered(Answer { retry_after, ..running }));
-    story.until(12_000).poll(3, OperationState::Succeeded);
+    story.reply(3, Reply::Answered(Answer { retry_after, ..running }));
+    story.until(12_000).poll(4, OperationState::Succeeded);
     expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
-        t=5.0 call 2 for #1: poll operations/op1
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: delete publicIPAddresses/web-pip if 1
+        t=5.0 call 3 for #1: poll operations/op2
         t=6.0 #1 gives its slot back: slow operation
-        t=12.0 call 3 for #1: poll operations/op1
+        t=12.0 call 4 for #1: poll operations/op2
         t=12.0 #1 done: [done]
     "#]]
     .assert_eq(&story.told());
@@ -94,17 +95,20 @@ fn retry_after_on_an_accepted_write_or_a_poll_is_obeyed() {
 #[test]
 fn a_404_that_does_not_say_what_is_missing_proves_no_deletion_and_leaves_an_operation_unknown() {
     let mut story = Story::new();
-    story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]).refuse(1, 404, "RouteUnavailable");
-    story.plan(2, vec![Step::ReadPublicIp(public_ip_id("web"))]).refuse(2, 404, "RouteUnavailable");
-    story.plan(3, vec![Step::DeletePublicIp(public_ip_id("web"))]).accept(3);
-    story.until(2_000).refuse(4, 404, "RouteUnavailable");
+    let delete = || vec![Step::DeletePublicIp(public_ip_id("web"))];
+    story.plan(1, delete()).answer(1, 200, managed_ip("web")).refuse(2, 404, "RouteUnavailable");
+    story.plan(2, vec![Step::ReadPublicIp(public_ip_id("web"))]).refuse(3, 404, "RouteUnavailable");
+    story.plan(3, delete()).answer(4, 200, managed_ip("web")).accept(5);
+    story.until(2_000).refuse(6, 404, "RouteUnavailable");
     expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: delete publicIPAddresses/web-pip if 1
         t=0.0 #1 failed RouteUnavailable (transient): []
-        t=0.0 call 2 for #2: get publicIPAddresses/web-pip
+        t=0.0 call 3 for #2: get publicIPAddresses/web-pip
         t=0.0 #2 failed RouteUnavailable (transient): []
-        t=0.0 call 3 for #3: delete publicIPAddresses/web-pip
-        t=2.0 call 4 for #3: poll operations/op3
+        t=0.0 call 4 for #3: get publicIPAddresses/web-pip
+        t=0.0 call 5 for #3: delete publicIPAddresses/web-pip if 1
+        t=2.0 call 6 for #3: poll operations/op5
         t=2.0 #3 failed OperationForgotten (unknown): []
     "#]]
     .assert_eq(&story.told());
@@ -114,10 +118,11 @@ fn a_404_that_does_not_say_what_is_missing_proves_no_deletion_and_leaves_an_oper
 fn a_forgotten_operation_and_one_over_its_time_are_unknown() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
-    story.accept(1).until(2_000).refuse(2, 404, "NotFound");
+    story.answer(1, 200, managed_ip("web")).accept(2).until(2_000).refuse(3, 404, "NotFound");
     expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
-        t=2.0 call 2 for #1: poll operations/op1
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: delete publicIPAddresses/web-pip if 1
+        t=2.0 call 3 for #1: poll operations/op2
         t=2.0 #1 failed OperationForgotten (unknown): []
     "#]]
     .assert_eq(&story.told());
@@ -170,21 +175,22 @@ fn whoever_sends_gives_up_first_and_its_words_are_told() {
 fn a_slow_operation_gives_the_slot_back_and_the_next_step_asks_for_one() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeleteLoadBalancer(load_balancer_id("web")), put_public_ip("web")]);
-    story.accept(1);
-    story.until(2_000).poll(2, OperationState::Running);
-    story.until(2_300).poll(3, OperationState::Running);
-    story.until(2_700).poll(4, OperationState::Running);
-    story.until(8_000).poll(5, OperationState::Succeeded);
+    story.answer(1, 200, managed(load_balancer("web"))).accept(2);
+    story.until(2_000).poll(3, OperationState::Running);
+    story.until(2_300).poll(4, OperationState::Running);
+    story.until(2_700).poll(5, OperationState::Running);
+    story.until(8_000).poll(6, OperationState::Succeeded);
     story.until(9_000).resume(1).resume(1).resume(77);
     expect![[r#"
-        t=0.0 call 1 for #1: delete loadBalancers/web
-        t=2.0 call 2 for #1: poll operations/op1
-        t=2.1 call 3 for #1: poll operations/op1
-        t=2.4 call 4 for #1: poll operations/op1
-        t=2.9 call 5 for #1: poll operations/op1
+        t=0.0 call 1 for #1: get loadBalancers/web
+        t=0.0 call 2 for #1: delete loadBalancers/web if 1
+        t=2.0 call 3 for #1: poll operations/op2
+        t=2.1 call 4 for #1: poll operations/op2
+        t=2.4 call 5 for #1: poll operations/op2
+        t=2.9 call 6 for #1: poll operations/op2
         t=6.0 #1 gives its slot back: slow operation
         t=8.0 #1 wants a slot
-        t=9.0 call 6 for #1: put publicIPAddresses/web-pip
+        t=9.0 call 7 for #1: put publicIPAddresses/web-pip
     "#]]
     .assert_eq(&story.told());
 }
@@ -234,8 +240,9 @@ fn tagged(tags: &Tags, provisioning: Provisioning) -> Payload {
     Payload::PublicIp(ip)
 }
 
-fn release(tags: &Tags) -> Vec<Step> {
-    vec![Step::ReleasePublicIp { id: public_ip_id("web"), tags: tags.clone() }]
+/// Releases a public IP that was found managed, up to the call that writes its tags.
+fn release(story: &mut Story, id: u64, read: u64) -> &mut Story {
+    story.plan(id, vec![Step::ReleasePublicIp(public_ip_id("web"))]).answer(read, 200, managed_ip("web"))
 }
 
 #[test]
@@ -243,25 +250,26 @@ fn tags_that_are_accepted_are_followed_to_their_end() {
     let tags = Tags::from([("theirs".into(), "yes".into())]);
     // With nothing to follow, the resource itself shows it.
     let mut story = Story::new();
-    story.plan(1, release(&tags)).answer(1, 202, Payload::None);
-    story.until(1_500).answer(2, 200, tagged(&Tags::new(), Provisioning::Updating));
-    story.until(1_600).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
+    release(&mut story, 1, 1).answer(2, 202, Payload::None);
+    story.until(1_500).answer(3, 200, tagged(&Tags::new(), Provisioning::Updating));
+    story.until(1_600).answer(4, 200, tagged(&tags, Provisioning::Succeeded));
     expect![[r#"
-        t=0.0 call 1 for #1: patch tags of publicIPAddresses/web-pip
-        t=1.5 call 2 for #1: get publicIPAddresses/web-pip
-        t=1.6 call 3 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: patch tags of publicIPAddresses/web-pip if 1
+        t=1.5 call 3 for #1: get publicIPAddresses/web-pip
+        t=1.6 call 4 for #1: get publicIPAddresses/web-pip
         t=1.6 #1 done: [done]
     "#]]
     .assert_eq(&story.told());
     // Behind a `Location` the resource comes when it is ready.
     let mut story = Story::new();
-    story.plan(1, release(&tags)).accept(1);
-    story.until(1_500).answer(2, 200, tagged(&tags, Provisioning::Succeeded));
+    release(&mut story, 1, 1).accept(2);
+    story.until(1_500).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
     assert!(story.told().contains("#1 done: [done]"));
     // A 200 may come while Azure still works on it.
     let mut story = Story::new();
-    story.plan(1, release(&tags)).answer(1, 200, tagged(&tags, Provisioning::Updating));
-    story.until(1_500).answer(2, 200, tagged(&tags, Provisioning::Succeeded));
+    release(&mut story, 1, 1).answer(2, 200, tagged(&tags, Provisioning::Updating));
+    story.until(1_500).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
     assert!(story.told().contains("#1 done: [done]"));
 }
 
@@ -269,10 +277,10 @@ fn tags_that_are_accepted_are_followed_to_their_end() {
 fn a_resource_whose_last_write_failed_takes_tags_all_the_same() {
     let tags = Tags::from([("theirs".into(), "yes".into())]);
     let mut story = Story::new();
-    story.plan(1, release(&tags)).answer(1, 200, tagged(&tags, Provisioning::Failed));
-    story.plan(2, release(&tags)).answer(2, 202, Payload::None);
-    story.until(1_500).answer(3, 200, tagged(&Tags::new(), Provisioning::Failed)).quietly();
-    story.plan(3, release(&tags)).answer(4, 200, Payload::None);
+    release(&mut story, 1, 1).answer(2, 200, tagged(&tags, Provisioning::Failed));
+    release(&mut story, 2, 3).answer(4, 202, Payload::None);
+    story.until(1_500).answer(5, 200, tagged(&Tags::new(), Provisioning::Failed)).quietly();
+    release(&mut story, 3, 6).answer(7, 200, Payload::None);
     assert_eq!(story.failures.len(), 1);
     assert_eq!(&*story.failures[0].code, "ProvisioningFailed");
 }

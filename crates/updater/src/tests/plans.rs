@@ -11,8 +11,9 @@ use sluice_model::{EffectId, Step};
 use crate::{StepEnd, StepNote};
 
 use super::story::{
-    Story, deprovision, gateway_with, load_balancer_id, meta, nat_gateway_id, page, provision, public_ip,
-    public_ip_id, put_load_balancer, put_nat_gateway, put_public_ip, registration, scope, subnet,
+    Story, deprovision, gateway_with, load_balancer, load_balancer_id, managed, managed_ip, meta,
+    nat_gateway_id, page, provision, public_ip, public_ip_id, put_load_balancer, put_nat_gateway,
+    put_public_ip, registration, scope, subnet,
 };
 
 #[test]
@@ -44,20 +45,22 @@ fn a_teardown_asks_for_a_slot_after_each_shared_commit() {
     let mut story = Story::new();
     story.plan(1, deprovision("web"));
     story.until(500).answer(1, 200, Payload::None);
-    story.until(600).resume(1).accept(2);
-    story.until(2_600).poll(3, OperationState::Succeeded);
-    story.until(3_000).answer(4, 204, Payload::None);
-    story.resume(1).until(3_100).answer(5, 204, Payload::None);
+    story.until(600).resume(1).answer(2, 200, managed(load_balancer("web"))).accept(3);
+    story.until(2_600).poll(4, OperationState::Succeeded);
+    story.until(3_000).answer(5, 204, Payload::None);
+    story.resume(1).answer(6, 200, managed_ip("web")).until(3_100).answer(7, 204, Payload::None);
     expect![[r#"
         t=0.0 #1 gives its slot back: shared commit
         t=0.0 call 1 for #1: commit +web
         t=0.5 #1 wants a slot
-        t=0.6 call 2 for #1: delete loadBalancers/web
-        t=2.6 call 3 for #1: poll operations/op2
+        t=0.6 call 2 for #1: get loadBalancers/web
+        t=0.6 call 3 for #1: delete loadBalancers/web if 1
+        t=2.6 call 4 for #1: poll operations/op3
         t=2.6 #1 gives its slot back: shared commit
-        t=2.6 call 4 for #1: commit -web
+        t=2.6 call 5 for #1: commit -web
         t=3.0 #1 wants a slot
-        t=3.0 call 5 for #1: delete publicIPAddresses/web-pip
+        t=3.0 call 6 for #1: get publicIPAddresses/web-pip
+        t=3.0 call 7 for #1: delete publicIPAddresses/web-pip if 1
         t=3.1 #1 done: [done, done, done, done]
     "#]]
     .assert_eq(&story.told());
@@ -126,7 +129,7 @@ fn what_is_not_there_is_deleted() {
     ] {
         let mut story = Story::new();
         story.plan(1, vec![Step::DeleteNatGateway(nat_gateway_id("blue"))]);
-        story.reply(1, reply);
+        story.refuse(1, 404, "ResourceNotFound").reply(2, reply);
         assert!(story.told().contains("#1 done: [done]"));
     }
 }
@@ -135,13 +138,16 @@ fn what_is_not_there_is_deleted() {
 fn a_public_ip_that_something_uses_stays_and_the_plan_says_so() {
     let mut story = Story::new();
     story.plan(1, vec![Step::DeletePublicIp(public_ip_id("web"))]);
-    story.refuse(1, 400, "PublicIPAddressCannotBeDeleted");
-    story.plan(2, vec![Step::ReleasePublicIp { id: public_ip_id("web"), tags: Tags::new() }]);
-    story.answer(2, 200, public_ip("web", Provisioning::Succeeded));
+    story.answer(1, 200, managed_ip("web")).refuse(2, 400, "PublicIPAddressCannotBeDeleted");
+    story.plan(2, vec![Step::ReleasePublicIp(public_ip_id("web"))]);
+    story.answer(3, 200, managed_ip("web"));
+    story.answer(4, 200, public_ip("web", Provisioning::Succeeded));
     expect![[r#"
-        t=0.0 call 1 for #1: delete publicIPAddresses/web-pip
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: delete publicIPAddresses/web-pip if 1
         t=0.0 #1 failed PublicIPAddressCannotBeDeleted (in-use): []
-        t=0.0 call 2 for #2: patch tags of publicIPAddresses/web-pip
+        t=0.0 call 3 for #2: get publicIPAddresses/web-pip
+        t=0.0 call 4 for #2: patch tags of publicIPAddresses/web-pip if 1
         t=0.0 #2 done: [done]
     "#]]
     .assert_eq(&story.told());
@@ -248,7 +254,8 @@ fn a_subnet_is_attached_with_the_rest_as_it_was_and_only_once() {
     story.answer(2, 200, subnet(Some(gateway.clone())));
     story.plan(2, step()).answer(3, 200, subnet(Some(gateway)));
     story.plan(3, step()).answer(4, 200, subnet(None)).refuse(5, 412, "PreconditionFailed");
-    story.plan(4, step()).answer(6, 200, subnet(Some(scope().resource("serviceGateways", "another"))));
+    // Somebody was faster, and it is read again.
+    story.answer(6, 200, subnet(Some(scope().resource("serviceGateways", "another"))));
     expect![[r#"
         t=0.0 call 1 for #1: get subnets/pods
         t=0.0 call 2 for #1: put subnets/pods if e7
@@ -257,9 +264,8 @@ fn a_subnet_is_attached_with_the_rest_as_it_was_and_only_once() {
         t=0.0 #2 done: [done]
         t=0.0 call 4 for #3: get subnets/pods
         t=0.0 call 5 for #3: put subnets/pods if e7
-        t=0.0 #3 failed PreconditionFailed (transient): []
-        t=0.0 call 6 for #4: get subnets/pods
-        t=0.0 #4 failed SubnetAttachedElsewhere (refused): []
+        t=0.0 call 6 for #3: get subnets/pods
+        t=0.0 #3 failed SubnetAttachedElsewhere (refused): []
     "#]]
     .assert_eq(&story.told());
 }
@@ -278,7 +284,8 @@ fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
     story.answer(2, 200, there(claimed));
     story.plan(2, claim()).answer(3, 200, there(claimed));
     story.plan(3, claim()).answer(4, 200, there(&[])).refuse(5, 412, "PreconditionFailed");
-    story.plan(4, claim()).answer(6, 200, there(&[("sluice-cluster", "another")]));
+    // Somebody was faster, and it is read again.
+    story.answer(6, 200, there(&[("sluice-cluster", "another")]));
     story.plan(5, claim()).refuse(7, 404, "ResourceNotFound");
     expect![[r#"
         t=0.0 call 1 for #1: get serviceGateways/servicegateway
@@ -288,9 +295,8 @@ fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
         t=0.0 #2 done: [done]
         t=0.0 call 4 for #3: get serviceGateways/servicegateway
         t=0.0 call 5 for #3: patch tags of serviceGateways/servicegateway if 1
-        t=0.0 #3 failed PreconditionFailed (transient): []
-        t=0.0 call 6 for #4: get serviceGateways/servicegateway
-        t=0.0 #4 failed GatewayClaimedElsewhere (refused): []
+        t=0.0 call 6 for #3: get serviceGateways/servicegateway
+        t=0.0 #3 failed GatewayClaimedElsewhere (refused): []
         t=0.0 call 7 for #5: get serviceGateways/servicegateway
         t=0.0 #5 failed ResourceNotFound (not-found): []
     "#]]
@@ -301,7 +307,9 @@ fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
 fn a_failed_gateway_is_written_back_as_it_was_read() {
     let repair = || vec![Step::RepairGateway(scope().gateway_id())];
     let mut story = Story::new();
-    story.plan(1, repair()).answer(1, 200, gateway_with(&[("team", "network")], Provisioning::Failed));
+    let cluster = scope().cluster_id;
+    let claimed = [("sluice-cluster", &*cluster), ("team", "network")];
+    story.plan(1, repair()).answer(1, 200, gateway_with(&claimed, Provisioning::Failed));
     let sent = story.sent.values().next().map(|request| request.body.clone());
     assert!(matches!(sent, Some(Body::GatewayAsRead(gateway)) if &*gateway.document == "as it was"));
     story.accept(2).until(10_000).poll(3, OperationState::Succeeded);

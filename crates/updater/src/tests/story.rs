@@ -10,8 +10,8 @@ use std::vec::Vec;
 use core::time::Duration;
 
 use sluice_model::azure::{
-    ArmId, Direction, ETag, Gateway, LoadBalancerBody, LocationUpdate, Meta, NatGatewayBody, Provisioning,
-    PublicIp, PublicIpBody, Registration, Subnet, Tags,
+    ArmId, Direction, ETag, Gateway, LoadBalancer, LoadBalancerBody, LocationUpdate, Meta, NatGatewayBody,
+    Provisioning, PublicIp, PublicIpBody, Registration, Subnet, Tags,
 };
 use sluice_model::call::{
     Answer, ArmError, Body, Method, OperationState, Page, PageToken, Payload, Reply, Request,
@@ -271,12 +271,12 @@ pub(crate) fn nat_gateway_id(name: &str) -> ArmId {
 
 pub(crate) fn put_public_ip(name: &str) -> Step {
     let body = PublicIpBody { family: Family::V4, tags: Tags::new() };
-    Step::PutPublicIp { id: public_ip_id(name), body }
+    Step::PutPublicIp { id: public_ip_id(name), body, exists: false }
 }
 
 pub(crate) fn put_load_balancer(name: &str) -> Step {
     let body = LoadBalancerBody { public_ip: public_ip_id(name), rules: Vec::new(), tags: Tags::new() };
-    Step::PutLoadBalancer { id: load_balancer_id(name), body }
+    Step::PutLoadBalancer { id: load_balancer_id(name), body, exists: false }
 }
 
 pub(crate) fn put_nat_gateway(name: &str) -> Step {
@@ -286,7 +286,7 @@ pub(crate) fn put_nat_gateway(name: &str) -> Step {
         public_ips_v6: Vec::new(),
         tags: Tags::new(),
     };
-    Step::PutNatGateway { id: nat_gateway_id(name), body }
+    Step::PutNatGateway { id: nat_gateway_id(name), body, exists: false }
 }
 
 pub(crate) fn registration(name: &str) -> Registration {
@@ -327,6 +327,34 @@ pub(crate) fn public_ip(name: &str, provisioning: Provisioning) -> Payload {
         address: (provisioning == Provisioning::Succeeded).then_some([198, 18, 0, 1].into()),
         used_by: None,
     })
+}
+
+pub(crate) fn load_balancer(name: &str) -> Payload {
+    Payload::LoadBalancer(LoadBalancer {
+        meta: meta(load_balancer_id(name), Provisioning::Succeeded),
+        public_ip: Some(public_ip_id(name)),
+        pools: Vec::from([name.into()]),
+        rules: Vec::new(),
+        edited: false,
+    })
+}
+
+/// A resource with our cluster tag and one of others.
+pub(crate) fn managed(mut payload: Payload) -> Payload {
+    let mut tags = scope().gateway_tags();
+    tags.insert("theirs".into(), "yes".into());
+    match &mut payload {
+        Payload::PublicIp(it) => it.meta.tags = tags,
+        Payload::LoadBalancer(it) => it.meta.tags = tags,
+        Payload::NatGateway(it) => it.meta.tags = tags,
+        _ => {}
+    }
+    payload
+}
+
+/// A public IP of ours, ready.
+pub(crate) fn managed_ip(name: &str) -> Payload {
+    managed(public_ip(name, Provisioning::Succeeded))
 }
 
 pub(crate) fn gateway() -> Payload {

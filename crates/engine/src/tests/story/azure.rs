@@ -314,12 +314,15 @@ impl Azure {
             Subject::Foundation => "".into(),
         };
         match step {
-            Step::PutPublicIp { id, body } => {
-                return StepResult::PublicIp(self.put_ip(id, body.family, body.tags.clone()));
+            Step::PutPublicIp { id, body, .. } => {
+                let tags =
+                    with_those_of_others(self.public_ips.get(id.name()).map(|it| &it.meta), &body.tags);
+                return StepResult::PublicIp(self.put_ip(id, body.family, tags));
             }
-            Step::PutLoadBalancer { id, body } => {
+            Step::PutLoadBalancer { id, body, .. } => {
+                let there = self.load_balancers.get(id.name()).map(|it| &it.meta);
                 let lb = LoadBalancer {
-                    meta: self.meta(id, body.tags.clone()),
+                    meta: self.meta(id, with_those_of_others(there, &body.tags)),
                     public_ip: Some(body.public_ip.clone()),
                     pools: vec![identity],
                     rules: body.rules.clone(),
@@ -328,9 +331,10 @@ impl Azure {
                 self.use_ip(&body.public_ip, &id.child("frontendIPConfigurations", "frontend"));
                 self.load_balancers.insert(id.name().into(), lb);
             }
-            Step::PutNatGateway { id, body } => {
+            Step::PutNatGateway { id, body, .. } => {
+                let there = self.nat_gateways.get(id.name()).map(|it| &it.meta);
                 let nat = NatGateway {
-                    meta: self.meta(id, body.tags.clone()),
+                    meta: self.meta(id, with_those_of_others(there, &body.tags)),
                     gateway: body.gateway.clone(),
                     public_ips: body.public_ips.clone(),
                     public_ips_v6: body.public_ips_v6.clone(),
@@ -355,9 +359,9 @@ impl Azure {
             Step::DeletePublicIp(id) => {
                 self.public_ips.remove(id.name());
             }
-            Step::ReleasePublicIp { id, tags } => {
+            Step::ReleasePublicIp(id) => {
                 if let Some(ip) = self.public_ips.get_mut(id.name()) {
-                    ip.meta.tags.clone_from(tags);
+                    ip.meta.tags = sluice_model::names::without_our_tags(&ip.meta.tags);
                 }
             }
             Step::ReadPublicIp(id) => {
@@ -463,6 +467,13 @@ impl Azure {
             Listable::PublicIps => Listing::PublicIps(self.public_ips.values().cloned().collect()),
         }
     }
+}
+
+/// What a write leaves on a resource.
+fn with_those_of_others(there: Option<&Meta>, ours: &Tags) -> Tags {
+    let mut tags = there.map(|meta| meta.tags.clone()).unwrap_or_default();
+    tags.extend(ours.clone());
+    tags
 }
 
 fn listable(word: &str) -> Listable {

@@ -207,6 +207,15 @@ pub enum UserAction {
         /// `namespace/name` of the Services, separated by commas.
         services: Arc<str>,
     },
+    /// Somebody changes the tags of what a Service has in Azure.
+    Retag {
+        /// Whose.
+        service: ObjectName,
+        /// Of what.
+        part: Tagged,
+        /// How.
+        change: TagChange,
+    },
     /// Somebody deletes that public IP.
     DeleteTaggedIp {
         /// Its name.
@@ -223,6 +232,24 @@ pub enum UserAction {
         /// Which.
         address: IpAddr,
     },
+}
+
+/// What a Service has in Azure, and what can be tagged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Tagged {
+    /// Its public IP.
+    PublicIp,
+    /// Its load balancer.
+    LoadBalancer,
+}
+
+/// A change of tags.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TagChange {
+    /// Our tags are removed.
+    LoseOurs,
+    /// Somebody adds a tag.
+    GainTheirs,
 }
 
 /// A wish that we refuse, or cannot grant in full.
@@ -375,7 +402,8 @@ pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
         | UserAction::StopLeader
         | UserAction::AllowDeletion
         | UserAction::Trouble(_)
-        | UserAction::OthersBind { .. } => true,
+        | UserAction::OthersBind { .. }
+        | UserAction::Retag { .. } => true,
     }
 }
 
@@ -439,6 +467,11 @@ impl fmt::Display for UserAction {
             UserAction::StopLeader => f.write_str("stop the leader"),
             UserAction::AllowDeletion => f.write_str("allow the held deletions"),
             UserAction::TagPublicIp { name, services } => write!(f, "tag public IP {name} for {services}"),
+            UserAction::Retag { service, part, change } => {
+                let what = if *change == TagChange::LoseOurs { "our tags off" } else { "another tag on" };
+                let part = if *part == Tagged::PublicIp { "public IP" } else { "load balancer" };
+                write!(f, "{what} the {part} of {service}")
+            }
             UserAction::DeleteTaggedIp { name } => write!(f, "delete public IP {name}"),
             UserAction::Trouble(trouble) => trouble.fmt(f),
             UserAction::OthersBind { service, location, address } => {

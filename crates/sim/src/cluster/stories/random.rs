@@ -10,7 +10,7 @@ use sluice_model::ObjectName;
 use sluice_model::address::Family;
 use sluice_model::kube::{FamilyPolicy, Phase, Protocol, ServicePort, SlicePort, TargetPort};
 
-use super::action::{Oddity, OwnerBy, SliceDraft, UserAction};
+use super::action::{Oddity, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
 use crate::cluster::Cluster;
 use crate::cluster::objects::{
     AddressType, EndpointRecord, FOREIGN_FINALIZER, Health, INHERITED_FINALIZER, PodRecord, ServiceRecord,
@@ -48,11 +48,28 @@ pub fn random_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         200..360 => service_changes(rng, cluster),
         360..600 => slice_action(rng, cluster),
         600..660 => node_action(rng),
-        660..975 => pod_action(rng, cluster),
+        660..965 => pod_action(rng, cluster),
+        965..975 => retag(rng),
         975..980 => UserAction::DropNamespace { namespace: any(rng, &NAMESPACES).into() },
         980..990 => UserAction::CollectGarbage,
         _ => UserAction::CompactHistory,
     }
+}
+
+fn retag(rng: &mut Rng) -> UserAction {
+    let (part, change) = any_of(
+        rng,
+        &[
+            (Tagged::PublicIp, TagChange::LoseOurs),
+            (Tagged::PublicIp, TagChange::GainTheirs),
+            (Tagged::LoadBalancer, TagChange::GainTheirs),
+        ],
+    );
+    UserAction::Retag { service: any_service(rng), part, change }
+}
+
+fn any_of<T: Copy, const N: usize>(rng: &mut Rng, from: &[T; N]) -> T {
+    rng.pick(from).copied().unwrap_or(from[0])
 }
 
 fn any<T: Copy + Default>(rng: &mut Rng, from: &[T]) -> T {

@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_model::Time;
-use sluice_model::azure::{ArmId, LocationUpdate, Provisioning};
+use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, Tags};
 use sluice_model::call::{Bucket, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::Listable;
 use sluice_model::failure::{Failure, FailureClass};
@@ -172,6 +172,11 @@ impl Ledger {
     /// What it had been told before the write that is in flight or unanswered.
     pub fn resource_before_write(&self, id: &ArmId) -> &Told {
         self.resources.get(id).map_or(self.unlisted(kind_of_resource(id)), Fact::before_write)
+    }
+
+    /// The tags that the last read of a resource showed, believed or not.
+    pub fn tags_shown(&self, id: &ArmId) -> Option<&Tags> {
+        self.resources.get(id)?.shown.as_ref().map(|face| &face.tags)
     }
 
     /// What the leader has been told about a registration.

@@ -9,6 +9,7 @@ mod inbound;
 mod others;
 mod outbound;
 mod storms;
+mod tags;
 mod troubles;
 mod words;
 
@@ -48,5 +49,6 @@ pub fn named() -> Vec<Story> {
     stories.extend(troubles::stories());
     stories.extend(brake::stories());
     stories.extend(others::stories());
+    stories.extend(tags::stories());
     stories
 }

@@ -9,7 +9,7 @@ use sluice_model::ObjectName;
 use sluice_model::address::Family;
 use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
 
-use super::super::action::{Oddity, OwnerBy, SliceDraft, UserAction};
+use super::super::action::{Oddity, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, PodRecord, ServiceRecord};
 
 pub(super) fn object(text: &str) -> ObjectName {
@@ -114,6 +114,10 @@ pub(super) fn hold(name: &str, finalizer: &str) -> UserAction {
 
 pub(super) fn release(name: &str, finalizer: &str) -> UserAction {
     UserAction::ReleaseService { service: object(name), finalizer: finalizer.into() }
+}
+
+pub(super) fn retag(name: &str, part: Tagged, change: TagChange) -> UserAction {
+    UserAction::Retag { service: object(name), part, change }
 }
 
 pub(super) fn tag_public_ip(name: &str, services: &str) -> UserAction {

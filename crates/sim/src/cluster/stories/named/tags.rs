@@ -1,0 +1,35 @@
+//! Stories about tags that somebody else adds and removes.
+
+use super::super::action::{TagChange, Tagged, UserAction};
+use super::words::*;
+use super::{FirstGateway, Story};
+
+const WEB: &str = "shop/web";
+
+pub(super) fn stories() -> Vec<Story> {
+    vec![
+        story(
+            "a public IP that lost our tag by hand survives the deletion of its Service",
+            vec![(60_000, retag(WEB, Tagged::PublicIp, TagChange::LoseOurs)), (2_000, delete_service(WEB))],
+        ),
+        story(
+            "a tag that others put on a load balancer survives a change of its ports",
+            vec![
+                (60_000, retag(WEB, Tagged::LoadBalancer, TagChange::GainTheirs)),
+                (2_000, ports(WEB, &[tcp(80, 8080), tcp(443, 8443)])),
+                (30_000, retag(WEB, Tagged::PublicIp, TagChange::GainTheirs)),
+                (2_000, cluster_ip(WEB)),
+            ],
+        ),
+    ]
+}
+
+fn story(name: &'static str, rest: Vec<(u64, UserAction)>) -> Story {
+    let mut steps = vec![
+        (0, standard_node('a')),
+        (100, service(WEB, &[tcp(80, 8080)])),
+        (20, slice(WEB, 0, "10.244.0.4@node-a")),
+    ];
+    steps.extend(rest);
+    Story { name, steps, gateway: FirstGateway::Missing, processes: 1 }
+}
