@@ -51,8 +51,12 @@ impl Engine {
             let direction =
                 registration.map(|it| it.direction).or(self.survey.odd_names.get(&identity).copied());
             if orphan {
-                // Its own teardown is on its way; an egress that has the pod now gets the address at once.
-                self.addresses.set_mode(service, Mode::Frozen);
+                // Its own teardown is on its way. If the tag proves that it is ours, an egress that has the pod now gets
+                // the address at once; else its load balancer or NAT gateway may not have been listed yet.
+                let carrier = stray.and_then(|(_, stray)| stray.found.carrier.as_ref());
+                if carrier.is_some_and(|it| self.config.scope.owns(&it.meta().tags)) {
+                    self.addresses.set_mode(service, Mode::Frozen);
+                }
                 continue;
             }
             if let Some(direction) = direction {

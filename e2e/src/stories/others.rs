@@ -28,7 +28,7 @@ async fn addresses_of_others(scene: &Scene) -> Result<()> {
     let node_a = scene.ips_of_node("a").swap_remove(0);
     binds(scene, &node_a, BESIDE, &[CORPORATE]).await?;
     binds(scene, THEIR_NODE, ALONE, &[CORPORATE]).await?;
-    scene.pods("web", 2, &["a", "b"]).await?;
+    scene.pods("web", 1, &["a"]).await?;
     let uid = scene.service("web").port(80, 8080).selecting("web").make().await?;
     scene.controller().start()?;
     scene.settled().await?;
@@ -45,7 +45,7 @@ async fn addresses_of_others(scene: &Scene) -> Result<()> {
     // All of ours leave node a, and with them the last address that we have there.
     scene
         .meanwhile(async {
-            scene.pods_from("web", 3, 2, &["b"]).await?;
+            scene.pods_from("web", 2, 2, &["b"]).await?;
             scene.delete_pods("web", 1, 1).await
         })
         .await?;

@@ -248,3 +248,26 @@ pub(super) fn an_egress_of_others_keeps_its_addresses_while_its_nat_gateway_is_r
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_new_egress_of_others_keeps_its_address_until_its_nat_gateway_is_listed() {
+    check(
+        "node node-a 192.168.0.1
+         azure has egress=green
+         pod p1 known egress=green ip=10.1.0.1 node=node-a
+         azure fails to list nat-gateways
+         lead
+         azure lists nat-gateways again
+         tick 60
+         #1 done
+         azure fails to list nat-gateways
+         azure has egress=red foreign
+         azure has address 10.1.0.1 at 192.168.0.1 for egress=red
+         tick 2000",
+        expect![[r#"
+            #1 push 10.1.0.1 to node-a for green   because service became ready
+            #2 inspect red: read-nat-gateway   because orphaned
+            #3 list Pods of Kubernetes again   because worth knowing
+        "#]],
+    );
+}

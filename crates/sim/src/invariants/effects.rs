@@ -69,7 +69,7 @@ pub(super) fn judge(
 ///
 /// Judged when a teardown is first asked for. A Service must be unwanted in the cluster's own
 /// truth, or must have said so itself to this process (deleting, not selected, or rejected without an IP that is
-/// published). An egress must
+/// published, as the watch or the truth shows). An egress must
 /// have no unfinished pod among those this process was told of, or none in the truth. Excused: a
 /// teardown that has begun goes on whatever happens.
 fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), Violation> {
@@ -78,8 +78,9 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
             let wanted = cluster.services().any(|service| {
                 service.meta.uid == *uid && service.body.is_ours() && service.meta.deletion_seconds.is_none()
             });
+            let bare = cluster.services().any(|it| it.meta.uid == *uid && it.body.ingress.is_empty());
             let said_so = book.seen.service_of(*uid).is_some_and(|service| {
-                let rejected = refusal(&service.spec).is_some() && service.published.is_none();
+                let rejected = refusal(&service.spec).is_some() && (service.published.is_none() || bare);
                 service.deleting || !service.selected || rejected
             });
             if wanted && !said_so {
@@ -205,8 +206,8 @@ fn s14_rejected_has_no_address(book: &Book, services: &[std::sync::Arc<str>]) ->
 /// Judged on what is about to be sent: the egress named with an address must be the one whose pod
 /// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
 /// name is not judged here (the egress may not be ready); that is L1. Excused: an egress that Azure has
-/// told to have the address already, while no pod owns it or no pod names that egress (an orphan that is not decided
-/// about stays).
+/// told to have the address already, while no pod owns it (an orphan that is not decided about stays), and an egress
+/// that no pod names (an orphan, or one of others).
 fn s8_owner_keeps_its_address(
     book: &Book,
     (location, address): (core::net::IpAddr, core::net::IpAddr),
@@ -226,7 +227,7 @@ fn s8_owner_keeps_its_address(
     let told =
         |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
     let unused = |egress: &EgressName| book.seen.pods_of(egress, book.egress_namespaces.as_deref()) == 0;
-    let stays = named.iter().all(|egress| told(egress) && (owner.is_none() || unused(egress)));
+    let stays = named.iter().all(|egress| unused(egress) || told(egress) && owner.is_none());
     if named.len() > 1 || named.first() != owner.as_ref() && !stays {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");
