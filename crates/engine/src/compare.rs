@@ -13,7 +13,7 @@ use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 
 use crate::addresses::ServiceIndex;
-use crate::engine::Engine;
+use crate::engine::{Engine, Errand, KubeWrite};
 use crate::explain::Moment;
 use crate::hold::Hold;
 use crate::plan::{NoPlan, Planner, Target};
@@ -130,7 +130,10 @@ impl Engine {
         };
         // Another controller may have published the IP.
         let shown = record.public_address().is_some_and(|ip| object.ingress.contains(&ip));
-        let unpublished = object.published.is_none() && !shown;
+        let publishing = record.kube.in_flight.and_then(|id| self.in_flight.get(&id)).is_some_and(|errand| {
+            matches!(errand, Errand::Kube(_, KubeWrite::Status { ingress: Some(_), .. }))
+        });
+        let unpublished = object.published.is_none() && !shown && !publishing;
         let registration = &record.actual.registration;
         let live = record.actual.is_live() && self.addresses.mapped(record.index) > 0;
         let served = match record.served {

@@ -281,3 +281,22 @@ pub(super) fn an_update_of_what_lost_its_registration_ends_when_it_is_rejected()
         "#]],
     );
 }
+
+#[test]
+pub(super) fn an_ip_whose_publication_is_under_way_counts_as_published() {
+    check(
+        "hold status
+         service web applied
+         #1 done
+         #2 done
+         service web applied wiped
+         service web applied invalid
+         state web",
+        expect![[r#"
+            #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            #2 provision web: public-ip, load-balancer, register   because service applied
+            #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            web is Created
+        "#]],
+    );
+}
