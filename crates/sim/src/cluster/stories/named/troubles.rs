@@ -134,6 +134,27 @@ fn updates() -> Vec<Story> {
             ],
         ),
         served(
+            "a rejected service without its status is torn down when its registration is deleted",
+            vec![
+                (60_000, odd(WEB, Oddity::Internal, true)),
+                (1_000, wipe_status(WEB)),
+                (1_000, deletes(Part::Registration, WEB)),
+                (2_400_000, odd(WEB, Oddity::Internal, false)),
+            ],
+        ),
+        served(
+            "a parked update of a service that lost registration and status ends when it is rejected",
+            vec![
+                (60_000, no_quota(9)),
+                (10, update()),
+                (700_000, deletes(Part::Registration, WEB)),
+                // Two sweeps have shown that it is gone.
+                (600_000, wipe_status(WEB)),
+                (100, odd(WEB, Oddity::Internal, true)),
+                (60_000, odd(WEB, Oddity::Internal, false)),
+            ],
+        ),
+        served(
             "endpoints change while the update of their service is parked",
             vec![(60_000, no_quota(1)), (10, update()), (5_000, slice(WEB, 0, "10.244.0.5@node-b"))],
         ),
@@ -161,11 +182,18 @@ fn deletions() -> Vec<Story> {
             (60_000, another()),
         ]
     };
-    let no_location = Trouble::Strikes {
+    let no_location = |times| Trouble::Strikes {
         kind: FaultKind::Z4,
         requests: Requests { method: Method::UpdateLocations, target: "" },
-        times: 200,
+        times,
         fault: refused(503, "ServerBusy", "The server is busy."),
+        answer_takes: None,
+    };
+    let no_deletion = Trouble::Strikes {
+        kind: FaultKind::Z13,
+        requests: Requests { method: Method::Delete, target: "loadBalancers" },
+        times: 30,
+        fault: refused(403, "AuthorizationFailed", "The client does not have authorization."),
         answer_takes: None,
     };
     let address =
@@ -190,7 +218,7 @@ fn deletions() -> Vec<Story> {
         served(
             "a public IP is deleted while its service waits for its addresses to drain",
             vec![
-                (60_000, trouble(no_location)),
+                (60_000, trouble(no_location(200))),
                 (10, delete_service(WEB)),
                 (1_000, deletes(Part::PublicIp, WEB)),
                 (2_400_000, another()),
@@ -198,7 +226,27 @@ fn deletions() -> Vec<Story> {
         ),
         served(
             "an address that is bound in the middle of a teardown is drained first",
-            vec![(60_000, delete_service(WEB)), (1_500, trouble(address)), (60_000, another())],
+            vec![(60_000, delete_service(WEB)), (1_500, trouble(address.clone())), (60_000, another())],
+        ),
+        served(
+            "a public IP is deleted while the deletion of its load balancer is forbidden",
+            vec![
+                (60_000, trouble(no_deletion)),
+                (10, delete_service(WEB)),
+                (10_000, deletes(Part::PublicIp, WEB)),
+                (2_400_000, another()),
+            ],
+        ),
+        served(
+            "a service changes its mind while an address holds up its teardown",
+            vec![
+                (60_000, cluster_ip(WEB)),
+                (1_500, trouble(address)),
+                (2_500, trouble(no_location(5))),
+                (5_000, load_balancer(WEB)),
+                (1_000, cluster_ip(WEB)),
+                (1_000, load_balancer(WEB)),
+            ],
         ),
         served(
             "a service that is wanted again during its teardown is made anew",
@@ -242,6 +290,17 @@ fn found_by_seeds() -> Vec<Story> {
                 (10, strikes(FaultKind::Z4, Method::Get, "serviceGateways", Fault::SlowBy(1))),
                 (10, trouble(no_gateway)),
                 (10, begins(FaultKind::P2)),
+            ],
+        ),
+        story(
+            "a pod that changed its egress during a restart keeps the old one until that is decided about",
+            vec![
+                (10, pod("ops/job-0", "blue", 'a', "10.244.0.4")),
+                (60_000, begins(FaultKind::P2)),
+                (500, label("ops/job-0", "red")),
+                // The Service is served before the new egress is there.
+                (10, service(WEB, &[tcp(80, 8080)])),
+                (10, slice(WEB, 0, "10.244.0.4@node-a")),
             ],
         ),
         a_late_wait(),
