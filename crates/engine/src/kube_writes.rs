@@ -95,13 +95,18 @@ impl Engine {
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
         }
         let address = record.public_address();
-        // What has been published stays published while its public IP may be there.
+        // What has been published stays published while its public IP may be there. An IP that a change of the
+        // type has taken off a rejected Service is not put back.
         let gone = record.actual.public_ips[0].is_absent();
-        let kept = object.published.filter(|ip| !gone && (address.is_none() || address == Some(*ip)));
+        let rejected = self.is_rejected(record);
+        let kept = object
+            .published
+            .filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
+            .filter(|ip| !rejected || object.ingress.contains(ip));
         let registered = record.actual.is_live() && !record.actual.ip_is_new;
         let live = registered || self.seeded.has(Bug::PublishBeforeRegistered);
         // Nothing new is published for a spec that is rejected.
-        let may_show = |ip: &IpAddr| kept == Some(*ip) || !self.is_rejected(record);
+        let may_show = |ip: &IpAddr| kept == Some(*ip) || !rejected;
         let ingress = match (wanted, live) {
             (false, _) => None,
             (true, true) => address.filter(may_show).or(kept),

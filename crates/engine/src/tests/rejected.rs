@@ -213,6 +213,20 @@ pub(super) fn an_ip_that_was_published_stays_and_no_other_is_published_for_a_rej
 }
 
 #[test]
+pub(super) fn an_ip_that_was_taken_off_a_rejected_service_is_not_put_back() {
+    check(
+        "show status
+         service web known invalid published=20.1.2.1 ingress=1.2.3.4
+         azure has web
+         lead",
+        expect![[r#"
+            (write status of web: not 20.1.2.1, Provisioning InvalidSpec, Serving Provisioned)
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_live_service_that_lost_its_registration_and_its_status_is_torn_down() {
     check(
         "node node-a 192.168.0.1
