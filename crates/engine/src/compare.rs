@@ -16,6 +16,7 @@ use crate::addresses::ServiceIndex;
 use crate::engine::{Engine, Errand, KubeWrite};
 use crate::explain::Moment;
 use crate::hold::Hold;
+use crate::inherited::LOOK_AGAIN;
 use crate::plan::{NoPlan, Planner, Target};
 use crate::resources::Carrier;
 use crate::service::{Compared, Service};
@@ -28,6 +29,7 @@ impl Engine {
             scope: &self.config.scope,
             key: &record.key,
             object: record.object.as_ref().map(|object| &object.name),
+            finalizer: record.object.as_ref().is_some_and(|object| object.finalizer),
             actual: &record.actual,
             seeded: self.seeded,
         }
@@ -252,7 +254,7 @@ impl Engine {
 
     pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {
         let now = self.now;
-        let look_again = now + self.config.retry.quota_park.0;
+        let look_again = now + LOOK_AGAIN;
         let Some(record) = self.record_mut(service) else { return };
         let Some(Compared::Invalid(reason, text)) = &record.compared else {
             let mended = matches!(

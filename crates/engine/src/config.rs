@@ -41,6 +41,9 @@ pub struct Config {
     pub settle: Duration,
     /// A deletion that waits longer says what holds it.
     pub report_after: Duration,
+    /// How long after the tags of one Service those of the next may be written: two writes at a time are to be
+    /// a fifth of the write budget at most.
+    pub adoption_interval: Duration,
     /// When what failed is tried again.
     pub retry: Retry,
     /// Bounds of the location lane.
@@ -65,6 +68,7 @@ impl Config {
             second_look: Duration::from_secs(45),
             settle: Duration::from_secs(30),
             report_after: Duration::from_secs(5 * 60),
+            adoption_interval: Duration::from_secs(4),
             retry: Retry::default(),
             locations: Limits::default(),
         }

@@ -68,6 +68,11 @@ impl Dispatch {
         self.queued.len() + self.resumes.len()
     }
 
+    /// Nobody waits for a slot, and one is free.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting() == 0 && self.working.len() < self.slots_max
+    }
+
     pub(crate) fn working(&self) -> usize {
         self.working.len()
     }

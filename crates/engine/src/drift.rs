@@ -119,6 +119,10 @@ impl Engine {
                 slot.suspected = None;
             } else if trust || slot.suspected.is_some_and(|first| first < began) {
                 slot.believe(seen);
+                if !matches!(kind, Listable::LoadBalancers) {
+                    let key = record.key.clone();
+                    record.actual.doubt_absent(&key);
+                }
                 record.drifted += 1;
                 self.counters.drift_found = self.counters.drift_found.saturating_add(1);
                 self.fire(service, Trigger::DriftFound);

@@ -24,6 +24,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
 
 use crate::addresses::{Addresses, ServiceIndex};
+use crate::adoption::Adoptions;
 use crate::changes::Changes;
 use crate::config::Config;
 use crate::counters::Counters;
@@ -69,6 +70,7 @@ pub struct Engine {
     pub(crate) survey: Survey,
     pub(crate) foundation: Foundation,
     pub(crate) dispatch: Dispatch,
+    pub(crate) adoptions: Adoptions,
     pub(crate) in_flight: BTreeMap<EffectId, Errand>,
     /// When the location sync in flight began.
     pub(crate) sync: Option<Time>,
@@ -134,6 +136,7 @@ impl Engine {
         Engine {
             addresses: Addresses::new(config.locations, seed, seeded),
             dispatch: Dispatch::new(config.slots_max),
+            adoptions: Adoptions::default(),
             survey: Survey::default(),
             foundation: Foundation::default(),
             config,
@@ -200,7 +203,12 @@ impl Engine {
         };
         let survey = self.survey.next_deadline();
         let foundation = self.foundation.next_deadline();
-        [services, locations, survey, foundation].into_iter().flatten().min().filter(|at| *at != Time::NEVER)
+        let adoption = self.adoptions.next_deadline().filter(|_| self.may_adopt());
+        [services, locations, survey, foundation, adoption]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|at| *at != Time::NEVER)
     }
 
     /// Inputs that were not acted on, oldest first; bounded.
@@ -341,6 +349,7 @@ impl Engine {
             }
             self.note_first_difference();
             self.hand_out_slots();
+            self.hand_out_adoption();
             self.sync_locations();
             if self.touched.is_empty() {
                 return;

@@ -22,8 +22,8 @@ use crate::hold::Hold;
 use crate::resources::Slot;
 use crate::service::Service;
 
-/// How often a resource that keeps inherited finalizers on is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// How often a resource of others that is in the way is looked at again.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// A resource of others that keeps the inherited finalizers of a Service on.
 pub(crate) struct Keeper {

@@ -20,6 +20,7 @@ extern crate std;
 
 mod address_lane;
 pub mod addresses;
+mod adoption;
 mod changes;
 mod compare;
 mod conditions;

@@ -64,6 +64,7 @@ impl Engine {
         self.tend_object(service);
         self.report_if_stuck(service);
         self.queue(service);
+        self.note_adoption(service);
         self.note_initial_sync(service);
         self.rearm(service);
     }
@@ -172,6 +173,7 @@ impl Engine {
                 {
                     self.counters.deletions.add(now.since(since), 1);
                 }
+                self.tell_of_released_ip(service);
                 self.note_removed(service);
                 self.forget(service);
                 return;
@@ -321,6 +323,7 @@ impl Engine {
             record.hold.as_ref().map(|hold| hold.until),
             record.kube.retry_at.filter(|at| *at > now),
             record.linger_until.filter(|at| *at > now),
+            record.adoption.retry_at.filter(|at| *at > now),
             record.vanished.as_ref().filter(|it| it.asking.is_none()).map(|it| it.ask_at),
             report,
         ]

@@ -17,6 +17,8 @@ use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
 use crate::engine::{Engine, Errand};
 use crate::explain::{LastFailure, Moment};
+use crate::hold::Hold;
+use crate::inherited::LOOK_AGAIN;
 use crate::plan::NoPlan;
 use crate::resources::Knowledge;
 use crate::service::{Compared, Operation, Service};
@@ -87,20 +89,29 @@ impl Engine {
     }
 
     pub(crate) fn start(&mut self, service: ServiceIndex) {
-        let Some(intent) = self.needs_operation(service) else { return };
+        if let Some(intent) = self.needs_operation(service) {
+            self.start_as(service, intent);
+        }
+    }
+
+    pub(crate) fn start_as(&mut self, service: ServiceIndex, intent: Intent) {
         let Some(record) = self.record(service) else { return };
         let planner = self.planner(record);
         let steps = match intent {
             Intent::Inspect => Ok(planner.look()),
+            Intent::Adopt => Ok(planner.adoption()),
             Intent::Deprovision => planner.down(),
             Intent::Provision | Intent::Update => match self.target(record) {
                 Ok(target) => planner.up(&target),
                 Err((_, text)) => Err(NoPlan::Conflict(text)),
             },
         };
-        let Ok(steps) = steps else {
-            self.recompare(service);
-            return;
+        let steps = match steps {
+            Ok(steps) => steps,
+            Err(NoPlan::Conflict(text)) if intent == Intent::Deprovision => {
+                return self.keep_in_conflict(service, text);
+            }
+            Err(_) => return self.recompare(service),
         };
         if steps.is_empty() {
             self.recompare(service);
@@ -114,7 +125,7 @@ impl Engine {
             Intent::Deprovision if record.state == State::DeletionPending => {
                 self.fire(service, Trigger::Drained)
             }
-            Intent::Deprovision | Intent::Inspect => {}
+            Intent::Deprovision | Intent::Inspect | Intent::Adopt => {}
         }
         self.egress_count.set(None);
         let Some(record) = self.record(service) else { return };
@@ -134,6 +145,16 @@ impl Engine {
             record.operation = Some(Operation { id, plan, started: now });
         }
         // It has moved, and its conditions should say so.
+        self.touch(service);
+    }
+
+    /// What a Service that is not wanted has in Azure is claimed by another cluster: it keeps our finalizer, says
+    /// so, and is looked at again.
+    fn keep_in_conflict(&mut self, service: ServiceIndex, text: String) {
+        let until = self.now + LOOK_AGAIN;
+        let Some(record) = self.record_mut(service) else { return };
+        record.hold = Some(Hold { until, parked: true, reason: Reason::Conflict, text: text.clone() });
+        self.tell(service, Reason::Conflict, text);
         self.touch(service);
     }
 
@@ -203,10 +224,13 @@ impl Engine {
                     record.compared = Some(Compared::InSync);
                 }
                 self.counters.plans_succeeded = self.counters.plans_succeeded.saturating_add(1);
-                // A look that ends well writes nothing, so it moves nothing.
-                let looked = operation.intent() == Intent::Inspect;
-                if looked && self.leave_to_listings(service) {
+                if operation.intent() == Intent::Inspect && self.leave_to_listings(service) {
                     return;
+                }
+                // Neither a look nor tags bring it closer to what is wanted, so they move nothing.
+                let looked = matches!(operation.intent(), Intent::Inspect | Intent::Adopt);
+                if operation.intent() == Intent::Adopt {
+                    self.adoption_ended(service, id, None);
                 }
                 if !(looked && self.state_is(service, State::UpdateInProgress)) {
                     self.fire(service, Trigger::OperationSucceeded);
@@ -214,6 +238,11 @@ impl Engine {
                 if drop_trigger && operation.intent() != Intent::Inspect {
                     return;
                 }
+            }
+            Some(failure) if operation.intent() == Intent::Adopt => {
+                self.counters.plans_failed = self.counters.plans_failed.saturating_add(1);
+                self.adoption_ended(service, id, Some(&failure));
+                self.fire(service, Trigger::OperationFailed);
             }
             Some(failure) => self.plan_failed(service, &operation, report.done.len(), &failure),
         }
@@ -233,10 +262,20 @@ impl Engine {
             *count = count.saturating_add(1);
         }
         let step = operation.plan.steps.get(at);
+        let cannot_tag = match step {
+            Some(Step::Adopt { id, .. }) => Some(self.cannot_tag(id, failure)),
+            _ => None,
+        };
         let retry = self.config.retry.clone();
         let mut jitter = self.jitter.clone();
         let Some(record) = self.record_mut(service) else { return };
         let mut hold = record.attempts.hold(now, &retry, &mut jitter, failure, seeded);
+        if let Some(text) = cannot_tag {
+            hold.text = text;
+            if failure.class == FailureClass::Refused {
+                hold.reason = Reason::Conflict;
+            }
+        }
         // Whatever went wrong, Azure is not asked again before it said so.
         hold.until = failure.retry_after.map_or(hold.until, |wait| hold.until.max(now + wait));
         let code = failure.code.clone();
@@ -251,7 +290,12 @@ impl Engine {
             .push(now, Moment::Failed { id: operation.id, step: step.map_or("", Step::word), code });
         match (failure.class, step) {
             (FailureClass::InUse, Some(Step::DeletePublicIp(id))) => {
-                // Look who uses it; if that is not ours, it stays.
+                // Look who uses it; if that is not ours, it stays. It may be what others have made and registered
+                // for the Service since we listed.
+                if record.actual.carrier.written.is_none() {
+                    record.actual.carrier.knowledge = Knowledge::Unknown;
+                    record.actual.registration.knowledge = Knowledge::Unknown;
+                }
                 let id = id.clone();
                 let key = record.key.clone();
                 record.actual.public_ip_mut(&key, &id).knowledge = Knowledge::Unknown;
@@ -331,8 +375,9 @@ impl Engine {
         if record.hold.as_ref().is_some_and(|hold| hold.until <= now) {
             let hold = record.hold.take();
             // What keeps inherited finalizers on is looked at by listings.
-            if wanted && hold.is_some_and(|hold| hold.reason == Reason::Conflict) {
-                record.actual.look_again();
+            let ours = record.object.as_ref().is_some_and(|object| object.finalizer);
+            if (wanted || ours) && hold.is_some_and(|hold| hold.reason == Reason::Conflict) {
+                record.actual.look_everywhere();
             }
             record.compared = None;
             if record.operation.is_none() {

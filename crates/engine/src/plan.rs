@@ -10,9 +10,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use sluice_model::azure::{
-    ArmId, Direction, LoadBalancerBody, NatGatewayBody, PublicIp, PublicIpBody, Registration, Rule, Tags,
+    ArmId, Direction, LoadBalancerBody, Meta, NatGatewayBody, PublicIp, PublicIpBody, Registration, Rule,
+    Tags,
 };
-use sluice_model::names::Scope;
+use sluice_model::names::{CLUSTER_TAG, Scope};
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, ObjectName, ServiceKey, Step};
 
@@ -43,6 +44,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) key: &'a ServiceKey,
     pub(crate) object: Option<&'a ObjectName>,
+    /// Whether that Service carries our finalizer.
+    pub(crate) finalizer: bool,
     pub(crate) actual: &'a Actual,
     pub(crate) seeded: Seeded,
 }
@@ -74,7 +77,7 @@ impl Planner<'_> {
                     ip.family
                 )));
             }
-            if !slot.present().is_some_and(|ip| public_ip_matches(ip, &body)) {
+            if !slot.present().is_some_and(|ip| public_ip_matches(ip, &body) || self.is_released(ip)) {
                 let exists = !slot.is_absent();
                 steps.push(Step::PutPublicIp { id: self.scope.public_ip_id(self.key, family), body, exists });
             }
@@ -102,7 +105,27 @@ impl Planner<'_> {
         if carrier_is_new || ip_is_new || !registered {
             steps.push(Step::Register(registration));
         }
+        if !steps.is_empty() {
+            steps.splice(0..0, self.adoption());
+        }
         Ok(steps)
+    }
+
+    /// The tags for what the gateway has registered under the UID of this Service and nobody has claimed: first its
+    /// public IP, then the load balancer, so that a public IP without our tag under a load balancer with it is
+    /// always one that somebody has released.
+    pub(crate) fn adoption(&self) -> Vec<Step> {
+        let Some(Carrier::LoadBalancer(lb)) = self.actual.carrier.present() else { return Vec::new() };
+        if !self.finalizer || !self.is_registered_here() || is_claimed(&lb.meta) {
+            return Vec::new();
+        }
+        if self.seeded.has(Bug::LeaveAdoptedBehind) {
+            return Vec::new();
+        }
+        let ip = self.actual.public_ips[0].present();
+        let ip = ip.filter(|ip| !is_claimed(&ip.meta) && self.is_used_here(ip)).map(|ip| &ip.meta);
+        let untagged = ip.into_iter().chain([&lb.meta]);
+        untagged.map(|meta| Step::Adopt { id: meta.id.clone(), tags: self.tags() }).collect()
     }
 
     /// The steps that take down whatever may be there, in the one safe order.
@@ -110,10 +133,13 @@ impl Planner<'_> {
         if self.actual.is_unclear() {
             return Err(NoPlan::Unclear);
         }
-        let mut steps = Vec::new();
+        self.refuse_what_another_cluster_claims()?;
+        let mut steps = self.adoption();
+        let adopted: Vec<ArmId> = steps.iter().filter_map(Step::read_first).cloned().collect();
+        let may_delete = |meta: &Meta| self.may_delete(&meta.tags) || adopted.contains(&meta.id);
         let identity = self.key.identity();
         // A registration that leads to somebody else's carrier is theirs, whatever it is called.
-        let theirs = self.actual.carrier.present().is_some_and(|it| !self.may_delete(&it.meta().tags))
+        let theirs = self.actual.carrier.present().is_some_and(|it| !may_delete(it.meta()))
             || self.is_registered_elsewhere().is_some();
         let registration = &self.actual.registration;
         let registered = !registration.is_absent() && !theirs;
@@ -122,9 +148,10 @@ impl Planner<'_> {
         }
         let carrier_goes = match &self.actual.carrier.knowledge {
             Knowledge::Absent => false,
-            Knowledge::Present(carrier) => self.may_delete(&carrier.meta().tags),
+            Knowledge::Present(carrier) => may_delete(carrier.meta()),
             Knowledge::Unknown | Knowledge::Doubted => true,
         };
+        let stays = self.actual.carrier.present().is_some() && !carrier_goes;
         let carrier = self.scope.carrier_id(self.key);
         let unregister = registered.then_some(Step::Unregister(identity));
         match self.key {
@@ -159,8 +186,10 @@ impl Planner<'_> {
                 let id = self.scope.public_ip_id(self.key, family);
                 match &slot.knowledge {
                     Knowledge::Absent => {}
-                    Knowledge::Present(ip) if !self.may_delete(&ip.meta.tags) => {}
-                    Knowledge::Present(ip) if self.is_used_elsewhere(ip) => {
+                    Knowledge::Present(ip) if !may_delete(&ip.meta) => {}
+                    Knowledge::Present(ip)
+                        if self.is_used_elsewhere(ip) || self.is_used_here(ip) && stays =>
+                    {
                         steps.push(Step::ReleasePublicIp(id));
                     }
                     _ => steps.push(Step::DeletePublicIp(id)),
@@ -248,6 +277,23 @@ impl Planner<'_> {
         self.scope.owns(tags) || self.seeded.has(Bug::DeleteWithoutTagCheck)
     }
 
+    /// The gateway has it registered, and for nothing but its own carrier.
+    fn is_registered_here(&self) -> bool {
+        self.actual.registration.present().is_some() && self.is_registered_elsewhere().is_none()
+    }
+
+    /// Somebody has taken our tag off a public IP that our carrier uses: it stays in use, and is theirs.
+    fn is_released(&self, ip: &PublicIp) -> bool {
+        let carrier = self.actual.carrier.present();
+        !self.scope.owns(&ip.meta.tags)
+            && self.is_used_here(ip)
+            && carrier.is_some_and(|it| self.scope.owns(&it.meta().tags))
+    }
+
+    fn is_used_here(&self, ip: &PublicIp) -> bool {
+        ip.used_by.is_some() && !self.is_used_elsewhere(ip)
+    }
+
     fn is_used_elsewhere(&self, ip: &PublicIp) -> bool {
         let carrier = self.scope.carrier_id(self.key);
         let word = if self.key.is_inbound() { "loadBalancers" } else { "natGateways" };
@@ -276,6 +322,22 @@ impl Planner<'_> {
         foreign && registered && !taken_over || self.is_registered_elsewhere().is_some()
     }
 
+    /// What a Service with our finalizer is registered for goes with it. If another cluster claims that, people
+    /// decide.
+    fn refuse_what_another_cluster_claims(&self) -> Result<(), NoPlan> {
+        let kept = self.finalizer && self.is_registered_here();
+        let Some(meta) = self.actual.carrier.present().filter(|_| kept).map(Carrier::meta) else {
+            return Ok(());
+        };
+        if self.scope.owns(&meta.tags) || !is_claimed(meta) {
+            return Ok(());
+        }
+        Err(NoPlan::Conflict(format!(
+            "{} is registered for this Service and carries the cluster tag of another cluster; delete it, or run `az tag update --resource-id {} --operation Merge --tags {CLUSTER_TAG}={}`",
+            meta.id, meta.id, self.scope.cluster_id
+        )))
+    }
+
     /// What we would write must be ours, or not be there. A public IP of a family that we do not want is
     /// nobody's business.
     fn refuse_what_is_not_ours(&self, families: &[Family]) -> Result<(), NoPlan> {
@@ -292,17 +354,14 @@ impl Planner<'_> {
         let live_inbound = self.key.is_inbound() && self.actual.is_live();
         if let Some(carrier) = self.actual.carrier.present()
             && !self.scope.owns(&carrier.meta().tags)
-            && !live_inbound
+            && !(live_inbound && !is_claimed(carrier.meta()))
         {
             return conflict(&carrier.meta().id);
         }
-        // Under a carrier of ours it was released by somebody: it stays in use, and is theirs.
-        let carrier_is_ours =
-            self.actual.carrier.present().is_some_and(|it| self.scope.owns(&it.meta().tags));
         let slots = families.iter().map(|family| Actual::public_ip_slot(self.key, *family));
         for ip in slots.filter_map(|slot| self.actual.public_ips[slot].present()) {
-            let in_use = ip.used_by.is_some() && !self.is_used_elsewhere(ip);
-            if !self.scope.owns(&ip.meta.tags) && !(in_use && (live_inbound || carrier_is_ours)) {
+            let adopted = live_inbound && self.is_used_here(ip);
+            if !self.scope.owns(&ip.meta.tags) && !adopted && !self.is_released(ip) {
                 return conflict(&ip.meta.id);
             }
         }
@@ -313,4 +372,9 @@ impl Planner<'_> {
 /// Whether a registration is a default outbound service that another controller or a person has made.
 pub(crate) fn is_default_of_others(key: &ServiceKey, registration: &Registration) -> bool {
     registration.is_default && !matches!(key, ServiceKey::Outbound(name) if name.is_default())
+}
+
+/// Whether any cluster has claimed it.
+fn is_claimed(meta: &Meta) -> bool {
+    meta.tags.contains_key(CLUSTER_TAG)
 }

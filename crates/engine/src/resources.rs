@@ -169,6 +169,34 @@ impl Actual {
         // A live registration is not doubted: its addresses are kept in sync meanwhile.
     }
 
+    /// What was not listed and what we never wrote is looked at if something refers to it: others have made it since.
+    pub(crate) fn doubt_absent(&mut self, key: &ServiceKey) {
+        let identity = key.identity();
+        let carrier =
+            |id: &ArmId| id.segment("loadBalancers").is_some_and(|it| it.eq_ignore_ascii_case(&identity));
+        let user = self.public_ips[0].present().and_then(|ip| ip.used_by.as_ref());
+        let referred = key.is_inbound() && (self.is_live() || user.is_some_and(carrier));
+        if referred && self.carrier.is_absent() && self.carrier.written.is_none() {
+            self.carrier.set(Knowledge::Unknown);
+            if self.registration.is_absent() && self.registration.written.is_none() {
+                self.registration.set(Knowledge::Unknown);
+            }
+            if self.public_ips[0].is_absent() && self.public_ips[0].written.is_none() {
+                self.public_ips[0].set(Knowledge::Unknown);
+            }
+        }
+    }
+
+    /// The same, of what was not there too: what is in the way may have more to it by now.
+    pub(crate) fn look_everywhere(&mut self) {
+        self.look_again();
+        self.public_ips[0].set(Knowledge::Unknown);
+        self.carrier.set(Knowledge::Unknown);
+        if !self.is_live() {
+            self.registration.set(Knowledge::Unknown);
+        }
+    }
+
     /// The Service that the tags name, for an inbound service without an object.
     pub(crate) fn owner_name(&self) -> Option<ObjectName> {
         let carrier = self.carrier.present().map(|carrier| &carrier.meta().tags);
@@ -190,6 +218,12 @@ impl Actual {
     ) {
         for (step, result) in plan.steps.iter().zip(&report.done) {
             self.absorb_done(now, (began, settle), key, step, result);
+        }
+        let read_carrier = |step: &Step| matches!(step, Step::ReadLoadBalancer(_));
+        if plan.steps.iter().any(|step| matches!(step, Step::ReadPublicIp(_)))
+            && !plan.steps.iter().any(read_carrier)
+        {
+            self.doubt_absent(key);
         }
         if let (Some(_), Some(step)) = (&report.failure, plan.steps.get(report.done.len())) {
             self.absorb_failed(now, key, step);
@@ -223,6 +257,7 @@ impl Actual {
             (Step::DeletePublicIp(id) | Step::ReleasePublicIp(id), _) => {
                 self.public_ip_mut(key, id).written(now, Knowledge::Absent);
             }
+            (Step::Adopt { id, tags }, _) => self.tagged(now, key, id, tags),
             (Step::PutLoadBalancer { id, body, .. }, _) => {
                 self.carrier.written(
                     now,
@@ -276,6 +311,10 @@ impl Actual {
             Step::PutLoadBalancer { .. } | Step::PutNatGateway { .. } => {
                 self.carrier.written(now, Knowledge::Unknown);
             }
+            Step::Adopt { id, .. } if is_public_ip(id) => {
+                self.public_ip_mut(key, id).written(now, Knowledge::Unknown);
+            }
+            Step::Adopt { .. } => self.carrier.written(now, Knowledge::Unknown),
             // A live registration stays live whichever of the two it is now, and is written again.
             Step::Register(_) if self.is_live() => self.registration.written = Some(now),
             Step::Register(_) => self.registration.written(now, Knowledge::Unknown),
@@ -289,6 +328,23 @@ impl Actual {
         }
     }
 
+    /// A resource carries these tags as well now.
+    fn tagged(&mut self, now: Time, key: &ServiceKey, id: &ArmId, tags: &Tags) {
+        let tags = tags.clone();
+        if is_public_ip(id) {
+            let slot = self.public_ip_mut(key, id);
+            slot.written = Some(now);
+            if let Knowledge::Present(ip) = &mut slot.knowledge {
+                ip.meta.tags.extend(tags);
+            }
+            return;
+        }
+        self.carrier.written = Some(now);
+        if let Knowledge::Present(Carrier::LoadBalancer(lb)) = &mut self.carrier.knowledge {
+            lb.meta.tags.extend(tags);
+        }
+    }
+
     pub(crate) fn public_ip_mut(&mut self, key: &ServiceKey, id: &ArmId) -> &mut Slot<PublicIp> {
         let [first, second] = &mut self.public_ips;
         let is_v6 = !key.is_inbound()
@@ -296,6 +352,10 @@ impl Actual {
             && !id.name().eq_ignore_ascii_case(&sluice_model::names::public_ip_name(key, Family::V4));
         if is_v6 { second } else { first }
     }
+}
+
+fn is_public_ip(id: &ArmId) -> bool {
+    id.segment("publicIPAddresses").is_some()
 }
 
 fn made_meta(id: &ArmId, tags: &Tags) -> Meta {

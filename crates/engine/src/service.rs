@@ -13,6 +13,7 @@ use sluice_model::reason::Reason;
 use sluice_model::{EffectId, Family, Plan, ServiceKey, Time};
 
 use crate::addresses::ServiceIndex;
+use crate::adoption::Adoption;
 use crate::changes::Glance;
 use crate::explain::{LastFailure, Timeline};
 use crate::hold::{Attempts, Hold};
@@ -49,6 +50,7 @@ pub(crate) struct Service {
     pub(crate) operation: Option<Operation>,
     pub(crate) hold: Option<Hold>,
     pub(crate) attempts: Attempts,
+    pub(crate) adoption: Adoption,
     /// The clear step has been handed out.
     pub(crate) teardown_begun: bool,
     /// It has been live with a spec that was accepted, or was found live.
@@ -171,6 +173,7 @@ impl Service {
             operation: None,
             hold: None,
             attempts: Attempts::default(),
+            adoption: Adoption::default(),
             teardown_begun: false,
             served: false,
             evident: false,

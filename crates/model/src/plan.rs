@@ -46,6 +46,8 @@ pub enum Intent {
     Deprovision,
     /// Look what is there, because nobody knows.
     Inspect,
+    /// Put our tags on what was found, when nothing else is to do.
+    Adopt,
 }
 
 /// One step.
@@ -96,6 +98,13 @@ pub enum Step {
     DeletePublicIp(ArmId),
     /// Take our tags off a public IP that something else uses by now.
     ReleasePublicIp(ArmId),
+    /// Put our tags on a load balancer or public IP that nobody has claimed, leaving the rest of it alone.
+    Adopt {
+        /// Which.
+        id: ArmId,
+        /// The tags that it gets beside those that it carries.
+        tags: Tags,
+    },
     /// Look at a public IP.
     ReadPublicIp(ArmId),
     /// Look at a load balancer.
@@ -144,6 +153,7 @@ impl Step {
             Step::DeleteNatGateway(_) => "delete-nat-gateway",
             Step::DeletePublicIp(_) => "delete-public-ip",
             Step::ReleasePublicIp(_) => "release-public-ip",
+            Step::Adopt { .. } => "adopt",
             Step::ReadPublicIp(_) => "read-public-ip",
             Step::ReadLoadBalancer(_) => "read-load-balancer",
             Step::ReadNatGateway(_) => "read-nat-gateway",
@@ -165,6 +175,7 @@ impl Step {
             | Step::DeleteNatGateway(id)
             | Step::DeletePublicIp(id)
             | Step::ReleasePublicIp(id)
+            | Step::Adopt { id, .. }
             | Step::ClaimGateway { id, .. }
             | Step::RepairGateway(id)
             | Step::AttachSubnet { subnet: id, .. } => Some(id),
@@ -196,6 +207,7 @@ impl fmt::Display for Plan {
             Intent::Update => "update",
             Intent::Deprovision => "deprovision",
             Intent::Inspect => "inspect",
+            Intent::Adopt => "adopt",
         };
         match &self.subject {
             Subject::Service(key) => write!(f, "{verb} {key}: ")?,

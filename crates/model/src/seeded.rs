@@ -67,6 +67,8 @@ pub enum Bug {
     ClaimByPut,
     /// Engine: a gateway whose last write failed is written again with the few fields that we know.
     RepairByPut,
+    /// Engine: a load balancer that was found untagged is served, and left behind with its Service.
+    LeaveAdoptedBehind,
     /// Addresses: of several slices, the last one written is all there is.
     LastSliceWins,
     /// Addresses: pods are counted instead of kept as a set.

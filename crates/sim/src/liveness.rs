@@ -82,6 +82,7 @@ pub fn compare(world: &World) -> Result<(), Difference> {
     }
     nothing_else(world, &desired)?;
     nothing_of_rejected_creations(world, &desired)?;
+    nothing_left_behind(world)?;
     addresses(world, &desired)?;
     services(world, &desired)
 }
@@ -247,6 +248,24 @@ fn nothing_of_rejected_creations(world: &World, desired: &Desired) -> Result<(),
         let ip = state.public_ips.get(&scope.public_ip_id(&key, Family::V4)).map(|ip| &ip.meta.tags);
         if lb.into_iter().chain(ip).any(|tags| scope.owns(tags)) {
             let text = format!("{key} was rejected during its creation, and something of it is left");
+            return Err(Difference::of(Invariant::L5, text));
+        }
+    }
+    Ok(())
+}
+
+/// **L5**: nothing is left of a Service that we have served, whoever made it. Excused: a public IP that somebody
+/// released, and a Service that was deleted without our finalizer.
+fn nothing_left_behind(world: &World) -> Result<(), Difference> {
+    let (state, scope) = (world.cloud.state(), &world.scope);
+    let gone = |uid: &Uid| !world.cluster.services().any(|service| service.meta.uid == *uid);
+    for uid in world.served().filter(|uid| !world.stripped.contains(uid) && gone(uid)) {
+        let key = ServiceKey::Inbound(uid);
+        let (lb, ip) = (scope.carrier_id(&key), scope.public_ip_id(&key, Family::V4));
+        let ip_left = state.public_ips.contains_key(&ip) && !world.foreign.contains(&ip);
+        let registered = state.registration(&scope.gateway_id(), &key.identity()).is_some();
+        if state.load_balancers.contains_key(&lb) || ip_left || registered {
+            let text = format!("{key} was served by us and is deleted, and something of it is left behind");
             return Err(Difference::of(Invariant::L5, text));
         }
     }

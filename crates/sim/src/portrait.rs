@@ -159,7 +159,9 @@ impl Portrait {
 /// every change of an address one location call.
 pub fn cost_of(action: &UserAction) -> u64 {
     match action {
-        UserAction::CreateService { .. } | UserAction::SetType { .. } => 4,
+        UserAction::CreateService { .. }
+        | UserAction::CreateServedByOthers { .. }
+        | UserAction::SetType { .. } => 4,
         UserAction::DeleteService { .. } | UserAction::StripFinalizer { .. } => 5,
         UserAction::SetPorts { .. } | UserAction::SetIdleTimeout { .. } | UserAction::SetOddity { .. } => 4,
         UserAction::DropNamespace { .. } => 40,

@@ -208,6 +208,7 @@ impl Trace {
             Intent::Update => "update",
             Intent::Deprovision => "deprovision",
             Intent::Inspect => "inspect",
+            Intent::Adopt => "adopt",
         };
         let whom = match &plan.subject {
             Subject::Service(key) => self.key(key),

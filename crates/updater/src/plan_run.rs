@@ -23,7 +23,7 @@ use sluice_model::azure::{ArmId, Gateway, Meta, Provisioning, PublicIp, Registra
 use sluice_model::call::{Body, Method, Payload, Request};
 use sluice_model::event::Wait;
 use sluice_model::names::{CLUSTER_TAG, Scope, without_our_tags};
-use sluice_model::plan::{Plan, PlanReport, Step, StepResult};
+use sluice_model::plan::{Intent, Plan, PlanReport, Step, StepResult};
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{EffectId, Event, Failure, FailureClass, Outcome, Time};
 
@@ -57,6 +57,7 @@ pub(crate) struct Plans {
 }
 
 struct PlanRun {
+    intent: Intent,
     steps: Vec<Step>,
     done: Vec<StepResult>,
     slot: Slot,
@@ -107,6 +108,7 @@ impl Plans {
             return;
         }
         let run = PlanRun {
+            intent: plan.intent,
             steps: plan.steps.clone(),
             done: Vec::new(),
             slot: Slot::Held,
@@ -240,7 +242,12 @@ impl Plans {
             (step, Doing::ReadingFirst(_), result) => match change(step, result, means) {
                 Ok(None) => Ok(StepResult::Done),
                 Ok(Some(request)) => {
-                    run.doing = Doing::Calling(begin(means, request, Duration::ZERO));
+                    // Tags are cosmetic, unless an update or a teardown waits for them.
+                    let awaited = matches!(step, Step::Adopt { .. }) && run.intent != Intent::Adopt;
+                    let cosmetic = request.method == Method::PatchTags && !awaited;
+                    let errand =
+                        means.wire.begin_in_order(Owner::Plan(id), id, request, Duration::ZERO, cosmetic);
+                    run.doing = Doing::Calling(errand);
                     return;
                 }
                 Err(failure) => Err(failure),
@@ -351,6 +358,7 @@ impl Way {
             Step::AttachSubnet { subnet: id, .. }
             | Step::ClaimGateway { id, .. }
             | Step::RepairGateway(id)
+            | Step::Adopt { id, .. }
             | Step::ReleasePublicIp(id) => Way::ReadFirst(id.clone()),
             Step::Register(registration) => Way::Commit(Wish::Register(registration.clone())),
             Step::Clear(registration) => Way::Commit(Wish::Clear(registration.clone())),
@@ -452,6 +460,12 @@ fn change(
     match (step, payload) {
         (Step::AttachSubnet { subnet, gateway }, payload) => attach(subnet, gateway, payload),
         (Step::ClaimGateway { id, tags }, Payload::Gateway(found)) => claim(id, tags, &found.meta),
+        (Step::Adopt { id, tags }, payload) => match payload.meta().filter(|found| found.id == *id) {
+            // Whoever has tagged it meanwhile, it is managed.
+            Some(found) if means.scope.owns(&found.tags) => Ok(None),
+            Some(found) => claim(id, tags, found),
+            None => Err(unexpected()),
+        },
         (Step::RepairGateway(id), Payload::Gateway(found)) => repair(id, found, means.scope),
         (step, payload) => match payload.meta().filter(|found| step.read_first() == Some(&found.id)) {
             Some(found) => change_managed(step, found, means),
@@ -506,8 +520,8 @@ fn claim(id: &ArmId, tags: &Tags, found: &Meta) -> Result<Option<Request>, Failu
     if now.get(CLUSTER_TAG).is_some_and(|cluster| Some(cluster) != tags.get(CLUSTER_TAG)) {
         return Err(Failure::of(
             FailureClass::Refused,
-            "GatewayClaimedElsewhere",
-            "another cluster has claimed the service gateway meanwhile",
+            "ClaimedElsewhere",
+            "another cluster has claimed it meanwhile",
         ));
     }
     let mut merged = now.clone();

@@ -120,9 +120,22 @@ impl Wire {
         request: Request,
         delay: Duration,
     ) -> ErrandId {
+        let cosmetic = request.method == Method::PatchTags;
+        self.begin_in_order(owner, effect, request, delay, cosmetic)
+    }
+
+    /// Begins an errand that goes last at its gate if it is cosmetic.
+    pub(crate) fn begin_in_order(
+        &mut self,
+        owner: Owner,
+        effect: EffectId,
+        request: Request,
+        delay: Duration,
+        cosmetic: bool,
+    ) -> ErrandId {
         self.errands_begun += 1;
         let id = ErrandId(self.errands_begun);
-        let place = (request.method == Method::PatchTags, id.0);
+        let place = (cosmetic, id.0);
         let errand = Errand {
             owner,
             effect,

@@ -213,6 +213,7 @@ pub(super) const fn intent_word(intent: Intent) -> &'static str {
         Intent::Update => "update",
         Intent::Deprovision => "deprovision",
         Intent::Inspect => "inspect",
+        Intent::Adopt => "adopt",
     }
 }
 

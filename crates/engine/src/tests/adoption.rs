@@ -196,17 +196,188 @@ pub(super) fn stale_addresses_of_a_live_service_are_removed_at_start_up() {
 }
 
 #[test]
-pub(super) fn a_load_balancer_registered_under_a_live_service_is_adopted_without_a_write_though_it_has_no_tag()
- {
+pub(super) fn an_untagged_load_balancer_registered_under_a_live_service_is_served_and_gets_tags_alone() {
     check(
         "service web known
          azure has web foreign
          lead
          state web
-         service web applied port=81->8081",
+         #1 done
+         tick 7200
+         state web",
         expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
             web is Created
-            #1 update web: load-balancer   because service applied
+            web is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn an_untagged_load_balancer_is_tagged_first_when_it_changes() {
+    check(
+        "service web known port=81->8081
+         azure has web foreign
+         lead
+         #1 done
+         tick 7200",
+        expect![[r#"
+            #1 update web: adopt, adopt, load-balancer   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn tags_are_written_one_service_after_the_other_and_not_too_often() {
+    check(
+        "show times
+         service web known
+         service api known
+         service cart known
+         azure has web foreign
+         azure has api foreign
+         azure has cart foreign
+         lead
+         #1 done
+         tick 3
+         service shop applied
+         #2 done
+         tick 1
+         #3 done
+         tick 5",
+        expect![[r#"
+            t=0.8 #1 adopt api: adopt, adopt   because service applied
+            t=4.1 #2 provision shop: public-ip, load-balancer, register   because service applied
+            t=4.8 #3 adopt cart: adopt, adopt   because service applied
+            t=8.8 #4 adopt web: adopt, adopt   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_was_adopted_goes_with_its_service_and_nothing_is_left_behind() {
+    check(
+        "service web known
+         azure has web foreign
+         lead
+         #1 done
+         service web applied deleting
+         #2 done
+         #3 done
+         state web",
+        expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_that_is_deleted_before_it_is_tagged_is_tagged_by_its_teardown() {
+    check(
+        "service web known deleting
+         azure has web foreign
+         lead
+         #1 done
+         #2 done
+         state web",
+        expect![[r#"
+            #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #2 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_service_whose_load_balancer_cannot_be_tagged_keeps_its_finalizer_and_says_why() {
+    check(
+        "show notices
+         show status
+         service web known deleting
+         azure has web foreign
+         lead
+         #1 failed AuthorizationFailed 403
+         explain web",
+        expect![[r#"
+            (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
+            (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
+            #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
+            (write status of web: Provisioning Forbidden, not Serving Forbidden)
+            web is DeletionInProgress, not wanted, live, parked: Forbidden, 1 failures
+              waits for its next attempt at t=244.5: Forbidden
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_load_balancer_that_another_cluster_claims_keeps_the_finalizer_of_a_deleted_service() {
+    check(
+        "show notices
+         service web known deleting
+         azure has web tagged=another
+         lead
+         tick 1
+         explain web
+         azure adopts web
+         tick 120",
+        expect![[r#"
+            warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web is registered for this Service and carries the cluster tag of another cluster; delete it, or run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web --operation Merge --tags sluice-cluster=cluster-1`
+            web is DeletionPending, not wanted, live, parked: Conflict
+              waits for its next attempt at t=60.4: Conflict
+            #1 inspect web: read-public-ip, read-load-balancer   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn tags_that_disappear_again_are_restored_once_and_then_only_before_the_teardown() {
+    check(
+        "show notices
+         service web known
+         azure has web foreign
+         lead
+         #1 done
+         azure untags load-balancer web
+         tick 1900
+         #2 done
+         azure untags load-balancer web
+         tick 1900
+         service web applied deleting",
+        expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
+            #2 adopt web: adopt   because service applied
+            warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is deleted. Exempt it from whatever removes them
+            #3 deprovision web: adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_public_ip_that_somebody_released_stays_in_use_and_survives_its_service() {
+    check(
+        "show news
+         service web applied
+         #1 done
+         azure untags public-ip web
+         tick 1900
+         state web
+         service web applied deleting
+         #2 done
+         #3 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            web is Created
+            #2 deprovision web: clear, delete-load-balancer, unregister   because last address left
+            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            #3 remove finalizer from web   because operation ended
+            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry our cluster tag, so it stays; delete it if nobody needs it
+            web is forgotten
         "#]],
     );
 }
@@ -264,7 +435,7 @@ pub(super) fn a_foreign_ipv6_address_is_in_nobodys_way_where_none_is_wanted() {
             #4 push 10.1.0.2 to node-a for blue   because addresses changed
             blue is UpdateInProgress, wanted, live, 20.1.2.2, parked: Conflict, 2 pods, addresses: 2 wanted, 1 programmed, 2 mapped
               waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
-              waits for its next attempt at t=600.9: Conflict
+              waits for its next attempt at t=60.9: Conflict
         "#]],
     );
 }

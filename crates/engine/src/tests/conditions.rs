@@ -102,7 +102,7 @@ fn a_new_cluster_id_with_a_new_gateway_leaves_the_resources_of_the_old_one_alone
         expect![[r#"
             warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
             #1 remove finalizer from b   because operation ended
-            #2 inspect a: read-public-ip, read-load-balancer   because service applied
+            #2 inspect a: read-public-ip, read-load-balancer, read-registration   because service applied
             a is NotStarted
             b is NotStarted
         "#]],

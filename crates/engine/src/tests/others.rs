@@ -23,6 +23,7 @@ pub(super) fn an_egress_of_others_keeps_its_address_when_a_pod_has_its_label() {
         expect![[r#"
             #1 inspect green: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because asked for
             #2 provision green: public-ip, nat-gateway, register   because asked for
+            #3 inspect blue: read-public-ip, read-nat-gateway   because pods came
         "#]],
     );
 }
@@ -38,7 +39,9 @@ pub(super) fn a_default_outbound_of_others_keeps_its_addresses_when_a_pod_has_it
          tick 2000
          pod p1 deleted
          tick 4000",
-        expect![[r#""#]],
+        expect![[r#"
+            #1 inspect partner: read-public-ip, read-nat-gateway   because pods came
+        "#]],
     );
 }
 
@@ -57,6 +60,7 @@ pub(super) fn addresses_under_a_new_label_stay_until_its_registration_is_read() 
          tick 4000",
         expect![[r#"
             #1 inspect partner: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #2 inspect partner: read-public-ip, read-nat-gateway   because pods came
         "#]],
     );
 }
@@ -245,6 +249,7 @@ pub(super) fn an_egress_of_others_keeps_its_addresses_while_its_nat_gateway_is_r
          tick 100",
         expect![[r#"
             #1 inspect blue: read-public-ip, read-nat-gateway   because pods came
+            #2 inspect blue: read-public-ip, read-nat-gateway   because pods came
         "#]],
     );
 }

@@ -171,8 +171,8 @@ pub(super) fn a_foreign_public_ip_of_our_name_is_a_conflict_and_looked_at_again(
             t=0.5 warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
             t=0.6 web is NotStarted, wanted, parked: Conflict
             t=0.6   waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
-            t=0.6   waits for its next attempt at t=600.5: Conflict
-            t=600.5 #1 inspect web: read-public-ip   because service applied
+            t=0.6   waits for its next attempt at t=60.5: Conflict
+            t=60.5 #1 inspect web: read-public-ip, read-load-balancer, read-registration   because service applied
             t=800.9 #2 provision web: public-ip, load-balancer, register   because service applied
             t=801.1 web is Created
         "#]],
@@ -355,7 +355,7 @@ pub(super) fn a_foreign_nat_gateway_of_an_egress_is_not_adopted() {
             warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
             blue is UpdateInProgress, wanted, live, 20.1.2.1, parked: Conflict, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
               waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
-              waits for its next attempt at t=600.5: Conflict
+              waits for its next attempt at t=60.5: Conflict
         "#]],
     );
 }
@@ -374,7 +374,7 @@ pub(super) fn a_registration_that_points_elsewhere_is_a_conflict() {
             warn web: Conflict: the gateway has it registered for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not ours
             web is UpdateInProgress, wanted, live, parked: Conflict, addresses: 1 wanted, 0 programmed, 0 mapped
               waits for a change: the gateway has it registered for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not ours
-              waits for its next attempt at t=600.6: Conflict
+              waits for its next attempt at t=60.6: Conflict
         "#]],
     );
 }

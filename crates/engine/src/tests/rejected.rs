@@ -218,10 +218,12 @@ pub(super) fn an_ip_that_was_taken_off_a_rejected_service_is_not_put_back() {
         "show status
          service web known invalid published=20.1.2.1 ingress=1.2.3.4
          azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
          lead",
         expect![[r#"
             (write status of web: not 20.1.2.1, Provisioning InvalidSpec, Serving Provisioned)
-            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
         "#]],
     );
 }

@@ -47,7 +47,7 @@ pub(super) fn judge(
                     tally.judged(Invariant::S14);
                     s14_refused_is_not_served(book, key)?;
                 }
-                Intent::Inspect => {}
+                Intent::Inspect | Intent::Adopt => {}
             }
         }
         Action::SyncLocations(updates) => {

@@ -80,6 +80,8 @@ pub struct Judge {
     pub(crate) published: BTreeMap<Uid, IpAddr>,
     /// Services whose held deletion the operator has allowed.
     allowed: BTreeSet<ServiceKey>,
+    /// Services whose IP was ever published.
+    pub(crate) served: BTreeSet<Uid>,
     /// A gateway that we did not create, as it was when it was first seen.
     pub(crate) gateway_of_others: Option<Gateway>,
 }
@@ -92,6 +94,7 @@ impl Judge {
             books: BTreeMap::new(),
             published: BTreeMap::new(),
             allowed: BTreeSet::new(),
+            served: BTreeSet::new(),
             gateway_of_others: None,
         }
     }

@@ -40,7 +40,11 @@ pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Resul
     let adopted = deed.key.as_ref().is_some_and(|key| {
         key.is_inbound() && matches!(ledger.registration_before_write(&key.identity()), Told::Present(_))
     });
-    if adopted && matches!(deed.kind, DeedKind::PutCarrier | DeedKind::PutPublicIp | DeedKind::PatchTags) {
+    if adopted && matches!(deed.kind, DeedKind::PutCarrier | DeedKind::PutPublicIp) {
+        return Ok(());
+    }
+    // Whether it may be tagged is judged by the truth.
+    if deed.kind == DeedKind::PatchTags && !face.tags.contains_key(CLUSTER_TAG) {
         return Ok(());
     }
     if deed.kind == DeedKind::TagGateway && !face.tags.contains_key(CLUSTER_TAG) {

@@ -112,6 +112,7 @@ pub(super) fn s6_published(
     match ingress {
         Some(ip) if wanted && service.body.ingress.contains(ip) => {
             judge.published.insert(object.uid, *ip);
+            judge.served.insert(object.uid);
         }
         _ => {}
     }

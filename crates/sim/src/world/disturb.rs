@@ -189,7 +189,11 @@ impl World {
         }
         for registration in state.registrations(&gateway) {
             let name = Arc::clone(&registration.name);
-            choices.push(Tamper::DeleteRegistration { gateway: gateway.clone(), name: Arc::clone(&name) });
+            // A load balancer without our tag is known by its registration alone.
+            if !self.is_of_others(&name) {
+                let name = Arc::clone(&name);
+                choices.push(Tamper::DeleteRegistration { gateway: gateway.clone(), name });
+            }
             choices.push(Tamper::AddAddress {
                 gateway: gateway.clone(),
                 location: IpAddr::from([10, 0, 0, 77]),
@@ -288,6 +292,7 @@ impl World {
                 self.others_bind(service, *location, *address);
             }
             UserAction::Retag { service, part, change } => self.retag(service, *part, *change),
+            UserAction::CreateServedByOthers { service, .. } => self.serve_for_others(service),
             _ => {}
         }
     }
@@ -305,7 +310,8 @@ impl World {
     fn delete_gateway(&mut self) -> bool {
         let gateway = self.scope.gateway_id();
         let state = self.cloud.state();
-        if !state.gateways.contains_key(&gateway) {
+        let untagged = state.registrations(&gateway).any(|it| self.is_of_others(&it.name));
+        if !state.gateways.contains_key(&gateway) || untagged {
             return false;
         }
         // Everything that it knew must be written again.

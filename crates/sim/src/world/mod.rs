@@ -25,17 +25,17 @@ mod trouble;
 mod wire;
 
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
-use sluice_model::Time;
 use sluice_model::allow_deletion::AllowedDeletions;
 use sluice_model::azure::ArmId;
 use sluice_model::kube::Kind;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
+use sluice_model::{Time, Uid};
 
 use crate::cluster::stories::{UserAction, apply, random_action};
 use crate::cluster::{Cluster, KubeFault, KubeFaults};
@@ -132,6 +132,10 @@ pub struct World {
     foreigners: u64,
     /// Resources of others, which must be there in the end as they were made.
     pub(crate) foreign: Vec<ArmId>,
+    /// Services that our finalizer was taken off by force: they can be deleted without us.
+    pub(crate) stripped: BTreeSet<Uid>,
+    /// Services whose load balancer has lost our tags once.
+    untagged: BTreeSet<Uid>,
     /// Addresses of others by location, address and service, and since when.
     foreign_addresses: BTreeMap<(IpAddr, IpAddr, Arc<str>), Time>,
     /// How much the hands of others have destroyed, in writes that repair it.
@@ -208,6 +212,8 @@ impl World {
             locked: Vec::new(),
             foreigners: 0,
             foreign: Vec::new(),
+            stripped: BTreeSet::new(),
+            untagged: BTreeSet::new(),
             foreign_addresses: BTreeMap::new(),
             destroyed: 0,
             faults_ended_at: Time::ZERO,
@@ -359,6 +365,11 @@ impl World {
         self.judge.rejected_creations().collect()
     }
 
+    /// Services whose IP we have ever published.
+    pub(crate) fn served(&self) -> impl Iterator<Item = Uid> + '_ {
+        self.judge.served.iter().copied()
+    }
+
     /// Whether somebody leads and has worked off the first difference.
     pub fn is_synced(&self) -> bool {
         self.leader().is_some_and(|process| process.engine.initial_sync_done())
@@ -432,6 +443,9 @@ impl World {
     }
 
     fn user_acts(&mut self, action: UserAction) -> Result<(), Violation> {
+        if let UserAction::StripFinalizer { service } = &action {
+            self.stripped.extend(self.cluster.service(service).map(|stored| stored.meta.uid));
+        }
         let changed = apply(&mut self.cluster, &action);
         self.acts_in_azure(&action);
         match (&action, self.leading_slot()) {

@@ -1,11 +1,13 @@
 //! Somebody else changes tags of what Services have in Azure.
 
 use sluice_cloud::Tamper;
-use sluice_model::azure::Provisioning;
+use sluice_model::azure::{Direction, LoadBalancerBody, Provisioning, PublicIpBody, Registration, Rule};
+use sluice_model::call::Body;
+use sluice_model::kube::Protocol;
 use sluice_model::names::without_our_tags;
 use sluice_model::{Family, ObjectName, ServiceKey};
 
-use super::World;
+use super::{World, foreign_tags};
 use crate::cluster::stories::{TagChange, Tagged};
 use crate::invariants::tags::{meta_of, tag_of_others};
 
@@ -35,7 +37,14 @@ impl World {
         if tags == meta.tags {
             return;
         }
-        if change == TagChange::LoseOurs {
+        if change == TagChange::LoseOurs && part == Tagged::LoadBalancer {
+            // Without a registration nobody could know whose it is, and more than once is not restored.
+            let registration = state.registration(&self.scope.gateway_id(), &key.identity());
+            let registered = registration.is_some_and(|it| !it.pools.is_empty());
+            if !registered || !self.untagged.insert(uid) {
+                return;
+            }
+        } else if change == TagChange::LoseOurs {
             // Only what is in use can be released: a public IP on its way in or out is nobody's choice.
             let user = state.public_ips.get(&id).and_then(|ip| ip.used_by.as_ref());
             let used = user.and_then(|user| user.parent("loadBalancers")).as_ref() == Some(&carrier);
@@ -51,5 +60,43 @@ impl World {
         self.trace.world(self.now, || format!("the tags of {} become {tags:?}", id.name()));
         self.cloud.tamper(self.now, Tamper::EditTags { id, tags });
         self.destroyed += 3;
+    }
+    /// Makes what another controller would have for a Service: a public IP and a load balancer without our tag,
+    /// registered under its UID. Whoever is stopped halfway takes back what is made.
+    pub(super) fn serve_for_others(&mut self, service: &ObjectName) {
+        let gateway = self.scope.gateway_id();
+        let Some(stored) = self.cluster.service(service) else { return };
+        let key = ServiceKey::Inbound(stored.meta.uid);
+        let (ip, carrier) = (self.scope.public_ip_id(&key, Family::V4), self.scope.carrier_id(&key));
+        let state = self.cloud.state();
+        let there = meta_of(state, &ip).is_some() || meta_of(state, &carrier).is_some();
+        let family = stored.body.spec.families.first().copied().unwrap_or(Family::V4);
+        if there || !state.gateways.contains_key(&gateway) {
+            return;
+        }
+        let rule =
+            Rule { protocol: Protocol::Tcp, frontend_port: 80, backend_port: 8_080, idle_timeout_minutes: 4 };
+        let tags = foreign_tags();
+        let registration = Registration {
+            name: key.identity(),
+            direction: Direction::Inbound,
+            is_default: false,
+            pools: vec![self.scope.pool_id(&key)],
+            nat_gateway: None,
+        };
+        let lb = LoadBalancerBody { public_ip: ip.clone(), rules: vec![rule], tags: tags.clone() };
+        let deeds = [
+            Tamper::Put { id: ip.clone(), body: Body::PublicIp(PublicIpBody { family, tags }) },
+            Tamper::Put { id: carrier.clone(), body: Body::LoadBalancer(lb) },
+            Tamper::PutRegistration { gateway, registration },
+        ];
+        let made =
+            deeds.into_iter().all(|deed| (200..300).contains(&self.cloud.tamper(self.now, deed).status));
+        self.trace.world(self.now, || format!("others serve {service}: {made}"));
+        if !made {
+            self.cloud.tamper(self.now, Tamper::DeleteLoadBalancer(carrier));
+            self.cloud.tamper(self.now, Tamper::DeletePublicIp(ip));
+        }
+        self.destroyed += 4;
     }
 }

@@ -296,7 +296,7 @@ fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
         t=0.0 call 4 for #3: get serviceGateways/servicegateway
         t=0.0 call 5 for #3: patch tags of serviceGateways/servicegateway if 1
         t=0.0 call 6 for #3: get serviceGateways/servicegateway
-        t=0.0 #3 failed GatewayClaimedElsewhere (refused): []
+        t=0.0 #3 failed ClaimedElsewhere (refused): []
         t=0.0 call 7 for #5: get serviceGateways/servicegateway
         t=0.0 #5 failed ResourceNotFound (not-found): []
     "#]]

@@ -96,6 +96,12 @@ fn by_the_controller() -> Vec<Call> {
         Step::DeleteNatGateway(_) => [Request(Get, NatGateway), Request(Delete, NatGateway)],
         Step::DeletePublicIp(_) => [Request(Get, PublicIp), Request(Delete, PublicIp)],
         Step::ReleasePublicIp(_) => [Request(Get, PublicIp), Request(PatchTags, PublicIp)],
+        Step::Adopt { .. } => [
+            Request(Get, PublicIp),
+            Request(PatchTags, PublicIp),
+            Request(Get, LoadBalancer),
+            Request(PatchTags, LoadBalancer)
+        ],
         Step::ReadPublicIp(_) => [Request(Get, PublicIp)],
         Step::ReadLoadBalancer(_) => [Request(Get, LoadBalancer)],
         Step::ReadNatGateway(_) => [Request(Get, NatGateway)],

@@ -25,6 +25,14 @@ pub enum UserAction {
         /// How it is.
         record: ServiceRecord,
     },
+    /// Creates a Service that another controller serves already: with a load balancer and a public IP without our
+    /// tag, registered with our gateway under its UID.
+    CreateServedByOthers {
+        /// Which.
+        service: ObjectName,
+        /// How it is.
+        record: ServiceRecord,
+    },
     /// Makes a Service `LoadBalancer` or `ClusterIP`.
     SetType {
         /// Which.
@@ -326,7 +334,10 @@ pub struct SliceDraft {
 /// Plays an action; says whether anything changed.
 pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
     match action {
-        UserAction::CreateService { service, record } => cluster.create_service(service, record.clone()),
+        UserAction::CreateService { service, record }
+        | UserAction::CreateServedByOthers { service, record } => {
+            cluster.create_service(service, record.clone())
+        }
         UserAction::SetType { service, balanced } => cluster.set_type(service, *balanced),
         UserAction::SetPorts { service, ports } => {
             cluster.edit_spec(service, |spec| spec.ports.clone_from(ports))
@@ -411,6 +422,9 @@ impl fmt::Display for UserAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UserAction::CreateService { service, record } => write!(f, "create service {service} {record}"),
+            UserAction::CreateServedByOthers { service, record } => {
+                write!(f, "create service {service} {record}, served by others")
+            }
             UserAction::SetType { service, balanced: true } => write!(f, "make {service} LoadBalancer"),
             UserAction::SetType { service, balanced: false } => write!(f, "make {service} ClusterIP"),
             UserAction::SetPorts { service, ports } => {

@@ -63,6 +63,7 @@ fn retag(rng: &mut Rng) -> UserAction {
             (Tagged::PublicIp, TagChange::LoseOurs),
             (Tagged::PublicIp, TagChange::GainTheirs),
             (Tagged::LoadBalancer, TagChange::GainTheirs),
+            (Tagged::LoadBalancer, TagChange::LoseOurs),
         ],
     );
     UserAction::Retag { service: any_service(rng), part, change }
@@ -125,6 +126,9 @@ fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         }
         if rng.chance(200) {
             record.spec.idle_timeout = any_idle_timeout(rng);
+        }
+        if record.balanced && rng.chance(120) {
+            return UserAction::CreateServedByOthers { service, record };
         }
         return UserAction::CreateService { service, record };
     };

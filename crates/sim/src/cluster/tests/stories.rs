@@ -87,8 +87,6 @@ fn every_story_leaves_something_to_agree_about() {
             "our finalizer is stripped from a service that is being deleted",
             "our finalizer is stripped from a service that lives on",
             "a terminating pod keeps its egress until its containers have ended",
-            "a public IP that lost our tag by hand survives the deletion of its Service",
-            "a tag that others put on a load balancer survives a change of its ports",
         ]
     );
 }
@@ -114,7 +112,7 @@ fn dice_play_every_kind_of_action_and_every_fault_of_people() {
         }
         happened.merge(cluster.happened());
     }
-    assert_eq!(kinds.len(), 29, "{kinds:?}");
+    assert_eq!(kinds.len(), 30, "{kinds:?}");
     for fault in [
         KubeFault::NameReused,
         KubeFault::AddressReused,

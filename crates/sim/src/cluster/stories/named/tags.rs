@@ -21,7 +21,34 @@ pub(super) fn stories() -> Vec<Story> {
                 (2_000, cluster_ip(WEB)),
             ],
         ),
+        story(
+            "a load balancer that lost our tags gets them again and goes with its Service",
+            vec![
+                (60_000, retag(WEB, Tagged::LoadBalancer, TagChange::LoseOurs)),
+                (1_200_000, delete_service(WEB)),
+            ],
+        ),
+        story(
+            "a load balancer that lost our tags right before the deletion goes with its Service",
+            vec![
+                (60_000, retag(WEB, Tagged::LoadBalancer, TagChange::LoseOurs)),
+                (2_000, delete_service(WEB)),
+            ],
+        ),
+        taken_over("a Service that others served before is taken over and leaves nothing behind", 60_000),
+        taken_over("a Service that others served before is deleted right after its take-over", 4_000),
     ]
+}
+
+fn taken_over(name: &'static str, after: u64) -> Story {
+    let steps = vec![
+        (0, standard_node('a')),
+        (0, served_by_others(WEB, &[tcp(80, 8080)])),
+        (0, served_by_others("shop/api", &[tcp(80, 9090)])),
+        (20, slice(WEB, 0, "10.244.0.4@node-a")),
+        (after, delete_service(WEB)),
+    ];
+    Story { name, steps, gateway: FirstGateway::OfOthers, processes: 1 }
 }
 
 fn story(name: &'static str, rest: Vec<(u64, UserAction)>) -> Story {
@@ -29,6 +56,7 @@ fn story(name: &'static str, rest: Vec<(u64, UserAction)>) -> Story {
         (0, standard_node('a')),
         (100, service(WEB, &[tcp(80, 8080)])),
         (20, slice(WEB, 0, "10.244.0.4@node-a")),
+        (20, service("shop/api", &[tcp(80, 8080)])),
     ];
     steps.extend(rest);
     Story { name, steps, gateway: FirstGateway::Missing, processes: 1 }

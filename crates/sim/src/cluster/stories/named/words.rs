@@ -63,6 +63,11 @@ pub(super) fn service(name: &str, ports: &[ServicePort]) -> UserAction {
     UserAction::CreateService { service: object(name), record: ServiceRecord::balanced(ports.to_vec()) }
 }
 
+pub(super) fn served_by_others(name: &str, ports: &[ServicePort]) -> UserAction {
+    let record = ServiceRecord::balanced(ports.to_vec());
+    UserAction::CreateServedByOthers { service: object(name), record }
+}
+
 pub(super) fn service_v6(name: &str, ports: &[ServicePort]) -> UserAction {
     let mut record = ServiceRecord::balanced(ports.to_vec());
     record.spec.families = vec![Family::V6];

@@ -1,0 +1,150 @@
+//! Adoption: our tags for a load balancer, and its public IP, that the gateway has registered under the UID of a
+//! live Service and that nobody has claimed.
+//!
+//! Such a Service is served as it is. The tags come when nothing else waits, one Service at a time and not too
+//! often, so that they use a fifth of the write budget at most and delay nobody. An update or a teardown of such a
+//! Service does not wait for that: it tags first.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+
+use sluice_model::azure::ArmId;
+use sluice_model::names::CLUSTER_TAG;
+use sluice_model::plan::Intent;
+use sluice_model::reason::Reason;
+use sluice_model::{EffectId, Failure, FailureClass, Time};
+
+use crate::addresses::ServiceIndex;
+use crate::engine::Engine;
+use crate::service::Compared;
+use crate::state::State;
+
+/// How often a load balancer is tagged while its Service lives: once, and once again if the tags disappear.
+const TIMES_MAX: u32 = 2;
+
+/// Which Services wait for tags, and when the next may have them.
+#[derive(Debug, Default)]
+pub(crate) struct Adoptions {
+    waiting: BTreeSet<ServiceIndex>,
+    in_flight: Option<EffectId>,
+    not_before: Time,
+}
+
+impl Adoptions {
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let waits = self.in_flight.is_none() && !self.waiting.is_empty();
+        waits.then_some(self.not_before)
+    }
+}
+
+/// What has become of the tags of one Service.
+#[derive(Debug, Default)]
+pub(crate) struct Adoption {
+    times: u32,
+    /// The last attempt failed, and the next is made then.
+    pub(crate) retry_at: Option<Time>,
+    told: bool,
+}
+
+impl Engine {
+    /// Puts a Service among those that wait for tags, or takes it out.
+    pub(crate) fn note_adoption(&mut self, service: ServiceIndex) {
+        let now = self.now;
+        let Some(record) = self.record(service) else {
+            self.adoptions.waiting.remove(&service);
+            return;
+        };
+        let at_rest = record.state == State::Created
+            && record.operation.is_none()
+            && record.hold.is_none()
+            && record.compared == Some(Compared::InSync);
+        let untagged = at_rest && !self.planner(record).adoption().is_empty();
+        let again = record.adoption.times >= TIMES_MAX;
+        let due = untagged && !again && record.adoption.retry_at.is_none_or(|at| at <= now);
+        if due {
+            self.adoptions.waiting.insert(service);
+        } else {
+            self.adoptions.waiting.remove(&service);
+        }
+        if untagged && again {
+            self.tell_of_lost_tags(service);
+        }
+    }
+
+    /// Hands out the tags of one Service if nobody else waits.
+    pub(crate) fn hand_out_adoption(&mut self) {
+        let ready = self.adoptions.next_deadline().is_some_and(|at| at <= self.now);
+        if !ready || !self.may_adopt() {
+            return;
+        }
+        let Some(service) = self.adoptions.waiting.pop_first() else { return };
+        self.start_as(service, Intent::Adopt);
+        let Some(operation) = self.record(service).and_then(|record| record.operation.as_ref()) else {
+            return;
+        };
+        self.adoptions.in_flight = Some(operation.id);
+        self.adoptions.not_before = self.now + self.config.adoption_interval;
+    }
+
+    /// Nothing else waits, so the tags of a Service delay nobody.
+    pub(crate) fn may_adopt(&self) -> bool {
+        self.dispatch.is_idle() && self.foundation.is_ready() && self.may_act()
+    }
+
+    /// The tags of one Service are written, or not.
+    pub(crate) fn adoption_ended(&mut self, service: ServiceIndex, id: EffectId, failure: Option<&Failure>) {
+        self.adoptions.in_flight.take_if(|other| *other == id);
+        let retry_at = self.now + self.config.retry.forbidden_park.0;
+        let Some(record) = self.record_mut(service) else { return };
+        let Some(failure) = failure else {
+            record.adoption.times += 1;
+            record.adoption.retry_at = None;
+            return;
+        };
+        record.adoption.retry_at = Some(retry_at);
+        let key = record.key.clone();
+        let reason = match failure.class {
+            FailureClass::Forbidden => Reason::Forbidden,
+            FailureClass::Refused => Reason::Conflict,
+            _ => return,
+        };
+        let id = self.config.scope.carrier_id(&key);
+        let text = self.cannot_tag(&id, failure);
+        self.tell(service, reason, text);
+    }
+
+    /// Why a resource cannot be tagged, and the command to run.
+    pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
+        let cluster = &self.config.scope.cluster_id;
+        format!(
+            "{id} cannot be tagged: {failure}; run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"
+        )
+    }
+
+    /// Says once that somebody keeps removing our tags.
+    fn tell_of_lost_tags(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record_mut(service) else { return };
+        if core::mem::replace(&mut record.adoption.told, true) {
+            return;
+        }
+        let key = record.key.clone();
+        let id = self.config.scope.carrier_id(&key);
+        let text = format!(
+            "the tags of {id} were removed again; they are written again only before it is deleted. Exempt it from whatever removes them"
+        );
+        let about = self.about(service);
+        self.notify(about, true, Reason::Conflict, text);
+    }
+
+    /// Says which public IP stays, because somebody has taken our tag off it.
+    pub(crate) fn tell_of_released_ip(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service) else { return };
+        let kept = record.actual.public_ips.iter().filter_map(|slot| slot.present());
+        let kept = kept.map(|ip| &ip.meta).find(|meta| !self.config.scope.owns(&meta.tags));
+        let Some(id) = kept.map(|meta| meta.id.clone()) else { return };
+        let text = format!("{id} does not carry our cluster tag, so it stays; delete it if nobody needs it");
+        let about = self.about(service);
+        self.notify(about, false, Reason::Deleting, text);
+    }
+}
