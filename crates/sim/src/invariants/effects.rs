@@ -228,7 +228,7 @@ fn s8_owner_keeps_its_address(
         |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
     let unused = |egress: &EgressName| book.seen.pods_of(egress, book.egress_namespaces.as_deref()) == 0;
     let stays = named.iter().all(|egress| told(egress) && (owner.is_none() || unused(egress)));
-    if named.len() > 1 || named.first() != owner.as_ref() && !stays {
+    if !stays && (named.len() > 1 || named.first() != owner.as_ref()) {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");
         return Err(Violation::of(Invariant::S8, text));
