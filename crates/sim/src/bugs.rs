@@ -158,7 +158,7 @@ pub fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::PublishRefusedCreation => &["S14"],
         Bug::ClaimByPut => &["S1"],
         Bug::RepairByPut => &["S1"],
-        Bug::LeaveAdoptedBehind => &["L1", "L5"],
+        Bug::LeaveAdoptedBehind => &["S4", "L1", "L5"],
         Bug::LastSliceWins => &["L1"],
         Bug::CountPods => &["S13"],
         Bug::FailureIsSuccess => &["S2", "S14", "L1"],

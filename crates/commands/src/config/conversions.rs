@@ -59,6 +59,7 @@ impl Config {
         let Drift { interval, second_look, settle } = &self.drift;
         let Deletion { report_after } = &self.deletion;
         sluice_engine::Config {
+            adoption_interval: self.adoption_interval(),
             scope: self.scope(cluster_id),
             slots_max: *concurrency,
             gateway_mode: *mode,
@@ -124,6 +125,13 @@ impl Config {
             writes_remembered: addresses::Limits::default().writes_remembered,
             listing_valid: addresses::Limits::default().listing_valid,
         }
+    }
+
+    /// The tags of one Service are two writes, and tags get a fifth of our share of the writes at most.
+    fn adoption_interval(&self) -> Duration {
+        let Budget { share, window, writes_per_window, .. } = self.budget;
+        let for_tags = u64::from(writes_per_window) * u64::from(share.permille) / 5_000;
+        window.saturating_mul(2) / u32::try_from(for_tags.max(1)).unwrap_or(u32::MAX)
     }
 
     /// What the updaters are told.

@@ -132,7 +132,7 @@ pub struct World {
     foreigners: u64,
     /// Resources of others, which must be there in the end as they were made.
     pub(crate) foreign: Vec<ArmId>,
-    /// Services that our finalizer was taken off by force: they can be deleted without us.
+    /// Services that our finalizer was taken off by force, or that vanished with their namespace: without us.
     pub(crate) stripped: BTreeSet<Uid>,
     /// Services whose load balancer has lost our tags once.
     untagged: BTreeSet<Uid>,
@@ -443,9 +443,12 @@ impl World {
     }
 
     fn user_acts(&mut self, action: UserAction) -> Result<(), Violation> {
-        if let UserAction::StripFinalizer { service } = &action {
-            self.stripped.extend(self.cluster.service(service).map(|stored| stored.meta.uid));
-        }
+        let taken_away = self.cluster.services().filter(|stored| match &action {
+            UserAction::StripFinalizer { service } => stored.meta.name == *service,
+            UserAction::DropNamespace { namespace } => stored.meta.name.namespace == *namespace,
+            _ => false,
+        });
+        self.stripped.extend(taken_away.map(|stored| stored.meta.uid));
         let changed = apply(&mut self.cluster, &action);
         self.acts_in_azure(&action);
         match (&action, self.leading_slot()) {

@@ -40,12 +40,15 @@ pub(super) fn stories() -> Vec<Story> {
     ]
 }
 
+/// Others serve a Service that we do not want yet, so that it is known untagged when we do.
 fn taken_over(name: &'static str, after: u64) -> Story {
     let steps = vec![
         (0, standard_node('a')),
         (0, served_by_others(WEB, &[tcp(80, 8080)])),
         (0, served_by_others("shop/api", &[tcp(80, 9090)])),
         (20, slice(WEB, 0, "10.244.0.4@node-a")),
+        (2_400_000, load_balancer(WEB)),
+        (100, load_balancer("shop/api")),
         (after, delete_service(WEB)),
     ];
     Story { name, steps, gateway: FirstGateway::OfOthers, processes: 1 }

@@ -63,8 +63,9 @@ pub(super) fn service(name: &str, ports: &[ServicePort]) -> UserAction {
     UserAction::CreateService { service: object(name), record: ServiceRecord::balanced(ports.to_vec()) }
 }
 
+/// A `ClusterIP` that others serve all the same, until it becomes a `LoadBalancer`.
 pub(super) fn served_by_others(name: &str, ports: &[ServicePort]) -> UserAction {
-    let record = ServiceRecord::balanced(ports.to_vec());
+    let record = ServiceRecord { balanced: false, ..ServiceRecord::balanced(ports.to_vec()) };
     UserAction::CreateServedByOthers { service: object(name), record }
 }
 
