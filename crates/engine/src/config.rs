@@ -68,7 +68,7 @@ impl Config {
             second_look: Duration::from_secs(45),
             settle: Duration::from_secs(30),
             report_after: Duration::from_secs(5 * 60),
-            adoption_interval: Duration::from_secs(4),
+            adoption_interval: Duration::from_millis(3_750),
             retry: Retry::default(),
             locations: Limits::default(),
         }

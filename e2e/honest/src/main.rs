@@ -95,7 +95,12 @@ fn hindrance(story: &Story) -> Option<&'static str> {
         UserAction::DropNamespace { .. } => Some("nobody can make a namespace vanish without its finalizers"),
         UserAction::CompactHistory => Some("an API server forgets its past by its own clock"),
         UserAction::StopLeader | UserAction::AllowDeletion => Some("it is about the controller"),
-        UserAction::TagPublicIp { .. } | UserAction::DeleteTaggedIp { .. } => Some("it happens in Azure"),
+        UserAction::TagPublicIp { .. }
+        | UserAction::DeleteTaggedIp { .. }
+        | UserAction::CreateServedByOthers { .. }
+        | UserAction::Retag { .. }
+        | UserAction::OthersBind { .. } => Some("it happens in Azure"),
+        UserAction::Trouble(_) => Some("its faults are injected by the simulator"),
         UserAction::PutSlice { draft, .. } => {
             let is_refused = draft.endpoints.iter().any(|it| !requests::is_plain(&it.address));
             is_refused.then_some("a real API server refuses such addresses")

@@ -151,7 +151,11 @@ impl People {
             | UserAction::StopLeader
             | UserAction::AllowDeletion
             | UserAction::TagPublicIp { .. }
-            | UserAction::DeleteTaggedIp { .. } => {}
+            | UserAction::DeleteTaggedIp { .. }
+            | UserAction::CreateServedByOthers { .. }
+            | UserAction::Retag { .. }
+            | UserAction::Trouble(_)
+            | UserAction::OthersBind { .. } => {}
         }
         Ok(None)
     }

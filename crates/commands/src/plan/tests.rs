@@ -207,7 +207,7 @@ fn an_edit_is_one_load_balancer() {
           ~ load balancer   00000000-0000-0000-0000-000000000001  (tcp 443 → 8080 instead of tcp 80 → 8080)
 
         Plan: 0 to create, 1 to change, 0 to delete.
-        Calls to Azure: 1 write; in all 2 get, 5 list, 1 poll, 1 put.
+        Calls to Azure: 1 write; in all 3 get, 5 list, 1 poll, 1 put.
     "#]]);
 }
 
@@ -230,7 +230,7 @@ fn what_nobody_wants_any_more_goes_and_says_so() {
           - addresses       1
 
         Plan: 0 to create, 0 to change, 8 to delete.
-        Calls to Azure: 11 writes; in all 4 delete, 4 get, 10 list, 11 poll, 1 put, 2 updateAddressLocations, 4 updateServices.
+        Calls to Azure: 11 writes; in all 4 delete, 9 get, 10 list, 11 poll, 1 put, 2 updateAddressLocations, 4 updateServices.
     "#]]);
 }
 

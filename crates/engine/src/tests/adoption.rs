@@ -248,8 +248,8 @@ pub(super) fn tags_are_written_one_service_after_the_other_and_not_too_often() {
         expect![[r#"
             t=0.8 #1 adopt api: adopt, adopt   because service applied
             t=4.1 #2 provision shop: public-ip, load-balancer, register   because service applied
-            t=4.8 #3 adopt cart: adopt, adopt   because service applied
-            t=8.8 #4 adopt web: adopt, adopt   because service applied
+            t=4.5 #3 adopt cart: adopt, adopt   because service applied
+            t=8.3 #4 adopt web: adopt, adopt   because service applied
         "#]],
     );
 }

@@ -128,6 +128,7 @@ const BY_COMMANDS: &[(&str, &[&[Call]])] = &[
         &[
             &[Request(Get, Gateway)],
             &[Request(List, Subnet)],
+            &[Request(Get, Gateway)],
             &[Request(Delete, Gateway)],
             &[Request(Get, Subnet)],
             &[Request(Put, Subnet)],
