@@ -354,7 +354,7 @@ impl Planner<'_> {
         let live_inbound = self.key.is_inbound() && self.actual.is_live();
         if let Some(carrier) = self.actual.carrier.present()
             && !self.scope.owns(&carrier.meta().tags)
-            && !(live_inbound && !is_claimed(carrier.meta()))
+            && (!live_inbound || is_claimed(carrier.meta()))
         {
             return conflict(&carrier.meta().id);
         }
