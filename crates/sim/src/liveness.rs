@@ -297,7 +297,7 @@ fn addresses(world: &World, desired: &Desired) -> Result<(), Difference> {
         for (location, entries) in side.iter_mut() {
             for (address, services) in entries.iter_mut() {
                 let is_held = held.contains(&(*location, *address));
-                services.retain(|name| !left_alone.contains(name) && !(is_held && is_egress(name)));
+                services.retain(|name| !(left_alone.contains(name) || is_held && is_egress(name)));
             }
             entries.retain(|_, services| !services.is_empty());
         }

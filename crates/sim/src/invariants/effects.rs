@@ -123,7 +123,11 @@ fn s7_brake(book: &mut Book, key: &ServiceKey, now: Time) -> Result<(), Violatio
 
 /// **S7**, from the other side: what people did delete is not held, whoever leads now.
 pub(super) fn s7_held_without_evidence(book: &Book, view: &ServiceView) -> Result<(), Violation> {
-    if book.seen.is_evident(&view.key) {
+    let had_something = match &view.key {
+        ServiceKey::Inbound(uid) => book.seen.had_our_finalizer(*uid),
+        ServiceKey::Outbound(_) => true,
+    };
+    if had_something && book.seen.is_evident(&view.key) {
         let text = format!("the deletion of {} is held although it was asked for or watched", view.key);
         return Err(Violation::of(Invariant::S7, text));
     }

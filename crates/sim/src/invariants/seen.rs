@@ -32,22 +32,13 @@ pub struct Seen {
     known: BTreeSet<ServiceKey>,
     /// Services whose deletion is meant, as this process could see.
     evident: BTreeSet<ServiceKey>,
+    /// Services that were ever seen with our finalizer.
+    with_finalizer: BTreeSet<Uid>,
 }
 
 impl Seen {
     /// Writes an event down.
     pub fn apply(&mut self, now: Time, event: &Event) {
-        // A watch brings one kind in the order of its versions; what is older comes from a refused list.
-        let version = match event {
-            Event::ServiceApplied(service) => Some((Kind::Service, service.version)),
-            Event::SliceApplied(slice) => Some((Kind::Slice, slice.version)),
-            Event::NodeApplied(node) => Some((Kind::Node, node.version)),
-            Event::PodApplied(pod) => Some((Kind::Pod, pod.version)),
-            _ => None,
-        };
-        if version.is_some_and(|(kind, version)| self.newest.get(&kind).is_some_and(|it| *it > version)) {
-            return;
-        }
         let before = self.egresses();
         let unannounced = self.unannounced(event);
         let watched = match event {
@@ -116,6 +107,12 @@ impl Seen {
     /// seen, or the object or the last pod was watched going. Pods that a list lacks count if they were terminating.
     pub fn is_evident(&self, key: &ServiceKey) -> bool {
         self.evident.contains(key)
+    }
+
+    /// Whether a Service has carried our finalizer. Nothing is made in Azure for one that has not, so the engine
+    /// forgets it, and the evidence with it.
+    pub fn had_our_finalizer(&self, uid: Uid) -> bool {
+        self.with_finalizer.contains(&uid)
     }
 
     /// The egresses of pods that a list lacks and that were not terminating.
@@ -195,6 +192,9 @@ impl Seen {
 
     fn service(&mut self, now: Time, service: &ServiceObject) {
         self.known.insert(ServiceKey::Inbound(service.uid));
+        if service.finalizer {
+            self.with_finalizer.insert(service.uid);
+        }
         if service.deleting || !service.selected {
             self.unwanted_at.insert(service.uid, now);
         }
