@@ -83,6 +83,7 @@ pub(crate) const PAGE: &[Promise] = &[
             "tamper-public-ip",
             "tamper-nat-gateway",
             "tamper-tags",
+            "wiped-tags",
             "tamper-registration",
             "tamper-address",
             "tamper-gateway",

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::azure::{gateway_id, resource_id};
-use crate::scene::Scene;
+use crate::azure::{Request, gateway_id, resource_id};
+use crate::scene::{Look, Scene};
 use crate::setting::Setting;
 use crate::story::Story;
 use crate::world::ports::tcp;
@@ -34,6 +34,11 @@ pub(crate) const STORIES: &[Story] = &[
         "tamper-tags",
         "somebody puts tags of their own on what is ours: no write, and no write loses them",
         |scene| Box::pin(tags(scene)),
+    ),
+    Story::new(
+        "wiped-tags",
+        "load balancers and public IPs that lost all tags get them back, and are deleted with their Services",
+        |scene| Box::pin(wiped_tags(scene)),
     ),
     Story::new("tamper-registration", "somebody unregisters a Service and an egress", |scene| {
         Box::pin(registration(scene))
@@ -175,6 +180,44 @@ async fn tags(scene: &Scene) -> Result<()> {
         ensure!(now["tags"]["team"] == "network", "{id} has lost a tag of others: {now}");
     }
     Ok(())
+}
+
+async fn wiped_tags(scene: &Scene) -> Result<()> {
+    let (web, shop) = served(scene).await?;
+    let ips = [scene.ip_of("web").await?, scene.ip_of("shop").await?];
+    let ids: Vec<String> = [&web, &shop]
+        .into_iter()
+        .flat_map(|uid| {
+            [resource_id("loadBalancers", uid), resource_id("publicIPAddresses", &format!("{uid}-pip"))]
+        })
+        .collect();
+    scene.calm_down().await?;
+    scene.controller().stop().await?;
+    scene.tell("a policy removes all tags of the load balancers and their public IPs");
+    for id in &ids {
+        scene.azure.tamper(json!({"do": "editTags", "id": id, "tags": {}})).await?;
+    }
+    let mark = scene.mark_writes().await?;
+    scene.controller().start()?;
+    scene
+        .until("all of them have the cluster tag again", async || {
+            for id in &ids {
+                let now = scene.azure.resource(id).await?;
+                if now["tags"]["sluice-cluster"] != json!("e2e") {
+                    return Ok(Look::NotYet(format!("{id} has the tags {}", now["tags"])));
+                }
+            }
+            Ok(Look::Yes(()))
+        })
+        .await?;
+    scene.settled().await?;
+    let others: Vec<String> =
+        scene.writes_since(mark).await?.iter().filter(|it| it.method != "PATCH").map(Request::line).collect();
+    ensure!(others.is_empty(), "something else than tags was written: {others:?}");
+    ensure!([scene.ip_of("web").await?, scene.ip_of("shop").await?] == ips, "an IP changed with the tags");
+    scene.meanwhile(scene.delete_service("web")).await?;
+    scene.service_gone("web").await?;
+    scene.settled().await
 }
 
 async fn registration(scene: &Scene) -> Result<()> {
