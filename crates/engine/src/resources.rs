@@ -175,7 +175,8 @@ impl Actual {
         let carrier =
             |id: &ArmId| id.segment("loadBalancers").is_some_and(|it| it.eq_ignore_ascii_case(&identity));
         let user = self.public_ips[0].present().and_then(|ip| ip.used_by.as_ref());
-        let referred = key.is_inbound() && (self.is_live() || user.is_some_and(carrier));
+        let pools = self.registration.present().map_or(&[][..], |it| &it.pools);
+        let referred = key.is_inbound() && pools.iter().chain(user).any(carrier);
         if referred && self.carrier.is_absent() && self.carrier.written.is_none() {
             self.carrier.set(Knowledge::Unknown);
             if self.registration.is_absent() && self.registration.written.is_none() {

@@ -209,6 +209,7 @@ impl Survey {
             return;
         }
         actual.believe(found);
+        actual.doubt_absent(key);
     }
 
     /// Drops the record of a key; resources that are left under its name are unmanaged.
@@ -375,6 +376,8 @@ impl Engine {
                     mine.registration = None;
                 }
                 record.actual.believe(mine);
+                // The lists are of different moments: what others made in between is in some and not in others.
+                record.actual.doubt_absent(&record.key);
                 record.compared = None;
             }
             self.note_discovered(service);

@@ -61,9 +61,47 @@ pub(super) fn what_is_registered_without_its_load_balancer_gets_the_full_plan() 
     check(
         "service web known
          azure has web public-ip registration
-         lead",
+         lead
+         #1 done",
         expect![[r#"
-            #1 update web: load-balancer, register   because service applied
+            #1 inspect web: read-load-balancer   because service applied
+            #2 update web: load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_others_made_between_two_first_lists_is_looked_at_and_adopted() {
+    check(
+        "service web known
+         azure has web registration
+         lead
+         azure has web foreign
+         #1 done",
+        expect![[r#"
+            #1 inspect web: read-public-ip, read-load-balancer   because service applied
+            #2 adopt web: adopt, adopt   because service applied
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_registration_of_others_is_not_cleared_because_a_list_missed_their_load_balancer() {
+    check(
+        "service web known nofinalizer
+         azure has web registration
+         lead
+         azure has web foreign
+         service web deleted
+         #3 gone
+         #2 done
+         tick 4000
+         state web",
+        expect![[r#"
+            #1 add finalizer to web   because service applied
+            #2 inspect web: read-public-ip, read-load-balancer   because service applied
+            #3 ask whether web is gone   because service no longer wanted
+            web is forgotten
         "#]],
     );
 }
