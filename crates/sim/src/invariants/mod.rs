@@ -68,6 +68,8 @@ pub(crate) struct Book {
     pub(crate) creations: BTreeMap<EffectId, ServiceKey>,
     /// Services whose creation came to its end although this process knew that they are rejected, as long as they are.
     pub(crate) rejected: BTreeSet<Uid>,
+    /// Services whose deletion is meant and of which nothing was left or ever known, so that it was complete.
+    pub(crate) completed: BTreeSet<ServiceKey>,
     refused_in_a_row: u32,
 }
 
@@ -114,6 +116,7 @@ impl Judge {
             allowed: self.allowed.clone(),
             creations: BTreeMap::new(),
             rejected: BTreeSet::new(),
+            completed: BTreeSet::new(),
             refused_in_a_row: 0,
         };
         self.books.insert(process, book);
@@ -156,6 +159,7 @@ impl Judge {
         book.ledger.give_up(now);
         book.finalizers.extend(finalizers_in(event));
         note_rejected(book, event, &self.published);
+        note_completed(&self.scope, book);
         for effect in effects {
             effects::judge(book, effect, cluster, tally)?;
         }
@@ -351,6 +355,14 @@ fn note_rejected(book: &mut Book, event: &Event, published: &BTreeMap<Uid, IpAdd
     {
         rejected.insert(uid);
     }
+}
+
+/// Writes down which deletions are complete, for as long as nobody wants the service again.
+fn note_completed(scope: &Scope, book: &mut Book) {
+    let Book { seen, ledger, completed, .. } = book;
+    completed.retain(|key| seen.is_evident(key));
+    let gone = seen.evident_and_released().filter(|key| requests::all_gone(scope, ledger, key).is_ok());
+    completed.extend(gone.cloned());
 }
 
 /// The Services of an event that carry our finalizer.

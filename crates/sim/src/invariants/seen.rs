@@ -109,6 +109,14 @@ impl Seen {
         self.evident.contains(key)
     }
 
+    /// The services whose deletion is meant and that no object with our finalizer stands for any more.
+    pub fn evident_and_released(&self) -> impl Iterator<Item = &ServiceKey> {
+        self.evident.iter().filter(|key| match key {
+            ServiceKey::Inbound(uid) => self.services.get(uid).is_none_or(|service| !service.finalizer),
+            ServiceKey::Outbound(_) => true,
+        })
+    }
+
     /// Whether a Service has carried our finalizer. Nothing is made in Azure for one that has not, so the engine
     /// forgets it, and the evidence with it.
     pub fn had_our_finalizer(&self, uid: Uid) -> bool {
