@@ -139,3 +139,18 @@ fn names_of_others_that_one_listing_has_shown_are_not_overwritten() {
         assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 00000000-0000-0000-0000-0000000000ff"]);
     }
 }
+
+#[test]
+fn an_address_that_one_listing_has_shown_holds_the_deletion_of_a_service_that_is_opened_later() {
+    let mut world = world();
+    let entry = (ip("10.0.0.1"), ip("10.1.0.9"));
+    world.azure.insert(entry, ["Purple".into()].into());
+    world.wait(Duration::from_secs(60));
+    world.list(false);
+    let purple = world.addresses.open("purple");
+    assert_eq!(world.addresses.mapped(purple), 1, "a second listing must say otherwise first");
+    world.azure.remove(&entry);
+    world.wait(Duration::from_secs(60));
+    world.list(false);
+    assert_eq!(world.addresses.mapped(purple), 0);
+}

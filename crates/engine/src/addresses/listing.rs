@@ -128,15 +128,16 @@ impl Addresses {
         self.sightings.len()
     }
 
-    /// Counts, per service, the entries that one listing has shown and that we did not know of.
+    /// Counts, per identity, the entries that one listing has shown and that we did not know of.
     fn count_suspects(&mut self) {
         let mut counts = BTreeMap::new();
         for ((location, address), services) in &self.sightings {
             let spot = self.places.find(*location).zip(self.addrs.find(*address));
             let sets = spot.map(|(place, addr)| self.possible_sets(Spot { place, addr })).unwrap_or_default();
-            for service in services.iter().filter_map(|name| self.services.find(name)) {
-                if !sets.iter().any(|&set| self.sets.contains(set, service)) {
-                    *counts.entry(service).or_insert(0u32) += 1;
+            for name in services {
+                let known = self.services.find(name);
+                if !known.is_some_and(|it| sets.iter().any(|&set| self.sets.contains(set, it))) {
+                    *counts.entry(Arc::clone(name)).or_insert(0u32) += 1;
                 }
             }
         }
@@ -225,7 +226,8 @@ impl Addresses {
                     && !sets.iter().any(|&set| self.sets.contains(set, service))
             }
         };
-        let others: Vec<Arc<str>> = services.iter().filter(is_new).cloned().collect();
+        let others: Vec<Arc<str>> =
+            services.iter().filter(is_new).map(|name| name.to_ascii_lowercase().into()).collect();
         if !others.is_empty() {
             self.sightings.insert(at, others);
         }

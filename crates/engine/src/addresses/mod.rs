@@ -178,8 +178,9 @@ pub struct Addresses {
     listed_for: BTreeSet<Spot>,
     /// Pods whose address an unmanaged egress has.
     held: BTreeMap<Spot, others::Held>,
-    /// Per service, the entries that one listing has shown and that we did not know of.
-    suspected: BTreeMap<ServiceIndex, u32>,
+    /// Per identity, the entries that one listing has shown and that we did not know of. The service may be opened
+    /// only later: its registration is listed apart from its addresses.
+    suspected: BTreeMap<Arc<str>, u32>,
     /// Locations that Azure has without addresses.
     hollow: BTreeSet<place::PlaceId>,
     notices: Vec<AddressNotice>,
@@ -346,7 +347,7 @@ impl Addresses {
             return self.programmed(service);
         }
         let known = self.services.get(service).map_or(0, |record| record.mapped);
-        known.saturating_add(self.suspected.get(&service).copied().unwrap_or(0))
+        known.saturating_add(self.suspected.get(self.identity(service)).copied().unwrap_or(0))
     }
 
     /// Whether what a service wants is sent.
