@@ -214,8 +214,8 @@ fn s14_rejected_has_no_address(book: &Book, services: &[std::sync::Arc<str>]) ->
 /// Judged on what is about to be sent: the egress named with an address must be the one whose pod
 /// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
 /// name is not judged here (the egress may not be ready); that is L1. Excused: an egress that Azure has
-/// told to have the address already, while no pod owns it or no pod names that egress (an orphan that is not
-/// decided about stays, since it may be unmanaged).
+/// told to have the address already, while no pod owns it (an orphan that is not decided about stays), and an egress
+/// that no pod names (an orphan, or one of others).
 fn s8_owner_keeps_its_address(
     book: &Book,
     (location, address): (core::net::IpAddr, core::net::IpAddr),
@@ -235,7 +235,7 @@ fn s8_owner_keeps_its_address(
     let told =
         |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
     let unused = |egress: &EgressName| book.seen.pods_of(egress, book.egress_namespaces.as_deref()) == 0;
-    let stays = named.iter().all(|egress| told(egress) && (owner.is_none() || unused(egress)));
+    let stays = named.iter().all(|egress| unused(egress) || told(egress) && owner.is_none());
     if !stays && (named.len() > 1 || named.first() != owner.as_ref()) {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");

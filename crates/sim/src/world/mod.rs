@@ -417,15 +417,7 @@ impl World {
         match what {
             Happening::User(action) => self.user_acts(action)?,
             Happening::Dice => {
-                let action = match random_action(&mut self.users, &self.cluster) {
-                    // Two controllers never serve one cluster at once: the other one did it while Sluice was away.
-                    UserAction::CreateServedByOthers { service, record }
-                        if self.processes.iter().any(Option::is_some) =>
-                    {
-                        UserAction::CreateService { service, record }
-                    }
-                    action => action,
-                };
+                let action = random_action(&mut self.users, &self.cluster);
                 self.user_acts(action)?;
             }
             Happening::Fault(kind) => self.fault_begins(kind)?,

@@ -127,9 +127,6 @@ fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         if rng.chance(200) {
             record.spec.idle_timeout = any_idle_timeout(rng);
         }
-        if record.balanced && rng.chance(500) {
-            return UserAction::CreateServedByOthers { service, record };
-        }
         return UserAction::CreateService { service, record };
     };
     // Who holds a Service lets it go in the end.

@@ -112,7 +112,7 @@ fn dice_play_every_kind_of_action_and_every_fault_of_people() {
         }
         happened.merge(cluster.happened());
     }
-    assert_eq!(kinds.len(), 30, "{kinds:?}");
+    assert_eq!(kinds.len(), 29, "{kinds:?}");
     for fault in [
         KubeFault::NameReused,
         KubeFault::AddressReused,
