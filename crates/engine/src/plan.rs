@@ -138,10 +138,12 @@ impl Planner<'_> {
         let adopted: Vec<ArmId> = steps.iter().filter_map(Step::read_first).cloned().collect();
         let may_delete = |meta: &Meta| self.may_delete(&meta.tags) || adopted.contains(&meta.id);
         let identity = self.key.identity();
-        // A registration that leads to somebody else's carrier is theirs, whatever it is called.
-        let theirs = self.actual.carrier.present().is_some_and(|it| !may_delete(it.meta()))
-            || self.is_registered_elsewhere().is_some();
+        // A registration that leads to somebody else's carrier is theirs, whatever it is called. One that was cleared
+        // leads to nothing: the carrier may have lost our tag in the middle of the teardown.
         let registration = &self.actual.registration;
+        let leads_on = !registration.present().is_some_and(Registration::is_cleared);
+        let theirs = leads_on && self.actual.carrier.present().is_some_and(|it| !may_delete(it.meta()))
+            || self.is_registered_elsewhere().is_some();
         let registered = !registration.is_absent() && !theirs;
         if registered && (self.actual.is_live() || registration.present().is_none()) {
             steps.push(Step::Clear(Registration { pools: vec![], nat_gateway: None, ..self.registration() }));
@@ -318,8 +320,10 @@ impl Planner<'_> {
         // A load balancer without the cluster tag is adopted only for a Service that exists.
         let taken_over = self.object.is_some() && self.actual.is_live();
         let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
-        let registered = !self.actual.registration.is_absent();
-        foreign && registered && !taken_over || self.is_registered_elsewhere().is_some()
+        let registration = &self.actual.registration;
+        let leads_on =
+            !registration.is_absent() && !registration.present().is_some_and(Registration::is_cleared);
+        foreign && leads_on && !taken_over || self.is_registered_elsewhere().is_some()
     }
 
     /// What a Service with our finalizer is registered for goes with it. If another cluster claims that, people

@@ -109,9 +109,8 @@ impl Found {
 
     /// The gateway's reference to it was cleared, or its NAT gateway detached: no state of a service that is used.
     fn was_cleared(&self) -> bool {
-        let cleared = |it: &Registration| it.pools.is_empty() && it.nat_gateway.is_none();
         let detached = matches!(&self.carrier, Some(Carrier::NatGateway(nat)) if nat.gateway.is_none());
-        detached || self.registration.as_ref().is_some_and(cleared)
+        detached || self.registration.as_ref().is_some_and(Registration::is_cleared)
     }
 
     /// Its teardown had begun before we looked.
@@ -126,7 +125,7 @@ impl Found {
         let registration = self.registration.as_ref().is_some_and(|it| {
             let points_home = it.pools.iter().all(|pool| *pool == scope.pool_id(key))
                 && it.nat_gateway.iter().all(|nat| *nat == scope.carrier_id(key));
-            points_home && carrier != Some(false) && !is_default_of_others(key, it)
+            points_home && (carrier != Some(false) || it.is_cleared()) && !is_default_of_others(key, it)
         });
         ip || carrier == Some(true) || registration
     }

@@ -352,6 +352,11 @@ pub struct Registration {
 }
 
 impl Registration {
+    /// It leads to no load balancer and no NAT gateway, as after the first step of a teardown.
+    pub fn is_cleared(&self) -> bool {
+        self.pools.is_empty() && self.nat_gateway.is_none()
+    }
+
     /// Equal in all that is sent: names and ids without case, lists without order.
     pub fn same(&self, other: &Registration) -> bool {
         self.name.eq_ignore_ascii_case(&other.name)

@@ -502,3 +502,27 @@ pub(super) fn a_nat_gateway_of_somebody_else_is_used_only_after_the_operator_has
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_cleared_registration_is_removed_although_its_load_balancer_has_lost_our_tag() {
+    check(
+        "service web applied
+         #1 done
+         service web deleted
+         #2 gone
+         azure untags load-balancer web
+         #3 failed NotManaged 0 at delete-load-balancer
+         tick 2
+         #4 done
+         #5 done
+         state web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 ask whether web is gone   because service no longer wanted
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #4 inspect web: read-public-ip, read-load-balancer   because outcome unknown
+            #5 deprovision web: unregister, release-public-ip   because retry due
+            web is forgotten
+        "#]],
+    );
+}

@@ -90,7 +90,10 @@ pub(super) fn s3_in_order(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result
             (!is_cleared(registration)).then_some("its registration is not known to be cleared")
         }
         (DeedKind::Unregister, ServiceKey::Inbound(_)) => {
-            (!is_gone(scope, carrier)).then_some("its load balancer is not known to be gone")
+            // No write of ours takes our tag off a load balancer, so a read that shows none is not behind.
+            let shown = ledger.tags_shown(&scope.carrier_id(key));
+            let released = shown.is_some_and(|tags| !scope.owns(tags));
+            (!released && !is_gone(scope, carrier)).then_some("its load balancer is not known to be gone")
         }
         (DeedKind::Unregister, ServiceKey::Outbound(_)) => {
             (!is_cleared(registration)).then_some("its registration is not known to be cleared")
