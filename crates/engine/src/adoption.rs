@@ -92,25 +92,28 @@ impl Engine {
         self.dispatch.is_idle() && self.foundation.is_ready() && self.may_act()
     }
 
-    /// The tags of one Service are written, or not.
-    pub(crate) fn adoption_ended(&mut self, service: ServiceIndex, id: EffectId, failure: Option<&Failure>) {
+    /// The tags of one Service are written, or those of one resource could not be.
+    pub(crate) fn adoption_ended(
+        &mut self,
+        service: ServiceIndex,
+        id: EffectId,
+        failed: Option<(&ArmId, &Failure)>,
+    ) {
         self.adoptions.in_flight.take_if(|other| *other == id);
         let retry_at = self.now + self.config.retry.forbidden_park.0;
         let Some(record) = self.record_mut(service) else { return };
-        let Some(failure) = failure else {
+        let Some((resource, failure)) = failed else {
             record.adoption.times += 1;
             record.adoption.retry_at = None;
             return;
         };
         record.adoption.retry_at = Some(retry_at);
-        let key = record.key.clone();
         let reason = match failure.class {
             FailureClass::Forbidden => Reason::Forbidden,
             FailureClass::Refused => Reason::Conflict,
             _ => return,
         };
-        let id = self.config.scope.carrier_id(&key);
-        let text = self.cannot_tag(&id, failure);
+        let text = self.cannot_tag(resource, failure);
         self.tell(service, reason, text);
     }
 
@@ -131,7 +134,7 @@ impl Engine {
         let key = record.key.clone();
         let id = self.config.scope.carrier_id(&key);
         let text = format!(
-            "the tags of {id} were removed again; they are written again only before it is deleted. Exempt it from whatever removes them"
+            "the tags of {id} were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them"
         );
         let about = self.about(service);
         self.notify(about, true, Reason::Conflict, text);

@@ -241,7 +241,8 @@ impl Engine {
             }
             Some(failure) if operation.intent() == Intent::Adopt => {
                 self.counters.plans_failed = self.counters.plans_failed.saturating_add(1);
-                self.adoption_ended(service, id, Some(&failure));
+                let step = operation.plan.steps.get(report.done.len());
+                self.adoption_ended(service, id, step.and_then(Step::read_first).map(|id| (id, &failure)));
                 self.fire(service, Trigger::OperationFailed);
             }
             Some(failure) => self.plan_failed(service, &operation, report.done.len(), &failure),

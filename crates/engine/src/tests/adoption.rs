@@ -388,7 +388,7 @@ pub(super) fn tags_that_disappear_again_are_restored_once_and_then_only_before_t
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
             #2 adopt web: adopt   because service applied
-            warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is deleted. Exempt it from whatever removes them
+            warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them
             #3 deprovision web: adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
         "#]],
     );
@@ -523,6 +523,22 @@ pub(super) fn a_cleared_registration_is_removed_although_its_load_balancer_has_l
             #4 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             #5 deprovision web: unregister, release-public-ip   because retry due
             web is forgotten
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn a_public_ip_that_cannot_be_tagged_is_named_and_not_its_load_balancer() {
+    check(
+        "show notices
+         service web known
+         azure has web foreign
+         lead
+         #1 failed AuthorizationFailed 403",
+        expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
+            warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
+            #2 inspect web: read-public-ip   because outcome unknown
         "#]],
     );
 }
