@@ -16,7 +16,7 @@ pub enum Bug {
     FinalizerBeforeGone,
     /// Engine: the IP is published before the service is registered.
     PublishBeforeRegistered,
-    /// Engine: orphans are recognised by name alone.
+    /// Engine and updater: orphans are recognised by name alone, and deleted without a look at their tags.
     DeleteWithoutTagCheck,
     /// Engine: after three failures the service is left as it is.
     GiveUpAfterThree,

@@ -334,7 +334,8 @@ enum Way {
 
 impl Way {
     fn of(step: &Step, seeded: Seeded) -> Way {
-        let unread = step.is_delete() && seeded.has(Bug::DeleteOnStaleTags);
+        let unchecked = seeded.has(Bug::DeleteOnStaleTags) || seeded.has(Bug::DeleteWithoutTagCheck);
+        let unread = step.is_delete() && unchecked;
         match step.read_first().filter(|_| !unread) {
             Some(target) => Way::ReadFirst(target.clone()),
             None => Way::unread(step),
