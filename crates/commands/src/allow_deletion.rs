@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Do not ask; the held deletions are shown all the same
     #[arg(long)]
     yes: bool,
-    /// How to say it; JSON is never followed by a question, so nothing is allowed without --yes
+    /// Output format; JSON never prompts, so nothing is allowed without --yes
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
     #[command(flatten)]

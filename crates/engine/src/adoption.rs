@@ -146,7 +146,8 @@ impl Engine {
         let kept = record.actual.public_ips.iter().filter_map(|slot| slot.present());
         let kept = kept.map(|ip| &ip.meta).find(|meta| !self.config.scope.owns(&meta.tags));
         let Some(id) = kept.map(|meta| meta.id.clone()) else { return };
-        let text = format!("{id} does not carry our cluster tag, so it stays; delete it if nobody needs it");
+        let text =
+            format!("{id} does not carry our cluster tag and was not deleted; delete it if it is unused");
         let about = self.about(service);
         self.notify(about, false, Reason::Deleting, text);
     }

@@ -293,7 +293,7 @@ impl Engine {
             more => format!(" and {more} more"),
         };
         let text = format!(
-            "too many services were found unwanted at once, and nobody was seen to delete them; the deletion of {count} is held: {}{and_more}; if it is meant, run `sluice allow-deletion`",
+            "mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of {count} is held: {}{and_more}; to delete them, run `sluice allow-deletion`",
             names.join(", ")
         );
         self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);

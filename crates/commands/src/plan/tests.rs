@@ -292,7 +292,7 @@ fn a_mass_deletion_is_held_and_said() {
           ! service/shop/s7 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
           ! service/shop/s8 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
 
-        ! too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; if it is meant, run `sluice allow-deletion`
+        ! mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
         Plan: 0 to create, 8 to change, 0 to delete.
         Calls to Azure: 0 writes; in all 2 get, 5 list.
     "#]]);

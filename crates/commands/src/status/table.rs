@@ -193,7 +193,7 @@ pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<
     }
     if overview.mass_deletion_held > 0 {
         let held = counted(overview.mass_deletion_held, "service");
-        lines.push(paint.bad(&format!("The deletion of {held} is held; if it is meant, run `sluice allow-deletion` (`sluice explain SGW0016`).")));
+        lines.push(paint.bad(&format!("The deletion of {held} is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).")));
     }
     if !overview.unclaimed.is_empty() {
         lines.push(format!("Not provably ours, and unwanted: {}.", overview.unclaimed.join(", ")));
@@ -360,7 +360,7 @@ pub(crate) mod tests {
             [
                 "1 service and 1 egress; 1 in trouble.",
                 "The initial sync is not done: gateway, 0 left: the subnet is missing.",
-                "The deletion of 7 services is held; if it is meant, run `sluice allow-deletion` (`sluice explain SGW0016`).",
+                "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
                 "Kept for services that Sluice does not manage: 2 addresses.",
                 "Why: sluice explain egress/blue",
             ]

@@ -414,7 +414,7 @@ pub(super) fn a_public_ip_that_somebody_released_stays_in_use_and_survives_its_s
             #2 deprovision web: clear, delete-load-balancer, unregister   because last address left
             tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
             #3 remove finalizer from web   because operation ended
-            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry our cluster tag, so it stays; delete it if nobody needs it
+            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry our cluster tag and was not deleted; delete it if it is unused
             web is forgotten
         "#]],
     );

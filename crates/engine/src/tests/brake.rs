@@ -84,7 +84,7 @@ fn services_that_vanish_from_a_newer_list_are_held() {
             eight("#$ gone"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted
@@ -150,7 +150,7 @@ fn services_that_vanished_and_exist_after_all_are_neither_held_nor_torn_down() {
             "services relisted\n",
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted
@@ -176,7 +176,7 @@ fn egresses_whose_pods_vanish_from_a_newer_list_are_held_with_their_addresses() 
             eight("pod p$ vanishes"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; to delete them, run `sluice allow-deletion`
             e8 is DeletionPending, not wanted, live, 20.1.2.8, addresses: 0 wanted, 1 programmed, 1 mapped
               waits for consent to a mass deletion
             e8 is Created, wanted, live, 20.1.2.8, 1 pods, addresses: 1 wanted, 1 programmed, 1 mapped
@@ -210,8 +210,8 @@ fn consent_releases_exactly_the_services_that_it_names() {
             eight("azure has egress=e$")
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; if it is meant, run `sluice allow-deletion`
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 1 is held: egress/e8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; to delete them, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 1 is held: egress/e8; to delete them, run `sluice allow-deletion`
             #1 deprovision e1: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #2 deprovision e2: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #3 deprovision e3: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
@@ -250,7 +250,7 @@ fn egresses_that_linger_after_a_restart_are_held_when_that_is_over() {
             eight("azure has egress=e$")
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; to delete them, run `sluice allow-deletion`
             e8 is Created
             e8 is DeletionPending
         "#]],
@@ -284,7 +284,7 @@ fn egresses_whose_pods_vanish_from_a_newer_list_during_their_creation_are_held()
             #14 provision e6: public-ip, nat-gateway, register   because pods came
             #15 provision e7: public-ip, nat-gateway, register   because pods came
             #16 provision e8: public-ip, nat-gateway, register   because pods came
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8; to delete them, run `sluice allow-deletion`
             e8 is DeletionPending, not wanted, live, 20.1.2.8
               waits for consent to a mass deletion
         "#]],

@@ -41,7 +41,7 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
          hide notices
          allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 6 is held: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 6 is held: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f; to delete them, run `sluice allow-deletion`
             (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)

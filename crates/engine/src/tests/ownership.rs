@@ -195,7 +195,7 @@ pub(super) fn many_teardowns_at_once_are_held_until_they_are_allowed() {
          tick 3600
          allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 6 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 6 is held: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6; to delete them, run `sluice allow-deletion`
             e1 is DeletionPending, not wanted, live, 20.1.2.1
               waits for consent to a mass deletion
             #1 deprovision e1: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
@@ -250,7 +250,7 @@ pub(super) fn what_is_held_by_the_brake_goes_one_by_one_by_its_own_deletion() {
          tick 4000
          state s2",
         expect![[r#"
-            warn cluster: MassDeletionHeld: too many services were found unwanted at once, and nobody was seen to delete them; the deletion of 6 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6; if it is meant, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 6 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6; to delete them, run `sluice allow-deletion`
             s1 is DeletionPending, not wanted, live
               waits for consent to a mass deletion
             #1 deprovision s1: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
