@@ -47,7 +47,7 @@ use crate::world::World;
 pub(crate) use attempts::Before;
 pub(crate) use killer::Killer;
 pub(crate) use stage::{Programs, set};
-pub(crate) use writes::Mark;
+pub(crate) use writes::{CORPORATE, LOCATION, Mark};
 
 /// How long nothing may change before waiting is given up. Drift sweeps come every 30 s of real time.
 const PATIENCE: Duration = Duration::from_secs(120);

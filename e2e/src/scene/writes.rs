@@ -8,11 +8,17 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::{Look, Scene};
-use crate::azure::{Request, resource_id};
+use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
 use crate::judge::cluster::Cluster;
 use crate::judge::history::Others;
 use crate::judge::wanted::lower;
 use crate::judge::{Contract, egress, found, history};
+
+/// The egress of others, and its NAT gateway.
+pub(crate) const CORPORATE: &str = "corporate";
+
+/// Where the resources of others are.
+pub(crate) const LOCATION: &str = "westeurope";
 
 /// The address of a fence.
 const FENCE: &str = "10.9.255.254";
@@ -148,6 +154,53 @@ impl Scene {
         self.azure.tamper(json!({"do": "put", "id": id, "body": body})).await?;
         self.keep_foreign(&id).await?;
         Ok(id)
+    }
+
+    /// Makes a gateway with our tags whose default outbound service is that of others.
+    pub(crate) async fn our_gateway_with_egress_of_others(&self) -> Result<()> {
+        let gateway = json!({
+            "location": LOCATION,
+            "sku": {"name": "Standard", "tier": "Regional"},
+            "properties": {
+                "virtualNetwork": {"id": network_id()},
+                "routeTargetAddress": {"privateIPAllocationMethod": "Dynamic", "subnet": {"id": subnet_id()}},
+            },
+            "tags": {"sluice-cluster": self.setting.cluster_id},
+        });
+        self.tell(format!("there is a gateway {GATEWAY} of ours with an egress of others in it"));
+        self.azure.tamper(json!({"do": "put", "id": gateway_id(), "body": gateway})).await?;
+        self.egress_of_others().await?;
+        self.agree(|it| it.default_outbound = false);
+        self.except(|it| it.claimed_gateway = true);
+        Ok(())
+    }
+
+    /// Makes the default outbound service of others, with its NAT gateway and public IP; they must never change.
+    pub(crate) async fn egress_of_others(&self) -> Result<()> {
+        let ip = json!({
+            "location": LOCATION,
+            "sku": {"name": "StandardV2"},
+            "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+        });
+        let ip = self.foreign("publicIPAddresses", "corporate-ip", ip).await?;
+        let nat = json!({
+            "location": LOCATION,
+            "sku": {"name": "StandardV2"},
+            "properties": {"serviceGateway": {"id": gateway_id()}, "publicIpAddresses": [{"id": ip}]},
+        });
+        let nat = self.foreign("natGateways", CORPORATE, nat).await?;
+        let service = json!({
+            "name": CORPORATE, "serviceType": "Outbound", "isDefault": true, "publicNatGatewayId": nat,
+        });
+        self.azure.tamper(json!({"do": "register", "gateway": gateway_id(), "service": service})).await?;
+        // The registration has changed their versions.
+        for id in [&ip, &nat] {
+            self.keep_foreign(id).await?;
+        }
+        self.except(|it| {
+            it.foreign_registrations.insert(CORPORATE.to_string());
+        });
+        Ok(())
     }
 
     /// From now on a resource is somebody else's and must stay as it is.

@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
-use crate::scene::Scene;
+use crate::scene::{LOCATION, Scene};
 use crate::story::{Story, Variant};
 
 /// The stories of this theme.
@@ -19,8 +19,6 @@ pub(crate) const STORIES: &[Story] = &[Story::new(
     setting.key("defaultOutbound", "leave");
 })
 .only(&[Variant::Plain], "`sluice cleanup` runs only while no controller does")];
-
-const LOCATION: &str = "westeurope";
 
 async fn there_and_back(scene: &Scene) -> Result<()> {
     let theirs = gateway_of_others(scene).await?;
@@ -106,29 +104,8 @@ async fn gateway_of_others(scene: &Scene) -> Result<Value> {
     });
     scene.tell(format!("others have a gateway {GATEWAY} with zones, an IPv6 route target and a NAT gateway"));
     scene.azure.tamper(json!({"do": "put", "id": gateway_id(), "body": gateway})).await?;
-    let ip = json!({
-        "location": LOCATION,
-        "sku": {"name": "StandardV2"},
-        "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
-    });
-    let ip = scene.foreign("publicIPAddresses", "corporate-ip", ip).await?;
-    let nat = json!({
-        "location": LOCATION,
-        "sku": {"name": "StandardV2"},
-        "properties": {"serviceGateway": {"id": gateway_id()}, "publicIpAddresses": [{"id": ip}]},
-    });
-    let nat = scene.foreign("natGateways", "corporate", nat).await?;
-    let service = json!({
-        "name": "corporate", "serviceType": "Outbound", "isDefault": true,
-        "publicNatGatewayId": resource_id("natGateways", "corporate"),
-    });
-    scene.azure.tamper(json!({"do": "register", "gateway": gateway_id(), "service": service})).await?;
-    for id in [&ip, &nat, &six] {
-        scene.keep_foreign(id).await?;
-    }
-    scene.except(|it| {
-        it.foreign_registrations.insert("corporate".to_string());
-    });
+    scene.egress_of_others().await?;
+    scene.keep_foreign(&six).await?;
     scene.azure.resource(&gateway_id()).await
 }
 

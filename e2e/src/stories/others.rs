@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::azure::{GATEWAY, gateway_id, network_id, resource_id, subnet_id};
-use crate::scene::Scene;
+use crate::azure::gateway_id;
+use crate::scene::{CORPORATE, Scene};
 use crate::story::Story;
 
 /// The stories of this theme.
@@ -15,15 +15,13 @@ pub(crate) const STORIES: &[Story] = &[Story::new(
 )
 .with(|setting| setting.starts_running = false)];
 
-/// The egress of others.
-const CORPORATE: &str = "corporate";
 /// An address of theirs on a node of ours, one of theirs alone, and the node of the latter.
 const BESIDE: &str = "10.250.0.1";
 const ALONE: &str = "10.250.0.2";
 const THEIR_NODE: &str = "10.251.0.1";
 
 async fn addresses_of_others(scene: &Scene) -> Result<()> {
-    egress_of_others(scene).await?;
+    scene.our_gateway_with_egress_of_others().await?;
     scene.nodes(&["a", "b"]).await?;
     let node_a = scene.ips_of_node("a").swap_remove(0);
     binds(scene, &node_a, BESIDE, &[CORPORATE]).await?;
@@ -60,48 +58,6 @@ async fn addresses_of_others(scene: &Scene) -> Result<()> {
     scene.fence("fence").await?;
     scene.settled().await?;
     stay(scene, &theirs, CORPORATE).await
-}
-
-/// A gateway of ours whose default outbound service is that of others.
-async fn egress_of_others(scene: &Scene) -> Result<()> {
-    let location = "westeurope";
-    let gateway = json!({
-        "location": location,
-        "sku": {"name": "Standard", "tier": "Regional"},
-        "properties": {
-            "virtualNetwork": {"id": network_id()},
-            "routeTargetAddress": {"privateIPAllocationMethod": "Dynamic", "subnet": {"id": subnet_id()}},
-        },
-        "tags": {"sluice-cluster": scene.setting.cluster_id},
-    });
-    scene.tell(format!("there is a gateway {GATEWAY} of ours with an egress of others in it"));
-    scene.azure.tamper(json!({"do": "put", "id": gateway_id(), "body": gateway})).await?;
-    let ip = json!({
-        "location": location,
-        "sku": {"name": "StandardV2"},
-        "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
-    });
-    let ip = scene.foreign("publicIPAddresses", "corporate-ip", ip).await?;
-    let nat = json!({
-        "location": location,
-        "sku": {"name": "StandardV2"},
-        "properties": {"serviceGateway": {"id": gateway_id()}, "publicIpAddresses": [{"id": ip}]},
-    });
-    let nat = scene.foreign("natGateways", CORPORATE, nat).await?;
-    let service = json!({
-        "name": CORPORATE, "serviceType": "Outbound", "isDefault": true,
-        "publicNatGatewayId": resource_id("natGateways", CORPORATE),
-    });
-    scene.azure.tamper(json!({"do": "register", "gateway": gateway_id(), "service": service})).await?;
-    for id in [&ip, &nat] {
-        scene.keep_foreign(id).await?;
-    }
-    scene.agree(|it| it.default_outbound = false);
-    scene.except(|it| {
-        it.claimed_gateway = true;
-        it.foreign_registrations.insert(CORPORATE.to_string());
-    });
-    Ok(())
 }
 
 /// Others bind an address.

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
+use crate::azure::{Request, gateway_id, resource_id, subnet_id};
 use crate::judge::wanted::lower;
 use crate::scene::{Before, Look, Mark, Scene};
 use crate::story::{Story, Variant};
@@ -226,43 +226,7 @@ async fn default_outbound(scene: &Scene) -> Result<()> {
 }
 
 async fn foreign_default_outbound(scene: &Scene) -> Result<()> {
-    let location = "westeurope";
-    let gateway = json!({
-        "location": location,
-        "sku": {"name": "Standard", "tier": "Regional"},
-        "properties": {
-            "virtualNetwork": {"id": network_id()},
-            "routeTargetAddress": {"privateIPAllocationMethod": "Dynamic", "subnet": {"id": subnet_id()}},
-        },
-        "tags": {"sluice-cluster": scene.setting.cluster_id},
-    });
-    scene.tell(format!("there is a gateway {GATEWAY} of ours, whose default outbound is somebody else's"));
-    scene.azure.tamper(json!({"do": "put", "id": gateway_id(), "body": gateway})).await?;
-    let ip = json!({
-        "location": location,
-        "sku": {"name": "StandardV2"},
-        "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
-    });
-    let ip = scene.foreign("publicIPAddresses", "corporate-ip", ip).await?;
-    let nat = json!({
-        "location": location,
-        "sku": {"name": "StandardV2"},
-        "properties": {"serviceGateway": {"id": gateway_id()}, "publicIpAddresses": [{"id": ip}]},
-    });
-    let nat = scene.foreign("natGateways", "corporate", nat).await?;
-    let service = json!({
-        "name": "corporate", "serviceType": "Outbound", "isDefault": true,
-        "publicNatGatewayId": resource_id("natGateways", "corporate"),
-    });
-    scene.azure.tamper(json!({"do": "register", "gateway": gateway_id(), "service": service})).await?;
-    for id in [&ip, &nat] {
-        scene.keep_foreign(id).await?;
-    }
-    scene.agree(|it| it.default_outbound = false);
-    scene.except(|it| {
-        it.claimed_gateway = true;
-        it.foreign_registrations.insert("corporate".to_string());
-    });
+    scene.our_gateway_with_egress_of_others().await?;
     scene.node("a").await?;
     scene.controller().start()?;
     scene.meanwhile(scene.egress_pods("blue", 1, 2, &["a"])).await?;
