@@ -141,8 +141,8 @@ impl Planner<'_> {
         // A registration that leads to somebody else's carrier is theirs, whatever it is called. One that was cleared
         // leads to nothing: the carrier may have lost our tag in the middle of the teardown.
         let registration = &self.actual.registration;
-        let leads_on = !registration.present().is_some_and(Registration::is_cleared);
-        let theirs = leads_on && self.actual.carrier.present().is_some_and(|it| !may_delete(it.meta()))
+        let theirs = self.actual.is_live()
+            && self.actual.carrier.present().is_some_and(|it| !may_delete(it.meta()))
             || self.is_registered_elsewhere().is_some();
         let registered = !registration.is_absent() && !theirs;
         if registered && (self.actual.is_live() || registration.present().is_none()) {
@@ -317,13 +317,11 @@ impl Planner<'_> {
 
     /// What the gateway sends its traffic to is not ours, whatever it is called.
     pub(crate) fn leads_elsewhere(&self) -> bool {
-        // A load balancer without the cluster tag is adopted only for a Service that exists.
-        let taken_over = self.object.is_some() && self.actual.is_live();
+        // A load balancer without the cluster tag is adopted only for a Service that exists. A registration in doubt
+        // is one that we wrote, so it leads nobody to others.
+        let adopted = self.object.is_some();
         let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
-        let registration = &self.actual.registration;
-        let leads_on =
-            !registration.is_absent() && !registration.present().is_some_and(Registration::is_cleared);
-        foreign && leads_on && !taken_over || self.is_registered_elsewhere().is_some()
+        foreign && self.actual.is_live() && !adopted || self.is_registered_elsewhere().is_some()
     }
 
     /// What a Service with our finalizer is registered for goes with it. If another cluster claims that, people

@@ -15,6 +15,7 @@ mod inbound;
 mod inherited;
 mod kubernetes;
 mod late;
+mod lost_tags;
 mod measured;
 mod metrics;
 mod others;
