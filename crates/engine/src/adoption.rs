@@ -8,8 +8,9 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use sluice_model::azure::ArmId;
+use sluice_model::azure::{ArmId, Meta};
 use sluice_model::names::CLUSTER_TAG;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
@@ -20,7 +21,8 @@ use crate::engine::Engine;
 use crate::service::Compared;
 use crate::state::State;
 
-/// How often a load balancer is tagged while its Service lives: once, and once again if the tags disappear.
+/// How often a load balancer gets its tags while its Service lives: once, by its creation or its adoption, and once
+/// again if they disappear.
 const TIMES_MAX: u32 = 2;
 
 /// Which Services wait for tags, and when the next may have them.
@@ -41,6 +43,7 @@ impl Adoptions {
 /// What has become of the tags of one Service.
 #[derive(Debug, Default)]
 pub(crate) struct Adoption {
+    /// How often its load balancer has got its tags, as far as this process knows.
     times: u32,
     /// The last attempt failed, and the next is made then.
     pub(crate) retry_at: Option<Time>,
@@ -60,8 +63,13 @@ impl Engine {
             && record.hold.is_none()
             && record.compared == Some(Compared::InSync);
         let untagged = at_rest && !self.planner(record).adoption().is_empty();
+        let tagged =
+            record.actual.carrier.present().is_some_and(|it| self.config.scope.owns(&it.meta().tags));
         let again = record.adoption.times >= TIMES_MAX;
         let due = untagged && !again && record.adoption.retry_at.is_none_or(|at| at <= now);
+        if tagged && let Some(record) = self.record_mut(service) {
+            record.adoption.times = record.adoption.times.max(1);
+        }
         if due {
             self.adoptions.waiting.insert(service);
         } else {
@@ -140,15 +148,19 @@ impl Engine {
         self.notify(about, true, Reason::Conflict, text);
     }
 
-    /// Says which public IP stays, because somebody has taken our tag off it.
-    pub(crate) fn tell_of_released_ip(&mut self, service: ServiceIndex) {
+    /// Says which public IPs stay, because somebody has taken our tag off them.
+    pub(crate) fn tell_of_released_ips(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let kept = record.actual.public_ips.iter().filter_map(|slot| slot.present());
-        let kept = kept.map(|ip| &ip.meta).find(|meta| !self.config.scope.owns(&meta.tags));
-        let Some(id) = kept.map(|meta| meta.id.clone()) else { return };
-        let text =
-            format!("{id} does not carry our cluster tag and was not deleted; delete it if it is unused");
-        let about = self.about(service);
-        self.notify(about, false, Reason::Deleting, text);
+        let kept = kept.map(|ip| &ip.meta).filter(|meta| !self.config.scope.owns(&meta.tags));
+        let texts: Vec<String> = kept
+            .map(|Meta { id, .. }| {
+                format!("{id} does not carry our cluster tag and was not deleted; delete it if it is unused")
+            })
+            .collect();
+        for text in texts {
+            let about = self.about(service);
+            self.notify(about, false, Reason::Deleting, text);
+        }
     }
 }

@@ -173,7 +173,7 @@ impl Engine {
                 {
                     self.counters.deletions.add(now.since(since), 1);
                 }
-                self.tell_of_released_ip(service);
+                self.tell_of_released_ips(service);
                 self.note_removed(service);
                 self.forget(service);
                 return;

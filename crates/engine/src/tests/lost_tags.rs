@@ -5,6 +5,58 @@ use expect_test::expect;
 use super::story::check;
 
 #[test]
+fn the_tags_of_a_load_balancer_that_sluice_created_are_restored_once() {
+    check(
+        "show notices
+         service web applied
+         #1 done
+         azure untags load-balancer web
+         tick 1900
+         #2 done
+         azure untags load-balancer web
+         tick 1900
+         tick 1900",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 adopt web: adopt   because service applied
+            warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them
+        "#]],
+    );
+}
+
+#[test]
+fn every_public_ip_that_survives_its_egress_is_named() {
+    check(
+        "show news
+         node node-a 192.168.0.1
+         node node-b fd00::1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         #1 done
+         #2 done
+         #3 done
+         azure untags public-ip egress=blue
+         azure untags public-ip-v6 egress=blue
+         tick 1900
+         pod p1 deleted
+         #4 done
+         #5 done
+         state blue",
+        expect![[r#"
+            #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #2 provision blue: public-ip, public-ip, nat-gateway, register   because pods came
+            tell blue: Provisioned: its NAT gateway is ready; its pods leave by 20.1.2.1
+            #3 push 10.1.0.1 to node-a for blue   because service became ready
+            #4 remove 10.1.0.1 from node-a   because addresses changed
+            #5 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway   because last address left
+            tell blue: Deleting: no address leads to it any more; its NAT gateway and public IP are being deleted
+            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip does not carry our cluster tag and was not deleted; delete it if it is unused
+            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 does not carry our cluster tag and was not deleted; delete it if it is unused
+            blue is forgotten
+        "#]],
+    );
+}
+
+#[test]
 fn addresses_drain_before_a_service_goes_whose_registration_is_in_doubt() {
     check(
         "node node-a 192.168.0.1

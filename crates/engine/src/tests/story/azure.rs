@@ -74,7 +74,7 @@ impl Azure {
     ///               [tagged=CLUSTER] [public-ip-v6]
     /// azure loses load-balancer web | … nat-gateway | … registration | … public-ip
     /// azure changes load-balancer web | azure edits load-balancer web | azure tags load-balancer web
-    /// azure fails load-balancer web | azure untags load-balancer web | … public-ip
+    /// azure fails load-balancer web | azure untags load-balancer web | … public-ip | … public-ip-v6
     /// azure uses public-ip web                                    for something of its own
     /// azure has ip NAME for shop/web,shop/api | azure loses ip NAME    of a cloud controller manager, by its tag
     /// azure has address 10.0.0.4 at 192.168.0.1 for web [NAME…] | azure loses address 10.0.0.4
@@ -126,8 +126,9 @@ impl Azure {
                 let lb = self.load_balancer(&identity);
                 lb.meta.tags = sluice_model::names::without_our_tags(&lb.meta.tags);
             }
-            ["untags", "public-ip", _] => {
-                let name = std::format!("{}-pip", identity.expect("a service of the story"));
+            ["untags", part @ ("public-ip" | "public-ip-v6"), _] => {
+                let suffix = part.replace("public-ip", "pip");
+                let name = std::format!("{}-{suffix}", identity.expect("a service of the story"));
                 let ip = self.public_ips.get_mut(&name).expect("a public IP");
                 ip.meta.tags = sluice_model::names::without_our_tags(&ip.meta.tags);
             }
