@@ -148,6 +148,15 @@ impl Engine {
         self.notify(about, true, Reason::Conflict, text);
     }
 
+    /// Remembers which public IPs somebody has released, while that can be seen.
+    pub(crate) fn note_released(&mut self, service: ServiceIndex) {
+        let Some(record) = self.record(service).filter(|record| record.compared.is_none()) else { return };
+        let released = self.planner(record).released();
+        if let Some(record) = self.record_mut(service) {
+            record.actual.released = released;
+        }
+    }
+
     /// Says which public IPs stay, because somebody has taken our tag off them.
     pub(crate) fn tell_of_released_ips(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };

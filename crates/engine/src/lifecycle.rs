@@ -41,6 +41,7 @@ impl Engine {
     /// Brings one service to where its levels say it belongs.
     pub(crate) fn settle(&mut self, service: ServiceIndex) {
         self.changes.look_at(service);
+        self.note_released(service);
         self.note_pods(service);
         if !self.survey.braked && self.record(service).is_some_and(|record| record.discovered) {
             // It may have been made, or have lingered, since the list that it was missing from.

@@ -123,6 +123,7 @@ impl Planner<'_> {
             return Vec::new();
         }
         let ip = self.actual.public_ips[0].present();
+        let ip = ip.filter(|_| !self.actual.released[0] || self.seeded.has(Bug::TagReleasedIp));
         let ip = ip.filter(|ip| !is_claimed(&ip.meta) && self.is_used_here(ip)).map(|ip| &ip.meta);
         let untagged = ip.into_iter().chain([&lb.meta]);
         untagged.map(|meta| Step::Adopt { id: meta.id.clone(), tags: self.tags() }).collect()
@@ -282,6 +283,18 @@ impl Planner<'_> {
     /// The gateway has it registered, and for nothing but its own carrier.
     fn is_registered_here(&self) -> bool {
         self.actual.registration.present().is_some() && self.is_registered_elsewhere().is_none()
+    }
+
+    /// Which public IPs somebody has released, now or before.
+    pub(crate) fn released(&self) -> [bool; 2] {
+        [0, 1].map(|at| {
+            let slot = &self.actual.public_ips[at];
+            match slot.present() {
+                Some(ip) if self.scope.owns(&ip.meta.tags) => false,
+                Some(ip) => self.actual.released[at] || self.is_released(ip),
+                None => self.actual.released[at] && !slot.is_absent(),
+            }
+        })
     }
 
     /// Somebody has taken our tag off a public IP that our carrier uses: it stays in use, and is theirs.

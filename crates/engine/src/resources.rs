@@ -119,6 +119,9 @@ pub(crate) struct Actual {
     /// The public IP of a load balancer is newer than the last confirmation of its registration, so it is
     /// registered again before the new IP is published.
     pub(crate) ip_is_new: bool,
+    /// Public IPs that were seen without our tag under a carrier with it: somebody released them. They stay released
+    /// when the carrier loses its tag too, until they are gone or tagged by hand.
+    pub(crate) released: [bool; 2],
 }
 
 impl Actual {

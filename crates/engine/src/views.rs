@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_model::ServiceKey;
+use sluice_model::azure::ArmId;
 use sluice_model::kube::Kind;
 use sluice_model::reason::Reason;
 
@@ -38,6 +39,17 @@ impl Engine {
             waits_for: self.waits_for(record),
             timeline: record.timeline.entries(),
         })
+    }
+
+    /// Public IPs that somebody has taken our tag off: they stay in use and survive their services.
+    pub fn released(&self) -> Vec<ArmId> {
+        let mut released: Vec<ArmId> = Vec::new();
+        for actual in self.services.iter().flatten().map(|record| &record.actual) {
+            let slots = actual.public_ips.iter().zip(actual.released).filter(|(_, released)| *released);
+            released.extend(slots.filter_map(|(slot, _)| slot.present()).map(|ip| ip.meta.id.clone()));
+        }
+        released.sort_unstable();
+        released
     }
 
     /// Plans that work, and services and plans that wait for a slot.

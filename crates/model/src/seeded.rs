@@ -69,6 +69,8 @@ pub enum Bug {
     RepairByPut,
     /// Engine: a load balancer that was found untagged is served, and left behind with its Service.
     LeaveAdoptedBehind,
+    /// Engine: a public IP that somebody released is tagged again together with its load balancer.
+    TagReleasedIp,
     /// Addresses: of several slices, the last one written is all there is.
     LastSliceWins,
     /// Addresses: pods are counted instead of kept as a set.

@@ -141,7 +141,7 @@ fn served(
     let Some(ip) = state.public_ips.get(&ip_id) else { return bad("no public IP") };
     let Some(address) = ip.address.filter(|_| ip.family == family) else { return bad("no address") };
     let Some(lb) = state.load_balancers.get(&scope.carrier_id(&key)) else { return bad("no load balancer") };
-    if !scope.owns(&lb.meta.tags) || !scope.owns(&ip.meta.tags) && !world.foreign.contains(&ip_id) {
+    if !scope.owns(&lb.meta.tags) || !scope.owns(&ip.meta.tags) && !world.released.contains(&ip_id) {
         return bad("its resources do not carry our tag");
     }
     if lb.meta.provisioning != Provisioning::Succeeded || ip.meta.provisioning != Provisioning::Succeeded {
@@ -262,7 +262,8 @@ fn nothing_left_behind(world: &World) -> Result<(), Difference> {
     for uid in world.served().filter(|uid| !world.stripped.contains(uid) && gone(uid)) {
         let key = ServiceKey::Inbound(uid);
         let (lb, ip) = (scope.carrier_id(&key), scope.public_ip_id(&key, Family::V4));
-        let ip_left = state.public_ips.contains_key(&ip) && !world.foreign.contains(&ip);
+        let left = state.public_ips.get(&ip);
+        let ip_left = left.is_some_and(|it| scope.owns(&it.meta.tags) || !world.released.contains(&ip));
         let registered = state.registration(&scope.gateway_id(), &key.identity()).is_some();
         if state.load_balancers.contains_key(&lb) || ip_left || registered {
             let text = format!("{key} was served by us and is deleted, and something of it is left behind");

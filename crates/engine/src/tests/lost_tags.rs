@@ -5,6 +5,84 @@ use expect_test::expect;
 use super::story::check;
 
 #[test]
+fn a_released_public_ip_is_not_tagged_when_its_load_balancer_loses_its_tag_later() {
+    check(
+        "service web applied
+         #1 done
+         azure untags public-ip web
+         tick 1900
+         azure untags load-balancer web
+         tick 1900
+         #2 done
+         service web applied deleting
+         #3 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 adopt web: adopt   because service applied
+            #3 deprovision web: clear, delete-load-balancer, unregister   because last address left
+            #4 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn a_released_public_ip_survives_a_teardown_that_tags_its_load_balancer_first() {
+    check(
+        "service web applied
+         #1 done
+         azure untags public-ip web
+         tick 1900
+         azure untags load-balancer web
+         tick 1900
+         #2 failed AuthorizationFailed 403
+         service web applied deleting
+         #3 done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 adopt web: adopt   because service applied
+            #3 inspect web: read-load-balancer   because outcome unknown
+            #4 deprovision web: adopt, clear, delete-load-balancer, unregister   because last address left
+        "#]],
+    );
+}
+
+#[test]
+fn a_released_public_ip_stays_released_after_a_restart_once_its_load_balancer_is_tagged_again() {
+    check(
+        "service web known
+         azure has web
+         azure untags public-ip web
+         lead
+         azure untags load-balancer web
+         tick 1900",
+        expect![[r#"
+            #1 adopt web: adopt   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_public_ip_that_is_tagged_by_hand_again_is_no_longer_released() {
+    check(
+        "service web applied
+         #1 done
+         azure untags public-ip web
+         tick 1900
+         azure adopts web
+         tick 1900
+         azure untags load-balancer web
+         tick 1900
+         #2 done
+         service web applied deleting",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 adopt web: adopt   because service applied
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+        "#]],
+    );
+}
+
+#[test]
 fn the_tags_of_a_load_balancer_that_sluice_created_are_restored_once() {
     check(
         "show notices

@@ -140,6 +140,7 @@ impl World {
                 self.read_consent(slot)
             }
             Look::Gained => {
+                self.forget_indistinct_releases();
                 self.judge.leads(slot);
                 self.judge.renewed(slot, fence);
                 let others = self.processes.iter().flatten().any(|other| other.life != life && other.leads());

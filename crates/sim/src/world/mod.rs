@@ -132,6 +132,8 @@ pub struct World {
     foreigners: u64,
     /// Resources of others, which must be there in the end as they were made.
     pub(crate) foreign: Vec<ArmId>,
+    /// Public IPs that lost our tags while a Service used them.
+    pub(crate) released: BTreeSet<ArmId>,
     /// Services that our finalizer was taken off by force, or that vanished with their namespace: without us.
     pub(crate) stripped: BTreeSet<Uid>,
     /// Services whose load balancer has lost our tags once.
@@ -212,6 +214,7 @@ impl World {
             locked: Vec::new(),
             foreigners: 0,
             foreign: Vec::new(),
+            released: BTreeSet::new(),
             stripped: BTreeSet::new(),
             untagged: BTreeSet::new(),
             foreign_addresses: BTreeMap::new(),

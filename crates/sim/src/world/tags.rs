@@ -1,10 +1,12 @@
 //! Somebody else changes tags of what Services have in Azure.
 
 use sluice_cloud::Tamper;
-use sluice_model::azure::{Direction, LoadBalancerBody, Provisioning, PublicIpBody, Registration, Rule};
+use sluice_model::azure::{
+    ArmId, Direction, LoadBalancerBody, Provisioning, PublicIpBody, Registration, Rule,
+};
 use sluice_model::call::Body;
 use sluice_model::kube::Protocol;
-use sluice_model::names::without_our_tags;
+use sluice_model::names::{key_of_public_ip, without_our_tags};
 use sluice_model::{Family, ObjectName, ServiceKey};
 
 use super::{World, foreign_tags};
@@ -41,7 +43,8 @@ impl World {
             // Without a registration nobody could know whose it is, and more than once is not restored.
             let registration = state.registration(&self.scope.gateway_id(), &key.identity());
             let registered = registration.is_some_and(|it| !it.pools.is_empty());
-            if !registered || !self.untagged.insert(uid) {
+            let ip = self.scope.public_ip_id(&key, Family::V4);
+            if !registered || !self.knows_release(&ip) || !self.untagged.insert(uid) {
                 return;
             }
         } else if change == TagChange::LoseOurs {
@@ -56,11 +59,33 @@ impl World {
                 return;
             }
             self.foreign.push(id.clone());
+            self.released.insert(id.clone());
         }
         self.trace.world(self.now, || format!("the tags of {} become {tags:?}", id.name()));
         self.cloud.tamper(self.now, Tamper::EditTags { id, tags });
         self.destroyed += 3;
     }
+
+    /// Whether every leader has seen that a public IP was released, if it was. Without a tag on either, a load balancer
+    /// and its public IP look as if another controller had made them.
+    fn knows_release(&self, ip: &ArmId) -> bool {
+        let mut leaders = self.processes.iter().flatten().filter(|process| process.leads()).peekable();
+        !self.foreign.contains(ip)
+            || leaders.peek().is_some() && leaders.all(|it| it.engine.released().contains(ip))
+    }
+
+    /// A process that begins to lead cannot know that a public IP was released if its load balancer has lost our tags
+    /// since: it may tag both.
+    pub(super) fn forget_indistinct_releases(&mut self) {
+        let (state, scope) = (self.cloud.state(), &self.scope);
+        let is_indistinct = |ip: &ArmId| {
+            let key = key_of_public_ip(ip.name()).map(|(key, _)| key);
+            let lb = key.and_then(|key| state.load_balancers.get(&scope.carrier_id(&key)));
+            self.released.contains(ip) && lb.is_some_and(|lb| !scope.owns(&lb.meta.tags))
+        };
+        self.foreign.retain(|id| !is_indistinct(id));
+    }
+
     /// Makes what another controller would have for a Service: a public IP and a load balancer without our tag,
     /// registered under its UID. Whoever is stopped halfway takes back what is made.
     pub(super) fn serve_for_others(&mut self, service: &ObjectName) {

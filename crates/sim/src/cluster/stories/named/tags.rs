@@ -35,6 +35,14 @@ pub(super) fn stories() -> Vec<Story> {
                 (2_000, delete_service(WEB)),
             ],
         ),
+        story(
+            "a released public IP stays released when its load balancer loses our tags later",
+            vec![
+                (60_000, retag(WEB, Tagged::PublicIp, TagChange::LoseOurs)),
+                (2_400_000, retag(WEB, Tagged::LoadBalancer, TagChange::LoseOurs)),
+                (2_400_000, delete_service(WEB)),
+            ],
+        ),
         taken_over("a Service that others served before is taken over and leaves nothing behind", 60_000),
         taken_over("a Service that others served before is deleted right after its take-over", 4_000),
     ]
