@@ -375,6 +375,7 @@ pub(crate) mod tests {
             operations_active: 0,
             mass_deletion_held: 0,
             unclaimed: Vec::new(),
+            released: Vec::new(),
             drift: Default::default(),
             orphans: Default::default(),
         }

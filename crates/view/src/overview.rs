@@ -51,6 +51,9 @@ pub struct Overview {
     /// What is registered, unwanted and not provably ours.
     #[serde(default)]
     pub unclaimed: Vec<String>,
+    /// Public IPs without our tag under a load balancer or NAT gateway with it: in use, and kept when that is deleted.
+    #[serde(default)]
+    pub released: Vec<String>,
     /// Differences that sweeps have found, and repaired.
     #[serde(default)]
     pub drift: FoundAndMended,

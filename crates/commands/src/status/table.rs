@@ -198,6 +198,12 @@ pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<
     if !overview.unclaimed.is_empty() {
         lines.push(format!("Not provably ours, and unwanted: {}.", overview.unclaimed.join(", ")));
     }
+    if !overview.released.is_empty() {
+        let released = overview.released.join(", ");
+        lines.push(format!(
+            "Public IPs without the cluster tag, kept when their service is deleted: {released}."
+        ));
+    }
     let others = overview.addresses.kept_for_others;
     if others > 0 {
         lines.push(format!("Kept for services that Sluice does not manage: {}.", counted(others, "address")));
@@ -308,6 +314,7 @@ pub(crate) mod tests {
             operations_active: 0,
             mass_deletion_held: 0,
             unclaimed: Vec::new(),
+            released: Vec::new(),
             drift: Default::default(),
             orphans: Default::default(),
         }
@@ -352,6 +359,7 @@ pub(crate) mod tests {
         let mut troubled = overview();
         troubled.mass_deletion_held = 7;
         troubled.addresses.kept_for_others = 2;
+        troubled.released = vec!["/subscriptions/s/…/publicIPAddresses/web-pip".into()];
         troubled.initial_sync.done = false;
         troubled.initial_sync.phase = "gateway".into();
         troubled.initial_sync.gateway_trouble = Some("the subnet is missing".into());
@@ -361,6 +369,7 @@ pub(crate) mod tests {
                 "1 service and 1 egress; 1 in trouble.",
                 "The initial sync is not done: gateway, 0 left: the subnet is missing.",
                 "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
+                "Public IPs without the cluster tag, kept when their service is deleted: /subscriptions/s/…/publicIPAddresses/web-pip.",
                 "Kept for services that Sluice does not manage: 2 addresses.",
                 "Why: sluice explain egress/blue",
             ]

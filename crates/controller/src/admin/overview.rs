@@ -17,6 +17,7 @@ struct Heard {
     counters: Counters,
     totals: Totals,
     unclaimed: Vec<String>,
+    released: Vec<String>,
     numbers: Numbers,
 }
 
@@ -28,6 +29,7 @@ impl Heard {
             counters: engine.counters().clone(),
             totals: engine.addresses().totals(),
             unclaimed: engine.unclaimed().iter().map(ToString::to_string).collect(),
+            released: engine.released().iter().map(ToString::to_string).collect(),
             numbers,
         }
     }
@@ -49,7 +51,7 @@ pub(super) async fn overview_and<T: Send + 'static>(
 }
 
 fn told(room: &Room, heard: Heard) -> Overview {
-    let Heard { start_up, gauges, counters, totals, unclaimed, numbers } = heard;
+    let Heard { start_up, gauges, counters, totals, unclaimed, released, numbers } = heard;
     let today = room.parts.almanac.today();
     let standing = room.standing();
     let about = &room.parts.about;
@@ -85,6 +87,7 @@ fn told(room: &Room, heard: Heard) -> Overview {
         operations_active: gauges.operations_active,
         mass_deletion_held: gauges.held,
         unclaimed,
+        released,
         drift: FoundAndMended { found: counters.drift_found, mended: counters.drift_repaired },
         orphans: FoundAndMended { found: counters.orphans_found, mended: counters.orphans_removed },
     }
