@@ -1,8 +1,9 @@
 //! Stories about managed resources that lose the cluster tag, and about public IPs that were released.
 
 use expect_test::expect;
+use sluice_model::Family;
 
-use super::story::check;
+use super::story::{azure, check, told};
 
 #[test]
 fn a_released_public_ip_is_not_tagged_when_its_load_balancer_loses_its_tag_later() {
@@ -163,4 +164,20 @@ fn addresses_drain_before_a_service_goes_whose_registration_is_in_doubt() {
             #7 remove finalizer from web   because operation ended
         "#]],
     );
+}
+
+#[test]
+fn released_public_ips_are_listed_while_their_services_live() {
+    let mut story = told(
+        "service web applied
+         #1 done
+         azure untags public-ip web
+         tick 1900
+         azure untags load-balancer web
+         tick 1900",
+    );
+    let id = story.engine.released().pop().expect("a released public IP");
+    assert_eq!(id, azure::scope().public_ip_id(&story.key("web"), Family::V4));
+    story.play("#2 done\n azure adopts web\n tick 1900");
+    assert_eq!(story.engine.released(), []);
 }
