@@ -42,7 +42,7 @@ impl Engine {
                     self.address_drift = self.address_drift.saturating_add(found);
                 }
                 let doubts = self.addresses.needs_listing() || self.addresses.suspects() > 0;
-                let news = self.note_strangers(false);
+                let news = self.note_strangers(None);
                 if doubts || news {
                     self.survey.second_look(kind, self.now, self.config.second_look);
                 }
@@ -51,7 +51,7 @@ impl Engine {
             Listing::Registrations(all) => {
                 let keyed = self.keyed_registrations(all).into_iter().collect();
                 self.compare_slots(look, keyed, |it| &mut it.registration, |it| &mut it.registration);
-                if self.note_strangers(true) {
+                if self.note_strangers(Some(began)) {
                     self.survey.second_look(Listable::Locations, self.now, self.config.second_look);
                 }
             }

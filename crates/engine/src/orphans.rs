@@ -3,18 +3,18 @@
 //! What is ours and unwanted in two complete sightings gets a record and goes through the same ordered
 //! teardown as everything else. Too many at once are held until the operator agrees.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use sluice_model::ServiceKey;
 use sluice_model::allow_deletion::{AllowedDeletions, Fingerprint};
 use sluice_model::azure::Direction;
 use sluice_model::effect::{About, Listable};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
+use sluice_model::{ServiceKey, Time};
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::Engine;
@@ -36,10 +36,11 @@ const BRAKE_MIN: usize = 5;
 impl Engine {
     /// Handles identities that have addresses and no record. An identity that is registered for others keeps its
     /// addresses. One that is not registered, in two listings, gets a record; the record reads Azure, and removes the
-    /// addresses if nothing is registered. A name that cannot have a record needs a second listing of
-    /// registrations instead. Returns whether an identity is new.
-    pub(crate) fn note_strangers(&mut self, registrations_listed: bool) -> bool {
-        let mut unregistered = BTreeSet::new();
+    /// addresses if nothing is registered. A name that cannot have a record needs a listing of registrations
+    /// instead that began after its first sighting: an earlier one may be older than its registration. Returns whether an
+    /// identity is new.
+    pub(crate) fn note_strangers(&mut self, registrations_began: Option<Time>) -> bool {
+        let mut unregistered = BTreeMap::new();
         let mut news = false;
         for service in self.addresses.strangers() {
             let identity = Arc::clone(self.addresses.identity(service));
@@ -64,7 +65,9 @@ impl Engine {
                 self.addresses.set_mode(service, Mode::Unmanaged);
                 continue;
             }
-            let second = self.survey.strangers.contains(&identity);
+            let first = self.survey.strangers.get(&identity).copied();
+            let second = first.is_some();
+            let relisted = registrations_began.is_some_and(|began| first.is_some_and(|first| first < began));
             match key {
                 Some(_) if second && self.seeded.has(Bug::DrainUnread) => {
                     self.addresses.set_mode(service, Mode::Draining);
@@ -79,7 +82,7 @@ impl Engine {
                     }
                     continue;
                 }
-                None if second && registrations_listed => {
+                None if relisted => {
                     self.addresses.set_mode(service, Mode::Draining);
                     continue;
                 }
@@ -87,7 +90,7 @@ impl Engine {
                 Some(_) => {}
             }
             news = true;
-            unregistered.insert(identity);
+            unregistered.insert(identity, first.unwrap_or(self.now));
         }
         self.survey.strangers = unregistered;
         news

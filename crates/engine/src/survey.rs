@@ -48,8 +48,8 @@ pub(crate) struct Survey {
     pub(crate) waits_for_gateway: bool,
     /// What the first complete look at both sides found.
     pub(crate) first_difference: Option<FirstDifference>,
-    /// Identities that have addresses and no registration that is known, as the last listing showed.
-    pub(crate) strangers: BTreeSet<Arc<str>>,
+    /// Identities that have addresses and no registration that is known, as the last listing showed, and since when.
+    pub(crate) strangers: BTreeMap<Arc<str>, Time>,
     pub(crate) unclaimed: BTreeSet<Arc<str>>,
     /// Services that a public IP of others is tagged for, as the last listing showed, with that public IP.
     pub(crate) tagged: BTreeMap<ObjectName, ArmId>,
@@ -400,7 +400,7 @@ impl Engine {
         self.want_default_outbound(foreign_default);
         // The modes are set, so only what nobody has decided about is kept as it is.
         self.addresses.listed(self.now, began, &locations, Trust::Baseline);
-        if self.note_strangers(true) {
+        if self.note_strangers(None) {
             self.survey.second_look(Listable::Locations, self.now, self.config.second_look);
         }
         self.adopt_confirmed_strays();

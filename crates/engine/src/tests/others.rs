@@ -276,3 +276,29 @@ pub(super) fn a_new_egress_of_others_keeps_its_address_until_its_nat_gateway_is_
         "#]],
     );
 }
+
+#[test]
+pub(super) fn a_list_from_before_the_registration_does_not_drain_the_addresses_of_its_name() {
+    check(
+        "node node-a 192.168.0.1
+         hold lists
+         tick 1100
+         #4 done
+         azure registers not_an_identity! inbound
+         azure has address 10.9.0.9 at 192.168.0.1 for not_an_identity!
+         tick 1200
+         last done
+         #2 done
+         release lists
+         tick 4000",
+        expect![[r#"
+            #1 list load-balancers   because drift sweep
+            #2 list registrations   because drift sweep
+            #3 list gateway   because drift sweep
+            #4 list locations   because drift sweep
+            #5 list nat-gateways   because drift sweep
+            #6 list public-ips   because drift sweep
+            #7 list locations   because drift sweep
+        "#]],
+    );
+}
