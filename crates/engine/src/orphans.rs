@@ -37,7 +37,7 @@ impl Engine {
     /// Handles identities that have addresses and no record. An identity that is registered for others keeps its
     /// addresses. One that is not registered, in two listings, gets a record; the record reads Azure, and removes the
     /// addresses if nothing is registered. A name that cannot have a record needs a listing of registrations
-    /// instead that began after its first sighting: an earlier one may be older than its registration. Returns whether an
+    /// instead that began well after its first sighting: an earlier one may be older than its registration. Returns whether an
     /// identity is new.
     pub(crate) fn note_strangers(&mut self, registrations_began: Option<Time>) -> bool {
         let mut unregistered = BTreeMap::new();
@@ -67,7 +67,9 @@ impl Engine {
             }
             let first = self.survey.strangers.get(&identity).copied();
             let second = first.is_some();
-            let relisted = registrations_began.is_some_and(|began| first.is_some_and(|first| first < began));
+            // Reads lag behind the writes of others too.
+            let settled = first.map(|first| first + self.config.settle);
+            let relisted = registrations_began.is_some_and(|began| settled.is_some_and(|at| at <= began));
             match key {
                 Some(_) if second && self.seeded.has(Bug::DrainUnread) => {
                     self.addresses.set_mode(service, Mode::Draining);
