@@ -77,13 +77,41 @@ impl Engine {
         self.adopt_confirmed_strays();
     }
 
+    /// Plans have read all registrations, which shows as much about services as a listing of ours. What has no record
+    /// is left to the listings: a look at it reads the registrations too, and must not be the reason for the next look.
+    pub(crate) fn registrations_read(&mut self, began: Time, all: Vec<Registration>) {
+        if !self.survey.complete {
+            return;
+        }
+        let keyed = |it: Registration| ServiceKey::from_identity(&it.name).map(|key| (key, it));
+        let mut found = all.into_iter().filter_map(keyed).collect();
+        let look = Sight { kind: Listable::Registrations, began, trust: false };
+        if self.compare_records(look, &mut found, |it| &mut it.registration) {
+            self.survey.second_look(look.kind, self.now, self.config.second_look);
+        }
+    }
+
     fn compare_slots<T: Material>(
         &mut self,
-        Sight { kind, began, trust }: Sight,
+        look: Sight,
         mut found: BTreeMap<ServiceKey, T>,
         slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
         part_of: impl Fn(&mut Found) -> &mut Option<T>,
     ) {
+        let differs = self.compare_records(look, &mut found, slot_of);
+        let has_news = self.compare_strays(look, found, part_of);
+        if differs || has_news {
+            self.survey.second_look(look.kind, self.now, self.config.second_look);
+        }
+    }
+
+    /// Compares what has a record, and takes it out of what was found. Returns whether a second look is needed.
+    fn compare_records<T: Material>(
+        &mut self,
+        Sight { kind, began, trust }: Sight,
+        found: &mut BTreeMap<ServiceKey, T>,
+        slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
+    ) -> bool {
         let settle = self.config.settle;
         let records: Vec<ServiceIndex> = self
             .services
@@ -132,7 +160,18 @@ impl Engine {
                 look_again = true;
             }
         }
-        let since = began - settle;
+        look_again
+    }
+
+    /// Remembers what was found without a record. Returns whether a second look is needed.
+    fn compare_strays<T>(
+        &mut self,
+        Sight { kind, began, .. }: Sight,
+        mut found: BTreeMap<ServiceKey, T>,
+        part_of: impl Fn(&mut Found) -> &mut Option<T>,
+    ) -> bool {
+        let mut look_again = false;
+        let since = began - self.config.settle;
         self.survey.forgotten.retain(|_, at| *at > since);
         found.retain(|key, _| !self.survey.forgotten.contains_key(key));
         let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
@@ -155,9 +194,7 @@ impl Engine {
                 self.survey.strays.remove(&key);
             }
         }
-        if look_again {
-            self.survey.second_look(kind, self.now, self.config.second_look);
-        }
+        look_again
     }
 }
 

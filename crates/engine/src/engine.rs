@@ -273,6 +273,7 @@ impl Engine {
                 }
                 _ => {}
             },
+            Event::RegistrationsRead { began, all } => self.registrations_read(began, all),
             Event::ServiceApplied(_)
             | Event::SliceApplied(_)
             | Event::NodeApplied(_)

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::allow_deletion::AllowedDeletions;
+use crate::azure::Registration;
 use crate::effect::Outcome;
 use crate::key::{EffectId, EgressName, ObjectName, Uid};
 use crate::kube::{NodeObject, PodObject, ServiceObject, Slice};
@@ -69,6 +70,13 @@ pub enum Event {
     },
     /// A plan that gave its slot back could go on.
     SlotWanted(EffectId),
+    /// All registrations were read, completely, for plans that asked about some of them.
+    RegistrationsRead {
+        /// When the reading began.
+        began: Time,
+        /// All of them.
+        all: Vec<Registration>,
+    },
     /// Time has passed; `now` says how much.
     Tick,
 }

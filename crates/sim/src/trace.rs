@@ -155,6 +155,7 @@ impl Trace {
                 format!("{id} waits for {why}")
             }
             Event::SlotWanted(id) => format!("{id} could go on"),
+            Event::RegistrationsRead { all, .. } => format!("{} registrations read", all.len()),
             Event::Tick => "tick".into(),
         }
     }

@@ -235,7 +235,7 @@ impl Updaters {
                     self.locations.ended(result, &self.scope, &mut self.wire, &mut self.reports);
                 }
                 Happening::Ended { owner: Owner::Walk(walk), result, sent_at } => {
-                    let Some((askers, seen)) = self.lister.page_ended(
+                    let Some((askers, began, seen)) = self.lister.page_ended(
                         walk,
                         result,
                         sent_at,
@@ -256,6 +256,9 @@ impl Updaters {
                                 self.with_plans(|plans, means| plans.step_ended(id, result, means));
                             }
                         }
+                    }
+                    if let Ok(all) = seen {
+                        self.reports.push_back(Event::RegistrationsRead { began, all });
                     }
                 }
             }

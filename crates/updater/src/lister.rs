@@ -51,8 +51,8 @@ impl Asker {
     }
 }
 
-/// All who asked, and what there is to see.
-pub(crate) type Seen = (Vec<Asker>, Result<Vec<Registration>, Failure>);
+/// All who asked, when the walk began, and what there is to see.
+pub(crate) type Seen = (Vec<Asker>, Time, Result<Vec<Registration>, Failure>);
 
 pub(crate) struct Lister {
     walks: BTreeMap<WalkId, Walk>,
@@ -201,9 +201,9 @@ impl Lister {
         };
         let walk = self.walks.remove(&id)?;
         let result = result.map(|()| walk.found);
+        let began = walk.began.unwrap_or(sent_at);
         match id {
             WalkId::Effect(effect) => {
-                let began = walk.began.unwrap_or(sent_at);
                 let outcome = Outcome::Listed { began, result };
                 reports.push_back(Event::EffectFinished { id: effect, outcome });
                 None
@@ -215,7 +215,7 @@ impl Lister {
                     Listing::Registrations(all) => Ok(all),
                     _ => Err(unexpected()),
                 });
-                Some((askers, result))
+                Some((askers, began, result))
             }
         }
     }

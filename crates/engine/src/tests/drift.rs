@@ -483,3 +483,24 @@ fn tags_of_others_are_kept_on_every_write() {
     assert!(lb.meta.tags.contains_key("cost-centre"), "{:?}", lb.meta.tags);
     assert!(lb.meta.tags.contains_key("sluice-cluster"), "{:?}", lb.meta.tags);
 }
+
+#[test]
+pub(super) fn a_lost_registration_is_noticed_in_a_list_that_was_read_for_an_egress() {
+    check(
+        "show times
+         service web applied
+         #1 done
+         tick 40
+         azure loses registration web
+         egress blue requested
+         #2 done
+         #3 done
+         tick 60",
+        expect![[r#"
+            t=0.3 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=40.7 #2 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because asked for
+            t=40.8 #3 provision blue: public-ip, nat-gateway, register   because asked for
+            t=85.8 #4 update web: register   because drift found
+        "#]],
+    );
+}

@@ -406,8 +406,17 @@ impl Story {
 
     /// Lets an effect end, in the small Azure and in the engine.
     fn finish(&mut self, id: EffectId, asked: Asked, ending: &[&str]) {
+        let mut read = None;
         let outcome = match asked.action {
-            Action::RunPlan(plan) => Outcome::Plan(self.run(&plan.subject, &plan.steps, ending)),
+            Action::RunPlan(plan) => {
+                let report = self.run(&plan.subject, &plan.steps, ending);
+                let done = &plan.steps[..report.done.len()];
+                if done.iter().any(|step| matches!(step, Step::ReadRegistration(_))) {
+                    let all = self.azure.registrations.values().cloned().collect();
+                    read = Some(Event::RegistrationsRead { began: self.now, all });
+                }
+                Outcome::Plan(report)
+            }
             Action::SyncLocations(batch) => {
                 let failure = words::failure(ending);
                 if failure.is_none() || ending.contains(&"applied") {
@@ -438,6 +447,9 @@ impl Story {
             other => panic!("{other:?} has no end"),
         };
         self.tell(Event::EffectFinished { id, outcome });
+        if let Some(read) = read {
+            self.tell(read);
+        }
     }
 
     /// What our write leaves in the object.

@@ -158,6 +158,7 @@ fn a_lost_commit_is_decided_by_one_list_of_all_pages() {
         t=0.0 #4 failed NoAnswer (unknown): []
         t=0.0 #5 done: [done]
         t=0.0 #6 failed NoAnswer (unknown): []
+        t=0.0 4 registrations read as of 0.0
     "#]]
     .assert_eq(&story.told());
 }
@@ -180,6 +181,7 @@ fn a_lost_commit_that_cannot_be_looked_up_stays_unknown() {
         t=0.0 call 3 for #2: commit +web
         t=0.0 call 4 for #2: list servicegateway/services
         t=0.0 #2 done: [done]
+        t=0.0 1 registrations read as of 0.0
     "#]]
     .assert_eq(&story.told());
 }

@@ -218,8 +218,10 @@ fn reads_tell_what_is_there_and_what_is_not() {
         t=0.0 call 2 for #1: get loadBalancers/web
         t=0.0 call 3 for #1: get natGateways/blue
         t=0.0 call 4 for #1: list servicegateway/services
+        t=0.0 1 registrations read as of 0.0
         t=0.0 call 5 for #1: list servicegateway/services
         t=0.0 #1 done: [Some(198.18.0.1), absent, absent, registration web, absent]
+        t=0.0 1 registrations read as of 0.0
     "#]]
     .assert_eq(&story.told());
 }
@@ -235,9 +237,11 @@ fn one_list_serves_all_that_asked_before_it_began() {
     expect![[r#"
         t=0.0 call 1 for #1: list servicegateway/services
         t=0.0 #1 done: [registration a]
+        t=0.0 1 registrations read as of 0.0
         t=0.0 call 2 for #2: list servicegateway/services
         t=0.0 #2 done: [absent]
         t=0.0 #3 done: [registration c]
+        t=0.0 1 registrations read as of 0.0
     "#]]
     .assert_eq(&story.told());
 }

@@ -228,6 +228,9 @@ fn words_of_event(event: &Event) -> String {
             }
             other => format!("{id} {other:?}"),
         },
+        Event::RegistrationsRead { began, all } => {
+            format!("{} registrations read as of {began}", all.len())
+        }
         other => format!("{other:?}"),
     }
 }
