@@ -7,6 +7,7 @@ use std::time::Duration;
 use addresses_world::scene::{azure, slice, slice_name, sync, world};
 use addresses_world::{End, World, ip};
 use sluice_engine::addresses::Trust;
+use sluice_model::azure::Location;
 
 /// A load balancer of others.
 const PARTNER: &str = "00000000-0000-0000-0000-0000000000ff";
@@ -45,7 +46,7 @@ fn a_listing_that_took_long_still_allows_a_write_beside_an_unmanaged_service() {
 }
 
 #[test]
-fn an_entry_that_waited_for_a_listing_needs_no_second_one_behind_a_slow_batch() {
+fn an_entry_that_waited_for_a_listing_needs_a_second_one_behind_a_slow_batch() {
     let mut world = shared();
     world.remove_slice(&slice_name("s"));
     assert!(!world.send(), "the entry waits for a listing");
@@ -54,8 +55,9 @@ fn an_entry_that_waited_for_a_listing_needs_no_second_one_behind_a_slow_batch() 
     list_for(&mut world, Duration::from_secs(40));
     world.wait(Duration::from_secs(50));
     world.finish(End::Success);
+    assert!(!world.send(), "others may have changed it during the batch");
+    list_for(&mut world, Duration::from_secs(40));
     assert!(world.send(), "its listing is in");
-    assert!(!world.addresses.needs_listing());
     world.finish(End::Success);
     assert_eq!(
         azure(&world),
@@ -153,4 +155,59 @@ fn an_address_that_one_listing_has_shown_holds_the_deletion_of_a_service_that_is
     world.wait(Duration::from_secs(60));
     world.list(false);
     assert_eq!(world.addresses.mapped(purple), 0);
+}
+
+#[test]
+fn a_listing_that_an_entry_waited_for_does_not_count_for_a_later_change() {
+    let mut world = shared();
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "the entry waits for a listing");
+    world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+    world.list(false);
+    assert!(!world.send(), "there is nothing to change any more");
+    world.wait(Duration::from_secs(600));
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "that listing is ten minutes old");
+    assert!(world.addresses.needs_listing());
+}
+
+#[test]
+fn a_listing_that_an_entry_waited_for_does_not_count_for_ever() {
+    let mut world = shared();
+    world.remove_slice(&slice_name("s"));
+    assert!(!world.send(), "the entry waits for a listing");
+    world.list(false);
+    world.wait(Duration::from_secs(600));
+    assert!(!world.send(), "nothing could be sent for ten minutes");
+    assert!(world.addresses.needs_listing());
+}
+
+#[test]
+fn a_location_is_not_written_in_full_while_one_listing_has_shown_others_there() {
+    let mut world = world();
+    world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+    sync(&mut world);
+    world.azure.insert((ip("10.0.0.1"), ip("10.1.0.9")), [PARTNER.into()].into());
+    world.sticky.insert(ip("10.1.0.1"));
+    world.wait(Duration::from_secs(60));
+    world.list(false);
+    world.remove_slice(&slice_name("s"));
+    while world.send() {
+        world.finish(End::Success);
+        world.check();
+    }
+    assert!(world.addresses.needs_listing(), "a second listing decides");
+    assert!(azure(&world).contains(&format!("10.1.0.9@10.0.0.1 {PARTNER}")), "{:?}", azure(&world));
+}
+
+#[test]
+fn a_location_that_others_use_again_is_not_removed_with_the_empty_ones() {
+    let mut world = world();
+    let hollow = Location { location: ip("10.0.0.9"), addresses: Vec::new() };
+    world.addresses.listed(world.now, world.now, &[hollow], Trust::Sweep);
+    world.azure.insert((ip("10.0.0.9"), ip("10.1.0.9")), [PARTNER.into()].into());
+    world.wait(Duration::from_secs(5));
+    world.list(false);
+    world.drain(10);
+    assert_eq!(azure(&world), [format!("10.1.0.9@10.0.0.9 {PARTNER}")]);
 }

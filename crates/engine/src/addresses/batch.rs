@@ -134,7 +134,7 @@ impl Addresses {
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
-        if self.names_others(services) && !self.is_listed(spot) || self.others_were_seen(spot) {
+        if self.names_others(services) && !self.is_listed() || self.others_were_seen(spot) {
             self.awaits_listing.insert(spot);
             return Fit::Waits;
         }
@@ -163,7 +163,6 @@ impl Addresses {
     /// Puts an entry with a list that is held into a draft.
     fn add(&mut self, draft: &mut Draft, sent: Sent, dequeued: bool) {
         self.begin(sent.spot, sent.set, dequeued);
-        self.listed_for.remove(&sent.spot);
         draft.sent.push(sent);
         let place = &mut self.places[sent.spot.place];
         if place.batch != self.batch_number {
@@ -197,13 +196,11 @@ impl Addresses {
 
     /// A request that writes a whole location without one of its addresses, if that fits into one.
     pub(super) fn draft_without(&mut self, without: Spot) -> Option<Draft> {
-        if !self.is_listed(without) {
-            self.awaits_listing.insert(without);
-            return None;
-        }
-        let entries = self.places[without.place].entries.iter();
-        if entries.into_iter().any(|(_, entry)| self.names_others(self.sets.members(entry.actual()))) {
-            // A full update could overwrite a later change of the unmanaged entries.
+        if !self.may_replace(without.place) {
+            if !self.has_entries_of_others(without.place) {
+                // The next listing may allow it.
+                self.awaits_listing.insert(without);
+            }
             return None;
         }
         let place = &self.places[without.place];
@@ -239,11 +236,7 @@ impl Addresses {
     /// Adds the removal of locations that Azure has without addresses, as the last listing shows.
     fn add_hollow(&mut self, draft: &mut Draft) {
         if !self.listing_is_valid() {
-            // The next listing finds them again.
-            for place in core::mem::take(&mut self.hollow) {
-                self.places[place].hollow = false;
-                self.places.forget_if_unused(place);
-            }
+            self.forget_hollow();
         }
         while draft.updates.len() < self.limits.addresses_max
             && let Some(place) = self.hollow.pop_first()
@@ -260,18 +253,23 @@ impl Addresses {
         }
     }
 
+    /// Forgets which locations Azure has without addresses; the next listing finds them again.
+    pub(super) fn forget_hollow(&mut self) {
+        for place in core::mem::take(&mut self.hollow) {
+            self.places[place].hollow = false;
+            self.places.forget_if_unused(place);
+        }
+    }
+
     /// Sends a draft.
     pub(super) fn launch(&mut self, mut draft: Draft, group: Option<Group>) -> Option<Vec<LocationUpdate>> {
         if draft.is_empty() {
             return None;
         }
-        let careless = self.seeded.has(Bug::EmptyUnlistedLocation);
-        let valid = self.listing_is_valid() || careless;
         for (update, &place) in draft.updates.iter_mut().zip(&draft.places) {
             let unbound = update.addresses.iter().all(|address| address.services.is_empty());
             let all = update.addresses.len() == self.places[place].entries.len();
-            let seen = self.sightings.keys().any(|(location, _)| *location == update.location);
-            if unbound && all && !update.full && valid && (!seen || careless) {
+            if unbound && all && !update.full && self.may_replace(place) {
                 update.addresses.clear();
             }
         }
@@ -299,7 +297,6 @@ impl Addresses {
                 FailureClass::Refused if !bug.has(Bug::NoBisect) => self.finish_refused(flight, failure),
                 FailureClass::Throttled => {
                     self.totals.failures += 1;
-                    self.listed_for.clear();
                     let wait = failure.retry_after.unwrap_or(self.limits.backoff_min);
                     self.lane.throttle(self.now, wait);
                     self.take_back(flight);

@@ -135,8 +135,6 @@ impl Addresses {
 
     pub(super) fn fail(&mut self, failure: &Failure) {
         self.totals.failures += 1;
-        // What others have can change during the pause.
-        self.listed_for.clear();
         let failures = self.lane.back_off(self.now, &self.limits);
         if let Some(wait) = failure.retry_after {
             self.lane.throttle(self.now, wait);

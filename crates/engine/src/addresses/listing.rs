@@ -58,6 +58,7 @@ impl Addresses {
         let recent = self.written_since(margin);
         let before = core::mem::take(&mut self.sightings);
         let mut accepted = 0;
+        self.forget_hollow();
         for location in locations {
             let ip = location.location.to_canonical();
             let mut usable = 0;
@@ -74,9 +75,10 @@ impl Addresses {
         }
         accepted += self.compare_missing(&recent, &before, first);
         self.count_suspects();
-        self.listing_valid_until = Some(began + self.limits.listing_valid);
+        // A cluster whose listing takes long could never write otherwise.
+        let span = self.limits.listing_valid.max(now.since(began).saturating_mul(2));
+        self.listing_valid_until = Some(began + span);
         for spot in core::mem::take(&mut self.awaits_listing) {
-            self.listed_for.insert(spot);
             self.suspect_again(spot);
             self.check(spot);
         }
@@ -84,10 +86,26 @@ impl Addresses {
         accepted
     }
 
-    /// Whether an entry that names unmanaged services may be written: by a new listing, or by the one that it waited
-    /// for, however long that took and whatever was sent before it.
-    pub(super) fn is_listed(&self, spot: Spot) -> bool {
-        self.listing_is_valid() || self.listed_for.contains(&spot) || self.seeded.has(Bug::WriteUnlistedNames)
+    /// Whether an entry that names unmanaged services may be written.
+    pub(super) fn is_listed(&self) -> bool {
+        self.listing_is_valid() || self.seeded.has(Bug::WriteUnlistedNames)
+    }
+
+    /// Whether a location may be written or removed as a whole: the last listing is new and shows nothing of others.
+    pub(super) fn may_replace(&self, place: PlaceId) -> bool {
+        let at = self.places[place].ip;
+        let seen = || self.sightings.keys().any(|(location, _)| *location == at);
+        self.seeded.has(Bug::EmptyUnlistedLocation)
+            || self.listing_is_valid() && !seen() && !self.has_entries_of_others(place)
+    }
+
+    /// Whether a location has entries that may name unmanaged services.
+    pub(super) fn has_entries_of_others(&self, place: PlaceId) -> bool {
+        let names_others = |set| self.names_others(self.sets.members(set));
+        self.places[place].entries.iter().any(|(addr, entry)| {
+            let odd = entry.is(Entry::ODD).then(|| self.odd.get(&Spot { place, addr })).flatten();
+            names_others(entry.actual()) || odd.is_some_and(|odd| odd.either.iter().copied().any(names_others))
+        })
     }
 
     /// Whether the last listing is new enough to show what others have.

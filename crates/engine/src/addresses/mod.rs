@@ -101,7 +101,8 @@ pub struct Limits {
     pub listing_margin: Duration,
     /// How long writes are remembered for listings; an older listing is ignored.
     pub writes_remembered: Duration,
-    /// How long a listing may be used to decide which addresses of a location are unmanaged.
+    /// How long after it began a listing may be used to decide which addresses of a location are unmanaged; one that
+    /// took more than half of this may be used for as long again as it took.
     pub listing_valid: Duration,
 }
 
@@ -174,8 +175,6 @@ pub struct Addresses {
     listing_valid_until: Option<Time>,
     /// Entries that also name unmanaged services, and are written only after a new listing.
     awaits_listing: BTreeSet<Spot>,
-    /// Those of them whose listing is in and that have not been sent since.
-    listed_for: BTreeSet<Spot>,
     /// Pods whose address an unmanaged egress has.
     held: BTreeMap<Spot, others::Held>,
     /// Per identity, the entries that one listing has shown and that we did not know of. The service may be opened
@@ -224,7 +223,6 @@ impl Addresses {
             sightings: listing::Sightings::new(),
             listing_valid_until: None,
             awaits_listing: BTreeSet::new(),
-            listed_for: BTreeSet::new(),
             held: BTreeMap::new(),
             suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),

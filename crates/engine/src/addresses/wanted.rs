@@ -278,7 +278,6 @@ impl Addresses {
         if self.places.entry(spot) != Some(Entry::ABSENT) {
             return;
         }
-        self.listed_for.remove(&spot);
         let place = &mut self.places[spot.place];
         place.entries.remove(spot.addr);
         self.addrs.drop(place.family, spot.addr);

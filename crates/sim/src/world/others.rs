@@ -18,6 +18,10 @@ use crate::names::{Invariant, Violation};
 /// A binding of this age is in every listing that the controller may still use.
 const KNOWN_AFTER: Duration = Duration::from_secs(60);
 
+/// A binding of this age is in every listing on which a location may be replaced, which is at most 30 s old; the
+/// request takes a moment to arrive.
+const LISTED_AFTER: Duration = Duration::from_secs(32);
+
 impl World {
     /// Registers a load balancer or NAT gateway of others with our gateway; says whether that was possible.
     pub(super) fn register_for_others(&mut self, name: &Arc<str>, carrier: &ArmId, inbound: bool) -> bool {
@@ -151,9 +155,9 @@ impl World {
 
     /// **S1** for addresses: no request removes the name of an unmanaged service from an address.
     ///
-    /// A name counts if Azure has told the sender, or if it is old and the sender could know: it stands beside a name
-    /// of others that Azure has told it, or the request empties a whole location. Excused: what
-    /// arrives from a dead sender.
+    /// A name counts if Azure has told the sender, or if the sender had to look and would have seen it: it stands
+    /// beside a name of others that Azure has told it, or the request replaces or empties a whole location. Excused:
+    /// what arrives from a dead sender.
     pub(super) fn others_keep_their_addresses(
         &self,
         slot: usize,
@@ -178,7 +182,10 @@ impl World {
                     let beside = there.services.iter().any(|other| self.is_of_others(other) && told(other));
                     told(name) || is_old && beside
                 }
-                None => is_old && (update.full || update.addresses.is_empty()),
+                None if update.full || update.addresses.is_empty() => {
+                    told(name) || self.now > *since + LISTED_AFTER
+                }
+                None => false,
             };
             if taken {
                 let text = format!("{address} at {location} is removed from {name}, which is unmanaged");
