@@ -1,11 +1,12 @@
 //! Who may pass the gates, and when: the lease, the budget, first come first served.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use sluice_model::call::{Method, Request};
 use sluice_model::event::Wait;
 use sluice_model::seeded::Bug;
-use sluice_model::{EffectId, Time};
+use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::CallId;
 use crate::answer::Watch;
@@ -62,10 +63,25 @@ impl Wire {
                 self.stand_back(id, until);
                 continue;
             }
+            if self.is_outdated(id) {
+                let text = "it had to wait, and what is to be written may have changed since";
+                let failure = Failure::of(FailureClass::Throttled, "HeldBack", text);
+                self.end(id, Err(Failure { retry_after: Some(Duration::ZERO), ..failure }));
+                continue;
+            }
             if let Some(send) = self.send(id, gate) {
                 return Some(send);
             }
         }
+    }
+
+    /// Whether addresses have waited so long that they are worked out again: others may have used a location since
+    /// the listing by which it is written as a whole.
+    fn is_outdated(&self, id: ErrandId) -> bool {
+        self.errands.get(&id).is_some_and(|errand| {
+            (errand.owner, errand.stage) == (Owner::Locations, Stage::Queued)
+                && self.now.since(errand.sent_at) > self.budget_patience
+        })
     }
 
     /// Until when Azure wants nothing more of an errand's kind for its resource, as it told an

@@ -27,7 +27,7 @@ use core::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use sluice_model::azure::ArmId;
-use sluice_model::call::{Method, Payload, Reply, Request};
+use sluice_model::call::{Answer, Method, Payload, Reply, Request};
 use sluice_model::event::Wait;
 use sluice_model::seeded::Seeded;
 use sluice_model::{EffectId, Failure, FailureClass, Time};
@@ -224,7 +224,14 @@ impl Wire {
         }
         self.numbers.late_replies += 1;
         let Some(passage) = self.overdue.remove(&call) else { return };
-        let Some(failure) = Failure::in_reply(&reply) else { return };
+        let Some(failure) = Failure::in_reply(&reply) else {
+            if let Reply::Answered(Answer { payload: Payload::Operation(_), retry_after: Some(wait), .. }) = reply
+            {
+                // The operation runs on, and Azure says when to ask again.
+                self.bar(passage.gate, passage.target, wait);
+            }
+            return;
+        };
         if failure.class == FailureClass::Throttled {
             match Throttle::of(&failure).about {
                 Pause::Resource(wait) => self.note_busy(passage.gate, passage.target, wait),
@@ -402,7 +409,7 @@ impl Wire {
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);
     }
 
-    fn end(&mut self, id: ErrandId, result: Result<Payload, Failure>) {
+    pub(crate) fn end(&mut self, id: ErrandId, result: Result<Payload, Failure>) {
         if let Some(Errand { stage: Stage::Sent(call) | Stage::PollSent(call, _), .. }) =
             self.errands.get(&id)
         {

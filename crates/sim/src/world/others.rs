@@ -19,8 +19,8 @@ use crate::names::{Invariant, Violation};
 const KNOWN_AFTER: Duration = Duration::from_secs(60);
 
 /// A binding of this age is in every listing on which a location may be replaced, which is at most 30 s old; the
-/// request takes a moment to arrive.
-const LISTED_AFTER: Duration = Duration::from_secs(32);
+/// request may be held for 5 s, and takes a moment to arrive.
+const LISTED_AFTER: Duration = Duration::from_secs(37);
 
 impl World {
     /// Registers a load balancer or NAT gateway of others with our gateway; says whether that was possible.

@@ -1,12 +1,13 @@
 //! Azure asks for patience with one resource: whoever wants that one waits, nobody else.
 
+use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
 use expect_test::expect;
 use sluice_model::Step;
 use sluice_model::azure::{LocationUpdate, Provisioning};
-use sluice_model::call::{ArmError, OperationState, Payload};
+use sluice_model::call::{Answer, ArmError, OperationState, Payload, Reply};
 use sluice_model::effect::Listable;
 
 use super::story::{
@@ -84,12 +85,18 @@ fn another_operation_that_is_in_the_way_for_no_time_is_a_failure_to_try_again_af
 fn what_stays_in_the_way_is_asked_about_less_and_less_often() {
     let mut story = Story::new();
     story.sync(1, locations());
+    let mut told = story.told();
     for call in 1..=30 {
         story.reply(call, busy(1));
         let deadline = story.updaters.next_deadline().map_or(0, |at| at.as_millis());
         story.until(deadline);
+        let news = story.told();
+        if news.contains("HeldBack") {
+            story.sync(1, locations());
+        }
+        told += &news;
+        told += &story.told();
     }
-    let told = story.told();
     let calls: Vec<&str> = told.lines().filter(|line| line.contains("call")).collect();
     // Every second would be 121 of them; a failure comes after two minutes.
     assert!((8..=25).contains(&calls.len()), "{told}");
@@ -186,6 +193,35 @@ fn the_wait_in_a_polls_answer_that_came_too_late_holds_the_next_poll() {
         t=191.5 call 3 for #1: poll operations/op1
     "#]]
     .assert_eq(&story.told());
+}
+
+#[test]
+fn a_poll_that_was_answered_too_late_still_says_when_to_ask_again() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).accept(1).until(71_500).quietly();
+    // The first poll was given up; its answer comes before the next is sent.
+    let runs = Answer::new(200, Payload::Operation(OperationState::Running));
+    let runs = Answer { retry_after: Some(Duration::from_secs(20)), ..runs };
+    story.reply(2, Reply::Answered(runs)).until(91_499);
+    assert_eq!(story.told(), "\n");
+    story.until(91_500);
+    expect![[r#"
+        t=91.5 call 3 for #1: poll operations/op1
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn addresses_that_had_to_wait_are_given_back_instead_of_sent() {
+    let mut story = Story::new();
+    story.sync(1, locations()).throttle(1, Some(60)).quietly();
+    story.until(60_000);
+    expect![[r#"
+        t=60.0 #1 failed HeldBack (throttled), next at 60.0
+    "#]]
+    .assert_eq(&story.told());
+    story.sync(2, locations());
+    assert!(story.told().contains("call 2 for #2: sync 1 locations"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
     .assert_eq(&story.told());
     story.until(10_000);
     expect![[r#"
-        t=10.0 call 5 for #3: sync 1 locations
+        t=10.0 #3 failed HeldBack (throttled), next at 10.0
         t=10.0 #1 wants a slot
         t=10.0 #2 wants a slot
     "#]]
@@ -84,7 +84,7 @@ fn a_429_of_the_network_provider_shuts_writes_and_deletes_and_no_reads() {
     expect![[r#"
         t=0.0 #2 gives its slot back: throttled until 10.0
         t=0.0 call 3 for #5: list Microsoft.Network/loadBalancers
-        t=10.0 call 4 for #3: sync 1 locations
+        t=10.0 #3 failed HeldBack (throttled), next at 10.0
         t=10.0 #2 wants a slot
         t=10.0 #1 wants a slot
     "#]]
