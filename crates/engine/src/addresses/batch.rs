@@ -135,7 +135,7 @@ impl Addresses {
         }
         let services = self.effective_members(&effective);
         if self.names_others(services) && !self.is_listed() || self.others_were_seen(spot) {
-            self.awaits_listing.insert(spot);
+            self.await_listing(spot);
             return Fit::Waits;
         }
         let place = &self.places[spot.place];
@@ -199,7 +199,7 @@ impl Addresses {
         if !self.may_replace(without.place) {
             if !self.has_entries_of_others(without.place) {
                 // The next listing may allow it.
-                self.awaits_listing.insert(without);
+                self.await_listing(without);
             }
             return None;
         }

@@ -10,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::time::Duration;
 
 use hashbrown::HashSet;
 use sluice_model::azure::Location;
@@ -17,7 +18,7 @@ use sluice_model::seeded::Bug;
 use sluice_model::{Family, Time};
 
 use super::Addresses;
-use super::place::{Entry, PlaceId, Spot};
+use super::place::{Entry, Place, PlaceId, Spot};
 use super::services::ServiceIndex;
 use super::sets::SetId;
 
@@ -77,8 +78,9 @@ impl Addresses {
         self.count_suspects();
         // A cluster whose listing takes long could never write otherwise.
         let span = self.limits.listing_valid.max(now.since(began).saturating_mul(2));
+        self.listing_began = Some(began);
         self.listing_valid_until = Some(began + span);
-        for spot in core::mem::take(&mut self.awaits_listing) {
+        for spot in core::mem::take(&mut self.awaits_listing).into_keys() {
             self.suspect_again(spot);
             self.check(spot);
         }
@@ -139,6 +141,29 @@ impl Addresses {
     /// that no change of the cluster will write them again, or what others have at an entry must be known.
     pub fn needs_listing(&self) -> bool {
         self.places.any_lost() || !self.awaits_listing.is_empty()
+    }
+
+    /// From when on a listing can tell what [`Addresses::needs_listing`] asks for. `None` also when the last listing
+    /// could and the next is a matter of confirming it.
+    pub fn listing_due(&self) -> Option<Time> {
+        let is_lost = |place: &PlaceId| self.places.get(*place).is_some_and(Place::is_lost);
+        let lost = self.places.any_lost().then(|| self.unasked_until(is_lost));
+        let lost = lost.filter(|due| self.listing_began.is_none_or(|began| began < *due));
+        self.awaits_listing.values().copied().chain(lost).min()
+    }
+
+    /// An entry is written after the next listing, or, if the last one has just shown something that must be confirmed,
+    /// after the first that is asked about its location again.
+    pub(super) fn await_listing(&mut self, spot: Spot) {
+        let confirms = self.listing_is_valid();
+        let due = if confirms { self.unasked_until(|place| *place == spot.place) } else { self.now };
+        self.awaits_listing.insert(spot, due);
+    }
+
+    /// Until when listings are not asked about any of these locations, because we wrote there.
+    fn unasked_until(&self, concerns: impl Fn(&PlaceId) -> bool) -> Time {
+        let last = self.lane.written.iter().rev().find(|written| written.places.iter().any(&concerns));
+        last.map_or(self.now, |last| last.at + self.limits.listing_margin + Duration::from_millis(1))
     }
 
     /// How many differences one listing has shown that a second must confirm.
@@ -212,7 +237,7 @@ impl Addresses {
         {
             return 0;
         }
-        let awaited = spot.is_some_and(|spot| self.awaits_listing.contains(&spot));
+        let awaited = spot.is_some_and(|spot| self.awaits_listing.contains_key(&spot));
         if !first && !awaited && before.get(&at) != Some(&identities) {
             self.sightings.insert(at, identities);
             return 0;
@@ -298,7 +323,7 @@ impl Addresses {
                 if self.shows_the_possible(spot, &[]) {
                     continue;
                 }
-                let awaited = self.awaits_listing.contains(&spot);
+                let awaited = self.awaits_listing.contains_key(&spot);
                 if first || awaited || before.get(&at).is_some_and(Vec::is_empty) {
                     self.believe(spot, SetId::EMPTY);
                     accepted += 1;

@@ -171,10 +171,13 @@ pub struct Addresses {
     batch_number: u32,
     bisect: bisect::Bisect,
     sightings: listing::Sightings,
-    /// Until when the last listing may be used to decide what is unmanaged.
+    /// When the last listing began.
+    listing_began: Option<Time>,
+    /// Until when it may be used to decide what is unmanaged.
     listing_valid_until: Option<Time>,
-    /// Entries that also name unmanaged services, and are written only after a new listing.
-    awaits_listing: BTreeSet<Spot>,
+    /// Entries that also name unmanaged services, and are written only after a new listing, with the moment from
+    /// which one can tell.
+    awaits_listing: BTreeMap<Spot, Time>,
     /// Pods whose address an unmanaged egress has.
     held: BTreeMap<Spot, others::Held>,
     /// Per identity, the entries that one listing has shown and that we did not know of. The service may be opened
@@ -221,8 +224,9 @@ impl Addresses {
             batch_number: 0,
             bisect: bisect::Bisect::default(),
             sightings: listing::Sightings::new(),
+            listing_began: None,
             listing_valid_until: None,
-            awaits_listing: BTreeSet::new(),
+            awaits_listing: BTreeMap::new(),
             held: BTreeMap::new(),
             suspected: BTreeMap::new(),
             hollow: BTreeSet::new(),

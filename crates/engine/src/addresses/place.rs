@@ -100,6 +100,11 @@ impl Place {
         self.node.into_iter().chain(self.more_nodes.iter().copied())
     }
 
+    /// Whether entries of unknown outcome stand here and no node does any more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.node.is_none() && self.either > 0
+    }
+
     /// The only node that is here, if there is no other.
     pub(super) fn only_node(&self) -> Option<NodeId> {
         self.node.filter(|_| self.more_nodes.is_empty())
@@ -193,10 +198,9 @@ impl Places {
     /// Changes what decides whether a place is lost, and keeps count.
     fn change(&mut self, place: PlaceId, change: impl FnOnce(&mut Place)) {
         let record = &mut self.slab[place];
-        let is_lost = |record: &Place| record.node.is_none() && record.either > 0;
-        let was = is_lost(record);
+        let was = record.is_lost();
         change(record);
-        match (was, is_lost(record)) {
+        match (was, record.is_lost()) {
             (false, true) => self.lost += 1,
             (true, false) => self.lost = self.lost.saturating_sub(1),
             _ => {}

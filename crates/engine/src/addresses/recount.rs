@@ -215,7 +215,7 @@ impl Addresses {
                 }
                 let waits = entry.is(Entry::QUEUED | Entry::IN_FLIGHT)
                     || standing != Standing::Clear
-                    || self.awaits_listing.contains(&spot);
+                    || self.awaits_listing.contains_key(&spot);
                 if !waits && (actual != wanted || !either.is_empty()) {
                     return Err(format!("{at} differs and nothing sends it: {actual:?} is not {wanted:?}"));
                 }

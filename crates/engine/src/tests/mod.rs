@@ -15,6 +15,7 @@ mod inbound;
 mod inherited;
 mod kubernetes;
 mod late;
+mod looks;
 mod lost_tags;
 mod measured;
 mod metrics;
