@@ -62,6 +62,8 @@ pub struct Engine {
     pub(crate) warned_pods: HashMap<Uid, Warned, FixedState>,
     /// The pods are being listed again, to warn about some of them.
     pub(crate) pods_asked_for: bool,
+    /// Whether a list of the Services has come since we asked for one; `None`: nobody has asked.
+    pub(crate) services_listed_anew: Option<bool>,
     pub(crate) newest: [u64; 4],
     pub(crate) kinds_listed: [bool; 4],
     /// The last list of a kind was too old, and the next has not come yet.
@@ -153,6 +155,7 @@ impl Engine {
             ipv6_nodes: BTreeSet::new(),
             warned_pods: HashMap::default(),
             pods_asked_for: false,
+            services_listed_anew: None,
             newest: [0; 4],
             kinds_listed: [false; 4],
             list_refused: [false; 4],

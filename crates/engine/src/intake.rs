@@ -396,7 +396,13 @@ impl Engine {
         self.list_refused[kind as usize] = false;
         self.newest[kind as usize] = self.newest[kind as usize].max(version);
         match objects {
-            Relist::Services(all) => self.services_relisted(all),
+            Relist::Services(all) => {
+                self.services_relisted(all);
+                if self.services_listed_anew == Some(false) {
+                    self.services_listed_anew = Some(true);
+                    self.touch_all();
+                }
+            }
             Relist::Slices(all) => {
                 let keep: HashSet<ObjectName, FixedState> =
                     all.iter().map(|slice| slice.name.clone()).collect();

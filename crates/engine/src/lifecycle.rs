@@ -56,6 +56,7 @@ impl Engine {
                 return;
             }
         }
+        self.ask_for_services(service);
         self.compare(service);
         self.note_in_sync(service);
         self.tell_if_invalid(service);

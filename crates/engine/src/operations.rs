@@ -8,6 +8,7 @@ use alloc::string::String;
 
 use sluice_model::effect::{Cause, Listable};
 use sluice_model::event::Wait;
+use sluice_model::kube::Kind;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
@@ -55,8 +56,27 @@ impl Engine {
         let drained = !self.is_mapped(record) || self.seeded.has(Bug::DeleteWithoutDrain);
         drained
             && record.vanished.is_none()
+            && !self.awaits_services(record)
             && !self.is_braked(record.index)
             && !self.is_torn_down(record.index)
+    }
+
+    /// Whether a Service that exists is to lose what another leader has made for it. That leader may have published
+    /// its IP, and a standby's view of the Service may be older than that, so the Services are listed first.
+    fn awaits_services(&self, record: &Service) -> bool {
+        let exists = record.object.as_ref().is_some_and(|object| object.selected && !object.deleting);
+        let stale = self.services_listed_anew != Some(true);
+        let found = record.operation.is_none() && !record.actual.was_written();
+        exists && stale && found && record.state == State::DeletionPending
+    }
+
+    /// Lists the Services once if a teardown waits for that.
+    pub(crate) fn ask_for_services(&mut self, service: ServiceIndex) {
+        let waits = self.record(service).is_some_and(|record| self.awaits_services(record));
+        if waits && self.services_listed_anew.is_none() && self.may_act() {
+            self.services_listed_anew = Some(false);
+            self.emit(Action::Relist(Kind::Service), Cause::StartUp);
+        }
     }
 
     pub(crate) fn has_finalizer(&self, record: &Service) -> bool {

@@ -225,7 +225,9 @@ impl Wire {
         self.numbers.late_replies += 1;
         let Some(passage) = self.overdue.remove(&call) else { return };
         let Some(failure) = Failure::in_reply(&reply) else {
-            if let Reply::Answered(Answer { payload: Payload::Operation(_), retry_after: Some(wait), .. }) = reply
+            if let Reply::Answered(Answer {
+                payload: Payload::Operation(_), retry_after: Some(wait), ..
+            }) = reply
             {
                 // The operation runs on, and Azure says when to ask again.
                 self.bar(passage.gate, passage.target, wait);

@@ -106,7 +106,8 @@ impl Addresses {
         let names_others = |set| self.names_others(self.sets.members(set));
         self.places[place].entries.iter().any(|(addr, entry)| {
             let odd = entry.is(Entry::ODD).then(|| self.odd.get(&Spot { place, addr })).flatten();
-            names_others(entry.actual()) || odd.is_some_and(|odd| odd.either.iter().copied().any(names_others))
+            names_others(entry.actual())
+                || odd.is_some_and(|odd| odd.either.iter().copied().any(names_others))
         })
     }
 

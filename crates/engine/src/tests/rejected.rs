@@ -105,10 +105,12 @@ pub(super) fn what_a_crash_has_left_of_a_rejected_creation_is_torn_down() {
         "service web known invalid
          azure has web public-ip load-balancer
          lead
-         #1 done
+         services relisted
+         #2 done
          state web",
         expect![[r#"
-            #1 deprovision web: delete-load-balancer, delete-public-ip   because last address left
+            #1 list Services of Kubernetes again   because start-up
+            #2 deprovision web: delete-load-balancer, delete-public-ip   because last address left
             web is NotStarted
         "#]],
     );
@@ -123,12 +125,31 @@ pub(super) fn a_rejected_creation_that_was_registered_right_before_a_crash_is_to
          service web known invalid
          azure has web
          lead
-         #1 done
+         services relisted
+         #2 done
          state web",
         expect![[r#"
+            #1 list Services of Kubernetes again   because start-up
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
-            #1 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             web is NotStarted
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn what_another_leader_has_published_is_not_torn_down_by_an_old_view_of_the_service() {
+    check(
+        "node node-a 192.168.0.1
+         service web known invalid
+         azure has web
+         lead
+         service web applied
+         services relisted
+         state web",
+        expect![[r#"
+            #1 list Services of Kubernetes again   because start-up
+            web is Created
         "#]],
     );
 }
