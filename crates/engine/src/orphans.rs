@@ -151,6 +151,7 @@ impl Engine {
             self.touch(service);
         }
         self.note_unclaimed();
+        self.drop_spent_consent();
         self.look_at_the_brake();
     }
 
@@ -193,8 +194,7 @@ impl Engine {
         let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
         let evident = own_deletion || !forgets && record.evident;
         if !wanted && !left_alone && !evident && !record.actual.is_nothing() {
-            record.discovered = true;
-            self.survey.discovered.insert(service);
+            self.discover(service);
         }
     }
 
@@ -204,19 +204,40 @@ impl Engine {
         if !self.survey.complete || self.seeded.has(Bug::VanishedFromListNotHeld) {
             return;
         }
-        let Some(record) = self.record_mut(service) else { return };
-        if !record.evident && !record.teardown_begun {
+        if self.record(service).is_some_and(|record| !record.evident && !record.teardown_begun) {
+            self.discover(service);
+        }
+    }
+
+    /// The brake applies to it from now on.
+    fn discover(&mut self, service: ServiceIndex) {
+        if self.survey.braked && !self.discovered().any(|record| self.counts_for_the_brake(record)) {
+            // What was held has come back, or has gone with evidence.
+            self.survey.braked = false;
+            self.survey.held_told = 0;
+        }
+        if let Some(record) = self.record_mut(service) {
             record.discovered = true;
             self.survey.discovered.insert(service);
         }
     }
 
-    /// There is evidence now, or it is wanted again.
+    /// There is evidence now, or it is wanted again; consent to its deletion does not count for the next time.
     pub(crate) fn release_from_brake(&mut self, service: ServiceIndex) {
-        if let Some(record) = self.record_mut(service) {
-            record.discovered = false;
+        let Some(record) = self.record_mut(service) else { return };
+        if !core::mem::replace(&mut record.discovered, false) {
+            return;
+        }
+        if !self.survey.allowed.is_empty()
+            && let Some(spent) = self.record(service).map(fingerprint)
+        {
+            self.survey.allowed.remove(spent);
         }
         self.survey.discovered.remove(&service);
+    }
+
+    fn discovered(&self) -> impl Iterator<Item = &Service> {
+        self.survey.discovered.iter().filter_map(|service| self.record(*service))
     }
 
     /// Whether its teardown is held because too many are due at once.
@@ -258,10 +279,26 @@ impl Engine {
             return;
         }
         self.survey.allowed = allowed;
+        self.drop_spent_consent();
         // Whatever is held all the same is named again.
         self.survey.held_told = 0;
         self.look_at_the_brake();
         self.touch_discovered();
+    }
+
+    /// The consent that still counts: that to deletions which are due or under way.
+    pub fn allowed_deletions(&self) -> &AllowedDeletions {
+        &self.survey.allowed
+    }
+
+    /// Drops consent to the deletion of what is wanted, or gone. A later deletion of the same needs new consent.
+    fn drop_spent_consent(&mut self) {
+        if self.survey.allowed.is_empty() || !self.survey.complete {
+            return;
+        }
+        let strays = self.survey.strays.iter().map(|(key, stray)| stray.fingerprint(key));
+        let unwanted: BTreeSet<Fingerprint> = self.discovered().map(fingerprint).chain(strays).collect();
+        self.survey.allowed = self.survey.allowed.iter().filter(|it| unwanted.contains(it)).collect();
     }
 
     pub(crate) fn look_at_the_brake(&mut self) {
@@ -272,11 +309,13 @@ impl Engine {
         let limit = BRAKE_MIN.max(total / 10);
         let since = self.now - self.config.drift_interval;
         self.survey.teardowns.retain(|at| *at >= since);
-        let records = self.survey.discovered.iter().filter_map(|service| self.record(*service));
-        let waiting: Vec<&Service> = records.filter(|it| self.counts_for_the_brake(it)).collect();
+        let waiting: Vec<&Service> = self.discovered().filter(|it| self.counts_for_the_brake(it)).collect();
         let scope = &self.config.scope;
+        let allowed = &self.survey.allowed;
         let is_ours = |(key, stray): &(&ServiceKey, &Stray)| {
-            stray.found.is_ours(scope, key, false) && !stray.found.teardown_begun()
+            stray.found.is_ours(scope, key, false)
+                && !stray.found.teardown_begun()
+                && (allowed.is_empty() || !allowed.contains(stray.fingerprint(key)))
         };
         let is_default = |key: &ServiceKey| matches!(key, ServiceKey::Outbound(name) if name.is_default());
         let coming = self.survey.strays.iter().filter(is_ours).filter(|(key, _)| !is_default(key)).count();

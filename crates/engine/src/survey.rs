@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use sluice_model::allow_deletion::AllowedDeletions;
+use sluice_model::allow_deletion::{AllowedDeletions, Fingerprint};
 use sluice_model::azure::{ArmId, Direction, LoadBalancer, Location, NatGateway, PublicIp, Registration};
 use sluice_model::effect::{About, Cause, Listable, Listing};
 use sluice_model::names::{IDENTITY_TAG, Scope, key_of_public_ip};
@@ -92,6 +92,13 @@ pub(crate) struct Stray {
     /// Per kind, when the first listing that showed it began.
     pub(crate) first_seen: [Option<Time>; KINDS],
     pub(crate) seen_twice: bool,
+}
+
+impl Stray {
+    /// That of the service which it becomes.
+    pub(crate) fn fingerprint(&self, key: &ServiceKey) -> Fingerprint {
+        Fingerprint::of(key, self.found.public_ips[0].as_ref().and_then(|ip| ip.address))
+    }
 }
 
 /// What listings show for one key.

@@ -65,6 +65,11 @@ impl AllowedDeletions {
         self.0.contains(&fingerprint)
     }
 
+    /// Its deletion is not allowed any more.
+    pub fn remove(&mut self, fingerprint: Fingerprint) {
+        self.0.remove(&fingerprint);
+    }
+
     /// All of them, sorted.
     pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.0.iter().copied()

@@ -290,3 +290,114 @@ fn egresses_whose_pods_vanish_from_a_newer_list_during_their_creation_are_held()
         "#]],
     );
 }
+
+#[test]
+fn consent_is_used_up_when_what_it_names_exists_after_all() {
+    check(
+        &format!(
+            "config slots=1\n{}{}lead\n{}services relisted\n{}allow deletion\n{}services relisted\n\
+             {}services relisted\n{}explain s8",
+            eight("service s$ known"),
+            eight("azure has s$"),
+            eight("service s$ vanishes"),
+            eight("#$ gone"),
+            eight("service s$ known"),
+            eight("service s$ vanishes"),
+            (10..=17).map(|number| format!("#{number} gone\n")).collect::<String>(),
+        ),
+        expect![[r#"
+            #1 ask whether s1 is gone   because service no longer wanted
+            #2 ask whether s2 is gone   because service no longer wanted
+            #3 ask whether s3 is gone   because service no longer wanted
+            #4 ask whether s4 is gone   because service no longer wanted
+            #5 ask whether s5 is gone   because service no longer wanted
+            #6 ask whether s6 is gone   because service no longer wanted
+            #7 ask whether s7 is gone   because service no longer wanted
+            #8 ask whether s8 is gone   because service no longer wanted
+            #9 deprovision s1: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            #10 ask whether s1 is gone   because service no longer wanted
+            #11 ask whether s2 is gone   because service no longer wanted
+            #12 ask whether s3 is gone   because service no longer wanted
+            #13 ask whether s4 is gone   because service no longer wanted
+            #14 ask whether s5 is gone   because service no longer wanted
+            #15 ask whether s6 is gone   because service no longer wanted
+            #16 ask whether s7 is gone   because service no longer wanted
+            #17 ask whether s8 is gone   because service no longer wanted
+            s8 is DeletionPending, not wanted, live
+              waits for consent to a mass deletion
+        "#]],
+    );
+}
+
+#[test]
+fn consent_is_used_up_when_the_next_leader_finds_what_it_names_wanted() {
+    check(
+        &format!(
+            "show notices\n{}{}allow deletion of {}\nlead\n{}services relisted\n{}explain s8",
+            eight("service s$ known"),
+            eight("azure has s$"),
+            eight("s$@20.1.2.$").replace('\n', " "),
+            eight("service s$ vanishes"),
+            eight("#$ gone"),
+        ),
+        expect![[r#"
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
+            #1 ask whether s1 is gone   because service no longer wanted
+            #2 ask whether s2 is gone   because service no longer wanted
+            #3 ask whether s3 is gone   because service no longer wanted
+            #4 ask whether s4 is gone   because service no longer wanted
+            #5 ask whether s5 is gone   because service no longer wanted
+            #6 ask whether s6 is gone   because service no longer wanted
+            #7 ask whether s7 is gone   because service no longer wanted
+            #8 ask whether s8 is gone   because service no longer wanted
+            s8 is DeletionPending, not wanted, live
+              waits for consent to a mass deletion
+        "#]],
+    );
+}
+
+#[test]
+fn orphans_whose_deletion_is_allowed_do_not_hold_others() {
+    check(
+        &format!(
+            "show notices\n{}service s9 known\nazure has s9\nservice new known\nallow deletion of {}\nlead\n\
+             service s9 vanishes\nservices relisted\n#2 gone\nstate s9",
+            eight("azure has egress=e$"),
+            eight("e$@20.1.2.$").replace('\n', " "),
+        ),
+        expect![[r#"
+            #1 provision new: public-ip, load-balancer, register   because service applied
+            #2 ask whether s9 is gone   because service no longer wanted
+            #3 deprovision s9: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            s9 is DeletionInProgress
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_held_any_more_once_all_have_come_back() {
+    check(
+        &format!(
+            "show notices\n{}{}lead\n{}services relisted\n{}service s8 vanishes\nservices relisted\n\
+             #9 gone\nstate s8",
+            eight("service s$ known"),
+            eight("azure has s$"),
+            eight("service s$ vanishes"),
+            eight("service s$ applied"),
+        ),
+        expect![[r#"
+            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
+            #1 ask whether s1 is gone   because service no longer wanted
+            #2 ask whether s2 is gone   because service no longer wanted
+            #3 ask whether s3 is gone   because service no longer wanted
+            #4 ask whether s4 is gone   because service no longer wanted
+            #5 ask whether s5 is gone   because service no longer wanted
+            #6 ask whether s6 is gone   because service no longer wanted
+            #7 ask whether s7 is gone   because service no longer wanted
+            #8 ask whether s8 is gone   because service no longer wanted
+            #9 ask whether s8 is gone   because service no longer wanted
+            #10 deprovision s8: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            s8 is DeletionInProgress
+        "#]],
+    );
+}

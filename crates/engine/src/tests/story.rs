@@ -43,6 +43,7 @@ use std::string::{String, ToString};
 use std::time::Duration;
 use std::vec::Vec;
 
+use sluice_model::allow_deletion::Fingerprint;
 use sluice_model::effect::{Existence, KubeOutcome, Listing};
 use sluice_model::event::{Relist, Wait};
 use sluice_model::kube::{NodeObject, PodObject, ServiceObject, Slice};
@@ -290,14 +291,22 @@ impl Story {
         self.version
     }
 
-    /// The operator allows what is held now, without the services that are excepted, or nothing.
+    /// The operator allows what is held now, without the services that are excepted; or exactly those that are
+    /// named with their public IP, as an earlier leader showed them; or nothing.
     fn allow_deletion(&mut self, rest: &[&str]) {
-        let held = self.engine.services().into_iter().filter(|_| rest != ["of", "nothing"]);
-        let held = held.filter(|view| match rest {
-            ["except", names @ ..] => !names.iter().any(|name| self.key(name) == view.key),
-            _ => true,
-        });
-        let allowed = held.filter_map(|view| view.held).map(|held| held.fingerprint).collect();
+        let allowed = match rest {
+            ["of", named @ ..] => {
+                let named = named.iter().filter_map(|it| it.split_once('@'));
+                named.map(|(name, ip)| Fingerprint::of(&self.key(name), ip.parse().ok())).collect()
+            }
+            _ => {
+                let held = self.engine.services().into_iter().filter(|view| match rest {
+                    ["except", names @ ..] => !names.iter().any(|name| self.key(name) == view.key),
+                    _ => true,
+                });
+                held.filter_map(|view| view.held).map(|held| held.fingerprint).collect()
+            }
+        };
         self.tell(Event::DeletionAllowed(allowed));
     }
 
