@@ -101,6 +101,8 @@ pub struct Leadership<D, C> {
     has_led: bool,
     /// The held deletions that the operator allows, as the Lease last said.
     allowed: AllowedDeletions,
+    /// What of that still counts, as the loop last said.
+    in_force: Option<Consent>,
     /// The trouble that was last said.
     trouble: Option<String>,
 }
@@ -111,7 +113,14 @@ impl<D, C> std::fmt::Debug for Leadership<D, C> {
     }
 }
 
-type Announcement = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// News for a loop that may be busy; it answers what of the consent still counts.
+type Announcement = Pin<Box<dyn Future<Output = Option<Consent>> + Send>>;
+
+/// The consent that the Lease names, and what of it still counts.
+struct Consent {
+    named: AllowedDeletions,
+    in_force: AllowedDeletions,
+}
 
 impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
     /// A candidate under a name that no other process has. The time of day is for people who read the
@@ -135,6 +144,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             standing: watch::Sender::default(),
             has_led: false,
             allowed: AllowedDeletions::default(),
+            in_force: None,
             trouble: None,
         })
     }
@@ -158,6 +168,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             if let Some(why) = self.lost() {
                 return self.lose(why);
             }
+            self.take_spent_consent_away();
             let now = self.clock.now();
             match self.elector.next(now, (self.wall)()) {
                 Next::Wait(until) => {
@@ -165,7 +176,10 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                     tokio::select! {
                         biased;
                         words = &mut farewell => return self.part(words.unwrap_or(Farewell::Keep)).await,
-                        () = finished(&mut announcing) => announcing = None,
+                        consent = finished(&mut announcing) => {
+                            announcing = None;
+                            self.in_force = consent;
+                        }
                         () = self.clock.sleep_until(wake) => {}
                     }
                 }
@@ -178,7 +192,10 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                             tokio::select! {
                                 biased;
                                 answer = &mut asking => break Some(answer),
-                                () = finished(&mut announcing) => announcing = None,
+                                consent = finished(&mut announcing) => {
+                                    announcing = None;
+                                    self.in_force = consent;
+                                }
                                 () = self.clock.sleep_until(limit) => break None,
                             }
                         }
@@ -186,12 +203,12 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                     let Some(answer) = answer else { continue };
                     self.say_trouble(&answer);
                     self.elector.heard(self.clock.now(), answer);
-                    if let Some(announcement) = self.follow() {
+                    if let Some(announcement) = self.follow(announcing.is_some()) {
                         announcing = Some(match announcing.take() {
                             // A busy loop has not taken the last news yet.
                             Some(before) => Box::pin(async move {
                                 before.await;
-                                announcement.await;
+                                announcement.await
                             }),
                             None => announcement,
                         });
@@ -227,7 +244,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
 
     /// Moves the fence and the standing to where the elector is now; gives the news that we lead, and which held
     /// deletions the operator allows, to be told to a loop that may be busy.
-    fn follow(&mut self) -> Option<Announcement> {
+    fn follow(&mut self, is_announcing: bool) -> Option<Announcement> {
         let holder = self.elector.holder().map(str::to_owned);
         let is_ours = holder.as_deref() == Some(self.elector.identity());
         if !is_ours || !self.elector.leads(self.clock.now()) {
@@ -244,7 +261,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         let allowed = AllowedDeletions::parse(annotation);
         let changed = allowed != self.allowed;
         self.allowed.clone_from(&allowed);
-        if !gained && !changed {
+        if !gained && !changed && (allowed.is_empty() || is_announcing) {
             return None;
         }
         let handle = self.handle.clone();
@@ -255,9 +272,24 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             }
             if changed {
                 tracing::info!("the operator's consent to held deletions has changed on the Lease");
-                let _ = handle.post(Event::DeletionAllowed(allowed)).await;
+                let _ = handle.post(Event::DeletionAllowed(allowed.clone())).await;
             }
+            let in_force = handle.ask(|engine, _, _| engine.allowed_deletions().clone()).await.ok()?;
+            Some(Consent { named: allowed, in_force })
         }))
+    }
+
+    /// Consent counts once, for the next leader too, so the next renewal writes only what still counts; not if the
+    /// Lease names other consent than the loop has judged.
+    fn take_spent_consent_away(&mut self) {
+        let Some(Consent { named, in_force }) = self.in_force.take() else { return };
+        let annotation = self.elector.annotation(allow_deletion::ANNOTATION).unwrap_or_default();
+        if in_force != named && AllowedDeletions::parse(annotation) == named {
+            let text = (!in_force.is_empty()).then(|| in_force.annotation());
+            self.elector.annotate(allow_deletion::ANNOTATION, text);
+            // That is no news to the loop.
+            self.allowed = in_force;
+        }
     }
 
     fn stand(&self, standing: Standing) {
@@ -315,7 +347,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
     }
 }
 
-async fn finished(announcing: &mut Option<Announcement>) {
+async fn finished(announcing: &mut Option<Announcement>) -> Option<Consent> {
     match announcing {
         Some(announcement) => announcement.await,
         None => std::future::pending().await,

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sluice_controller::{Clock, Farewell, Inbox, Leadership, LeaseDoor, LeaseEnd, Monotonic, Standing, Why};
 use sluice_k8s::Trouble;
 use sluice_k8s::lease::{Answer, Request, Timing};
-use sluice_model::{ObjectName, Time};
+use sluice_model::allow_deletion::{ANNOTATION, AllowedDeletions, Fingerprint};
+use sluice_model::{ObjectName, ServiceKey, Time};
 use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -59,6 +61,10 @@ impl Shelf {
 
     fn holder(&self) -> Option<String> {
         self.lease.lock().unwrap().as_ref()?.spec.as_ref()?.holder_identity.clone()
+    }
+
+    fn annotation(&self, name: &str) -> Option<String> {
+        self.lease.lock().unwrap().as_ref()?.metadata.annotations.as_ref()?.get(name).cloned()
     }
 
     /// When the writes were sent whose success was answered; the last one at the end.
@@ -169,6 +175,25 @@ async fn who_is_alone_makes_the_lease_leads_and_renews_it() {
     let renewals = shelf.renewals();
     assert!((28..=33).contains(&renewals.len()), "about every two seconds: {renewals:?}");
     assert_eq!(shelf.holder().as_deref(), Some("pod-a_1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn consent_that_is_used_up_is_taken_off_the_lease() {
+    let world = World::ordinary();
+    let shelf = Shelf::new(world.clock);
+    let key = ServiceKey::from_identity("blue").unwrap();
+    let spent: AllowedDeletions = [Fingerprint::of(&key, None)].into_iter().collect();
+    let annotations = [(ANNOTATION, spent.annotation()), ("example.com/note", "keep".into())];
+    let annotations = annotations.map(|(name, text)| (name.to_owned(), text));
+    let metadata = ObjectMeta { annotations: Some(annotations.into()), ..ObjectMeta::default() };
+    shelf.store(Lease { metadata, spec: None });
+    let mut candidate = Candidate::start(&world, &shelf);
+    candidate.leads().await;
+    assert_eq!(shelf.annotation(ANNOTATION), Some(spent.annotation()), "Azure has not been listed yet");
+    world.handle.wait_for_initial_sync().await.unwrap();
+    world.wait(Duration::from_secs(6)).await;
+    assert_eq!(shelf.annotation(ANNOTATION), None);
+    assert_eq!(shelf.annotation("example.com/note").as_deref(), Some("keep"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -114,6 +114,16 @@ impl Elector {
         }
     }
 
+    /// The next renewal writes this annotation, or takes it away, unless somebody writes the Lease before it.
+    pub fn annotate(&mut self, name: &str, text: Option<String>) {
+        let Known::Seen { lease, .. } = &mut self.known else { return };
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        match text {
+            Some(text) => annotations.insert(name.to_owned(), text),
+            None => annotations.remove(name),
+        };
+    }
+
     /// What to do now. A request counts as sent at `now`; the time of day only stands in the Lease,
     /// for people. A request whose end was never told counts as failed.
     pub fn next(&mut self, now: Time, wall: Timestamp) -> Next {

@@ -166,10 +166,12 @@ impl World {
         }
     }
 
-    /// The leader reads on its Lease which held deletions the operator allows.
+    /// The leader reads on its Lease which held deletions the operator allows, and takes away what is used up.
     fn read_consent(&mut self, slot: usize) -> Result<(), Violation> {
         let Some(process) = &mut self.processes[slot] else { return Ok(()) };
         if process.allowed == self.allowed {
+            process.allowed.clone_from(process.engine.allowed_deletions());
+            self.allowed.clone_from(&process.allowed);
             return self.drive(slot, VecDeque::new());
         }
         process.allowed.clone_from(&self.allowed);

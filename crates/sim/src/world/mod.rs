@@ -271,13 +271,13 @@ impl World {
         Ok(())
     }
 
-    /// Writes the annotation with what is held now.
+    /// Adds what is held now to the annotation.
     fn consent(&mut self) {
         let held = self.views().into_iter().filter_map(|view| Some((view.key, view.held?.fingerprint)));
         let (keys, held): (Vec<_>, Vec<_>) = held.unzip();
         if !keys.is_empty() {
             self.judge.allowed(&keys);
-            self.allowed = held.into_iter().collect();
+            self.allowed = self.allowed.iter().chain(held).collect();
         }
     }
 
