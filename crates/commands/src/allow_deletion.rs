@@ -4,15 +4,13 @@
 //! Lease, so whoever may patch the Lease may allow deletions, and a restart of the controller does not lose it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use futures::future::LocalBoxFuture;
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
 use serde::Serialize;
-use serde_json::json;
+use sluice_k8s::lease::{Place, annotate_lease};
 use sluice_model::allow_deletion::{ANNOTATION, AllowedDeletions, Fingerprint};
 use sluice_view::{Held, Status};
 
@@ -21,6 +19,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::say;
 use crate::status::{Leader, LeaderArguments, everything};
+
+/// How long one call to the API server may take.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// So many fingerprints fit into the annotations of one object (256 KiB).
 const FINGERPRINTS_MAX: usize = 15_000;
@@ -128,38 +129,39 @@ fn report(arguments: &Arguments, held: &BTreeSet<Held>, allowed: bool, words: &s
 
 /// Writes the consent on the Lease, beside that of earlier times: what it allowed may not have begun yet.
 async fn allow(place: &LeaderArguments, held: &BTreeSet<Held>) -> anyhow::Result<()> {
+    let held = fingerprints(held)?;
     let connection =
         sluice_k8s::connect::connect(place.kubeconfig.as_deref(), place.context.as_deref()).await?;
-    let leases = Api::<Lease>::namespaced(connection.client, &place.lease_namespace);
-    let name = format!("{}/{}", place.lease_namespace, place.lease_name);
-    let lease = leases
-        .get(&place.lease_name)
-        .await
-        .with_context(|| format!("cannot read the Lease {name} (--lease-namespace, --lease-name)"))?;
-    let before = lease.metadata.annotations.unwrap_or_default().remove(ANNOTATION).unwrap_or_default();
-    let annotation = annotation(&before, held)?;
-    let patch = Patch::Merge(json!({"metadata": {"annotations": {ANNOTATION: annotation}}}));
-    let parameters = PatchParams { field_manager: Some("sluice".into()), ..PatchParams::default() };
-    leases.patch(&place.lease_name, &parameters, &patch).await.with_context(|| {
-        format!("cannot write the consent on the Lease {name}; it needs the right to patch leases there")
-    })?;
-    Ok(())
+    let lease = Place { namespace: place.lease_namespace.clone(), name: place.lease_name.clone() };
+    let change = |before: &str| annotation(before, &held);
+    annotate_lease(&connection.client, &lease, ANNOTATION, change, CALL_LIMIT).await.with_context(|| {
+        format!(
+            "cannot write the consent on the Lease {}/{} (--lease-namespace, --lease-name); it needs the right to \
+             get and patch leases there",
+            lease.namespace, lease.name
+        )
+    })
+}
+
+/// The fingerprints of what was shown.
+fn fingerprints(held: &BTreeSet<Held>) -> anyhow::Result<Vec<Fingerprint>> {
+    let all: Option<Vec<Fingerprint>> = held.iter().map(|it| Fingerprint::parse(&it.fingerprint)).collect();
+    let all =
+        all.context("the controller names fingerprints that this version cannot read; use its version")?;
+    if all.len() > FINGERPRINTS_MAX {
+        return Err(anyhow!(
+            "{} deletions are too many for an annotation; set sluice.allowMassDeletion for as long as they take",
+            all.len()
+        ));
+    }
+    Ok(all)
 }
 
 /// The annotation that allows these and what was allowed before.
-fn annotation(before: &str, held: &BTreeSet<Held>) -> anyhow::Result<String> {
-    let now: Option<Vec<Fingerprint>> = held.iter().map(|it| Fingerprint::parse(&it.fingerprint)).collect();
-    let now =
-        now.context("the controller names fingerprints that this version cannot read; use its version")?;
-    if now.len() > FINGERPRINTS_MAX {
-        return Err(anyhow!(
-            "{} deletions are too many for an annotation; set sluice.allowMassDeletion for as long as they take",
-            now.len()
-        ));
-    }
+fn annotation(before: &str, held: &[Fingerprint]) -> String {
     let mut fingerprints: Vec<Fingerprint> = AllowedDeletions::parse(before).iter().collect();
-    fingerprints.truncate(FINGERPRINTS_MAX - now.len());
-    Ok(fingerprints.into_iter().chain(now).collect::<AllowedDeletions>().annotation())
+    fingerprints.truncate(FINGERPRINTS_MAX.saturating_sub(held.len()));
+    fingerprints.into_iter().chain(held.iter().copied()).collect::<AllowedDeletions>().annotation()
 }
 
 #[cfg(test)]
@@ -188,16 +190,18 @@ mod tests {
 
     #[test]
     fn the_consent_names_exactly_the_held_set_and_keeps_earlier_consent() {
-        let first = annotation("", &held(&["blue", "red"])).unwrap();
-        assert_eq!(first, annotation("", &held(&["red", "blue"])).unwrap());
-        let second = annotation(&first, &held(&["green"])).unwrap();
-        assert_eq!(second, annotation("", &held(&["red", "green", "blue"])).unwrap());
+        let allowing =
+            |before: &str, names: &[&str]| annotation(before, &fingerprints(&held(names)).unwrap());
+        let first = allowing("", &["blue", "red"]);
+        assert_eq!(first, allowing("", &["red", "blue"]));
+        let second = allowing(&first, &["green"]);
+        assert_eq!(second, allowing("", &["red", "green", "blue"]));
         assert_eq!(AllowedDeletions::parse(&second).iter().count(), 3);
     }
 
     #[test]
     fn a_fingerprint_that_cannot_be_read_allows_nothing() {
         let odd = BTreeSet::from([Held { name: "egress/blue".into(), fingerprint: "all".into() }]);
-        assert!(annotation("", &odd).unwrap_err().to_string().contains("use its version"));
+        assert!(fingerprints(&odd).unwrap_err().to_string().contains("use its version"));
     }
 }

@@ -42,6 +42,10 @@ pub use elector::Elector;
 /// Do not lower this value: during an upgrade, a replica of an older version may hold a Lease of this length.
 pub const LEASE_MAX: Duration = Duration::from_secs(300);
 
+/// How often an annotation is written over what somebody else wrote meanwhile. A renewal comes every two seconds, so
+/// the second try nearly always succeeds.
+const ANNOTATE_TRIES_MAX: u32 = 10;
+
 /// The spans of an election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
@@ -188,6 +192,32 @@ pub async fn replace_lease(client: &Client, place: &Place, lease: &Lease, limit:
         Trouble::Missing(_) => Answer::Conflict,
         trouble => Answer::Failed(trouble),
     })
+}
+
+/// Writes an annotation made of the one that is there, for somebody who does not hold the Lease. Whatever is written
+/// in between, a renewal or another annotation, is read and kept.
+pub async fn annotate_lease(
+    client: &Client,
+    place: &Place,
+    name: &str,
+    change: impl Fn(&str) -> String,
+    limit: Duration,
+) -> Result<(), Trouble> {
+    const RESOURCE: &str = "leases.coordination.k8s.io";
+    let mut tries = 0;
+    loop {
+        let lease: Lease = Call::get(RESOURCE, place.path()).within(limit).send(client).await?;
+        let before = lease.metadata.annotations.as_ref().and_then(|all| all.get(name));
+        let text = change(before.map_or("", String::as_str));
+        let version = lease.metadata.resource_version;
+        let overlay = json!({"metadata": {"resourceVersion": version, "annotations": {name: text}}});
+        let patch = Call::merge(RESOURCE, place.path(), overlay).within(limit);
+        tries += 1;
+        match patch.send::<Lease>(client).await {
+            Err(Trouble::Conflict(_)) if tries < ANNOTATE_TRIES_MAX => {}
+            end => return end.map(drop),
+        }
+    }
 }
 
 fn written(answer: Result<Lease, Trouble>, otherwise: impl Fn(Trouble) -> Answer) -> Answer {

@@ -5,6 +5,7 @@ use crate::scripted::{Say, Script};
 use k8s_openapi::jiff::Timestamp;
 use sluice_model::Time;
 
+mod annotated;
 mod simulated;
 
 fn at(seconds: f64) -> Time {
