@@ -77,13 +77,15 @@ pub(crate) enum Errand {
     KubeWrite(EffectId),
     /// A question to Kubernetes.
     KubeLook(EffectId),
-    /// A notice, or the wish for another list.
+    /// A notice.
     Notice,
+    /// The wish for another list, which makes no call of its own.
+    Relist,
 }
 
 impl Errand {
     fn is_for_kube(self) -> bool {
-        !matches!(self, Errand::Call(_))
+        !matches!(self, Errand::Call(_) | Errand::Relist)
     }
 }
 
@@ -235,6 +237,8 @@ pub struct Inbox {
     errands: HashMap<Id, Errand>,
     /// How many of the tasks are calls to Kubernetes.
     kube_calls: usize,
+    /// How many of those are notices.
+    notices: usize,
     abandoned: bool,
     /// Facts that have waited at once at most.
     pub(crate) depth_max: usize,
@@ -261,6 +265,7 @@ impl Inbox {
             tasks: JoinSet::new(),
             errands: HashMap::new(),
             kube_calls: 0,
+            notices: 0,
             abandoned: false,
             depth_max: 0,
             panics: 0,
@@ -277,12 +282,18 @@ impl Inbox {
     pub(crate) fn send_off(&mut self, errand: Errand, task: impl Future<Output = Mail> + Send + 'static) {
         let id = self.tasks.spawn(task).id();
         self.kube_calls += usize::from(errand.is_for_kube());
+        self.notices += usize::from(matches!(errand, Errand::Notice));
         self.errands.insert(id, errand);
     }
 
     /// How many calls to Kubernetes are under way.
     pub(crate) fn kube_calls(&self) -> usize {
         self.kube_calls
+    }
+
+    /// How many notices are under way.
+    pub(crate) fn notices(&self) -> usize {
+        self.notices
     }
 
     /// How many tasks are under way.
@@ -338,6 +349,7 @@ impl Inbox {
         let id = end.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let errand = self.errands.remove(&id);
         self.kube_calls -= usize::from(errand.is_some_and(Errand::is_for_kube));
+        self.notices -= usize::from(matches!(errand, Some(Errand::Notice)));
         let error = match end {
             Ok((_, mail)) => return mail,
             Err(error) => error,
@@ -355,7 +367,7 @@ impl Inbox {
                 Mail::KubeEnded(effect, Outcome::Kube(KubeOutcome::Unavailable))
             }
             Some(Errand::KubeLook(effect)) => Mail::KubeEnded(effect, Outcome::Existence(Existence::Unclear)),
-            Some(Errand::Notice) | None => Mail::Told,
+            Some(Errand::Notice | Errand::Relist) | None => Mail::Told,
         }
     }
 }

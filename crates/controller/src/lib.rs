@@ -35,6 +35,7 @@ mod run;
 mod standing;
 mod startup;
 mod updaters;
+mod waiting;
 
 pub use azure::Azure;
 pub use clock::{Clock, Monotonic};

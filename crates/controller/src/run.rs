@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use sluice_engine::Engine;
 use sluice_model::effect::{Existence, KubeOutcome};
+use sluice_model::kube::Kind;
 use sluice_model::plan::{Plan, Subject};
 use sluice_model::seeded::Seeded;
 use sluice_model::{Action, Effect, EffectId, Event, Outcome, Time};
@@ -32,14 +33,16 @@ use crate::kube::{Kube, StatusWrite};
 use crate::records::Records;
 use crate::startup::StartUp;
 use crate::updaters::{Shell, Tally};
+use crate::waiting::Waiting;
 
 /// So much mail is taken in one turn at most, before anything is sent.
 const MAILS_PER_TURN_MAX: usize = 256;
 
 /// Calls to Kubernetes in flight at most; further ones wait. Each call in flight needs a connection.
 const KUBE_CALLS_MAX: usize = 32;
-/// A notice is sent only while fewer calls than this are in flight, so that writes never wait for notices that hang.
-const KUBE_CALLS_WITH_NOTICES_MAX: usize = 16;
+/// Notices among them at most. They go first, so that they are told although there are always writes, and are few, so
+/// that writes do not wait for notices that hang.
+const NOTICES_MAX: usize = 8;
 
 /// What a controller runs with.
 #[derive(Clone, Debug)]
@@ -112,11 +115,10 @@ pub struct Controller<A, K, C> {
     engine: Engine,
     shell: Shell<A>,
     kube: Arc<K>,
-    /// Writes and questions that wait until fewer calls to Kubernetes are in flight. The engine has at most one write
-    /// of an object under way, so there are never more of them than objects.
-    kube_waiting: VecDeque<Effect>,
+    /// Writes and questions that wait until fewer calls to Kubernetes are in flight.
+    kube_waiting: Waiting,
     /// Notices that wait for the same.
-    notices_waiting: VecDeque<Effect>,
+    notices_waiting: Waiting,
     clock: C,
     inbox: Inbox,
     limits: Limits,
@@ -146,8 +148,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             engine: Engine::new(config.engine, config.seed, config.seeded),
             shell: Shell::new(updaters, Arc::new(azure), config.limits.call),
             kube: Arc::new(kube),
-            kube_waiting: VecDeque::new(),
-            notices_waiting: VecDeque::new(),
+            kube_waiting: Waiting::default(),
+            notices_waiting: Waiting::default(),
             clock,
             inbox,
             limits: config.limits,
@@ -266,7 +268,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 }
                 self.startup.saw(now, &event);
                 for effect in self.engine.handle(now, event) {
-                    self.begin(now, effect);
+                    events.extend(self.begin(now, effect));
                 }
             }
             self.call_kube();
@@ -279,31 +281,44 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         }
     }
 
-    fn begin(&mut self, now: Time, effect: Effect) {
+    /// Begins an effect, or lets it wait; returns the end of the one that it replaces.
+    fn begin(&mut self, now: Time, effect: Effect) -> Option<Event> {
         if self.ending.is_some() {
             self.tally.effects_not_begun += 1;
-            return;
+            return None;
         }
         self.records.begun(now, &effect, self.service_of(&effect));
         if self.shell.start(now, &effect) {
-            return;
+            return None;
         }
         match effect.action {
-            Action::Notify(_) => self.notices_waiting.push_back(effect),
-            _ => self.kube_waiting.push_back(effect),
+            Action::Notify(_) => self.notices_waiting.put(effect),
+            Action::Relist(kind) => {
+                self.relist(kind);
+                None
+            }
+            _ => self.kube_waiting.put(effect),
         }
     }
 
     /// Begins calls to Kubernetes that wait, as far as the limits allow.
     fn call_kube(&mut self) {
         while self.inbox.kube_calls() < KUBE_CALLS_MAX {
-            let Some(effect) = self.kube_waiting.pop_front() else { break };
+            let may_notify = self.inbox.notices() < NOTICES_MAX;
+            let notice = if may_notify { self.notices_waiting.next() } else { None };
+            let Some(effect) = notice.or_else(|| self.kube_waiting.next()) else { break };
             self.begin_kube(effect);
         }
-        while self.inbox.kube_calls() < KUBE_CALLS_WITH_NOTICES_MAX {
-            let Some(effect) = self.notices_waiting.pop_front() else { break };
-            self.begin_kube(effect);
-        }
+    }
+
+    /// Has one kind listed again. Only those who read anyway are told, leader or not, so it needs neither the lease
+    /// nor a turn.
+    fn relist(&mut self, kind: Kind) {
+        let kube = Arc::clone(&self.kube);
+        self.inbox.send_off(Errand::Relist, async move {
+            kube.relist(kind);
+            Mail::Told
+        });
     }
 
     fn begin_kube(&mut self, effect: Effect) {
@@ -325,15 +340,12 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
                 self.ask_kube(effect.id, errand, look, Outcome::Existence(Existence::Unclear));
             }
             Action::Notify(notice) => self.tell(async move { kube.notify(notice).await }),
-            // Only those who read anyway are told, leader or not, so no lease is needed.
-            Action::Relist(kind) => {
-                self.inbox.send_off(Errand::Notice, async move {
-                    kube.relist(kind);
-                    Mail::Told
-                });
-            }
-            Action::RunPlan(_) | Action::ResumePlan(_) | Action::SyncLocations(_) | Action::List(_) => {
-                unreachable!("the updaters take all of these")
+            Action::RunPlan(_)
+            | Action::ResumePlan(_)
+            | Action::SyncLocations(_)
+            | Action::List(_)
+            | Action::Relist(_) => {
+                unreachable!("none of these waits")
             }
         }
     }
@@ -405,8 +417,9 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             return;
         }
         tracing::info!(?why, under_way = self.inbox.under_way(), "ending: nothing new is begun");
-        let waiting = self.kube_waiting.drain(..).chain(self.notices_waiting.drain(..));
-        self.tally.effects_not_begun += waiting.count() as u64;
+        self.tally.effects_not_begun += (self.kube_waiting.len() + self.notices_waiting.len()) as u64;
+        self.kube_waiting.clear();
+        self.notices_waiting.clear();
         self.shell.ordered(Orders { fence: None, stop: true, lost: false });
         self.ending = Some((why, now + self.limits.grace));
     }

@@ -1,5 +1,6 @@
 //! The loop and a Kubernetes that hangs, panics or takes nothing.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -79,6 +80,76 @@ async fn notices_that_hang_do_not_delay_writes() {
     world.published(1).await;
     let took = world.clock.now().since(before);
     assert!(took < Limits::default().kube_call, "published after {took:?} of virtual time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn notices_are_told_while_writes_hang_and_more_of_them_wait() {
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        |what| if what == "notify" { Whim::Obey } else { Whim::Hang },
+    );
+    world.lead().await;
+    world.handle.wait_for_initial_sync().await.unwrap();
+    for number in 0..100 {
+        world.apply(&format!("web-{number}"));
+    }
+    world.wait(Duration::from_secs(1)).await;
+    // It cannot be served, and people are told so.
+    world.cluster.apply_service(&ObjectName::new("shop", "bare"), ServiceSpec::default());
+    world.wait(Limits::default().kube_call).await;
+    assert_eq!(world.cluster.notices().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_list_is_asked_for_at_once_while_calls_to_kubernetes_hang() {
+    let relisted = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&relisted);
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        move |what| {
+            *count.lock().unwrap() += usize::from(what == "relist");
+            Whim::Hang
+        },
+    );
+    world.lead().await;
+    for number in 0..100 {
+        world.apply(&format!("web-{number}"));
+    }
+    world.wait(Duration::from_secs(1)).await;
+    // Older than what has been seen, so another list is asked for.
+    let stale = Event::Relisted { version: 0, objects: Relist::Nodes(Vec::new()) };
+    world.handle.post(stale).await.unwrap();
+    world.wait(Duration::from_secs(1)).await;
+    assert_eq!(*relisted.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_writes_survive_an_api_server_that_is_away_for_half_an_hour() {
+    const MANY: usize = 10_000;
+    let away = Arc::new(AtomicBool::new(true));
+    let is_away = Arc::clone(&away);
+    let world = World::with_kube(
+        config(),
+        |_| Behaviour::Ordinary,
+        move |_| if is_away.load(Ordering::Relaxed) { Whim::Hang } else { Whim::Obey },
+    );
+    world.lead().await;
+    world.handle.wait_for_initial_sync().await.unwrap();
+    for number in 0..MANY {
+        // It cannot be served, and people are told so.
+        let name = ObjectName::new("shop", format!("bare-{number}"));
+        world.cluster.apply_service(&name, ServiceSpec::default());
+    }
+    world.wait(Duration::from_secs(1_800)).await;
+    away.store(false, Ordering::Relaxed);
+    world.wait(Duration::from_secs(60)).await;
+    let written = world.cluster.services().iter().filter(|service| !service.conditions.is_empty()).count();
+    assert_eq!(written, MANY);
+    // Notices that were on the wire are given up after their limit, and only they.
+    let lost = MANY - world.cluster.notices().len();
+    assert!(lost <= 8 * 60, "{lost} were lost");
 }
 
 #[tokio::test(start_paused = true)]
