@@ -242,9 +242,9 @@ impl Plans {
             (step, Doing::ReadingFirst(_), result) => match change(step, result, means) {
                 Ok(None) => Ok(StepResult::Done),
                 Ok(Some(request)) => {
-                    // Tags are cosmetic, unless an update or a teardown waits for them.
-                    let awaited = matches!(step, Step::Adopt { .. }) && run.intent != Intent::Adopt;
-                    let cosmetic = request.method == Method::PatchTags && !awaited;
+                    // The tags of a service that is right otherwise; nothing waits for them, and for all other tags
+                    // an update, a teardown or the whole gateway does.
+                    let cosmetic = matches!(step, Step::Adopt { .. }) && run.intent == Intent::Adopt;
                     let errand =
                         means.wire.begin_in_order(Owner::Plan(id), id, request, Duration::ZERO, cosmetic);
                     run.doing = Doing::Calling(errand);

@@ -27,7 +27,7 @@ use core::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use sluice_model::azure::ArmId;
-use sluice_model::call::{Answer, Method, Payload, Reply, Request};
+use sluice_model::call::{Answer, Payload, Reply, Request};
 use sluice_model::event::Wait;
 use sluice_model::seeded::Seeded;
 use sluice_model::{EffectId, Failure, FailureClass, Time};
@@ -120,8 +120,7 @@ impl Wire {
         request: Request,
         delay: Duration,
     ) -> ErrandId {
-        let cosmetic = request.method == Method::PatchTags;
-        self.begin_in_order(owner, effect, request, delay, cosmetic)
+        self.begin_in_order(owner, effect, request, delay, false)
     }
 
     /// Begins an errand that goes last at its gate if it is cosmetic.

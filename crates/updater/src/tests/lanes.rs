@@ -6,14 +6,15 @@ use std::vec::Vec;
 use core::time::Duration;
 
 use expect_test::expect;
-use sluice_model::azure::{ArmId, LocationUpdate};
+use sluice_model::azure::{ArmId, LocationUpdate, Provisioning};
 use sluice_model::call::{Answer, OperationState, Payload, Reply};
 use sluice_model::effect::{Cause, Listable};
-use sluice_model::{Action, Effect, EffectId, Step, Time};
+use sluice_model::plan::Intent;
+use sluice_model::{Action, Effect, EffectId, Plan, Step, Time};
 
 use super::story::{
-    Story, busy, load_balancer, load_balancer_id, managed, managed_ip, page, plan, public_ip_id,
-    put_load_balancer, put_public_ip, refused, registration, waiting,
+    Story, busy, gateway, load_balancer, load_balancer_id, managed, managed_ip, page, plan, public_ip,
+    public_ip_id, put_load_balancer, put_public_ip, refused, registration, scope, waiting,
 };
 use crate::{BucketSize, CallId, Config, GateNumbers, Output, Remaining};
 
@@ -204,10 +205,12 @@ fn a_time_that_goes_backwards_changes_nothing() {
 #[test]
 fn cosmetics_go_last() {
     let mut story = Story::new();
-    story.plan(1, vec![Step::ReleasePublicIp(public_ip_id("old"))]);
+    let adopt = Step::Adopt { id: public_ip_id("old"), tags: scope().gateway_tags() };
+    story.start(1, Action::RunPlan(Plan { intent: Intent::Adopt, ..plan(vec![adopt]) }));
     story.plan(2, vec![Step::DeleteLoadBalancer(load_balancer_id("web"))]).quietly();
     story.fence(None);
-    story.answer(1, 200, managed_ip("old")).answer(2, 200, managed(load_balancer("web")));
+    story.answer(1, 200, public_ip("old", Provisioning::Succeeded));
+    story.answer(2, 200, managed(load_balancer("web")));
     story.sync(3, locations());
     story.fence(Some(1_000));
     let numbers = story.updaters.numbers();
@@ -216,6 +219,24 @@ fn cosmetics_go_last() {
         t=0.0 call 3 for #2: delete loadBalancers/web if 1
         t=0.0 call 4 for #3: sync 1 locations
         t=0.0 call 5 for #1: patch tags of publicIPAddresses/old-pip if 1
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn tags_that_a_teardown_or_the_gateway_waits_for_are_not_cosmetic() {
+    let mut story = Story::new();
+    story.plan(1, vec![Step::ReleasePublicIp(public_ip_id("old"))]);
+    story.plan(2, vec![Step::ClaimGateway { id: scope().gateway_id(), tags: scope().gateway_tags() }]);
+    story.plan(3, vec![Step::DeleteLoadBalancer(load_balancer_id("web"))]).quietly();
+    story.fence(None);
+    story.answer(1, 200, managed_ip("old")).answer(2, 200, gateway());
+    story.answer(3, 200, managed(load_balancer("web")));
+    story.fence(Some(1_000));
+    expect![[r#"
+        t=0.0 call 4 for #1: patch tags of publicIPAddresses/old-pip if 1
+        t=0.0 call 5 for #2: patch tags of serviceGateways/servicegateway if 1
+        t=0.0 call 6 for #3: delete loadBalancers/web if 1
     "#]]
     .assert_eq(&story.told());
 }
