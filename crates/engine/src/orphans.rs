@@ -193,7 +193,9 @@ impl Engine {
         let wanted = wanted && record.vanished.is_none();
         let own_deletion = record.object.as_ref().is_some_and(|object| object.deleting);
         let evident = own_deletion || !forgets && record.evident;
-        if !wanted && !left_alone && !evident && !record.actual.is_nothing() {
+        // One that lingers may still be made.
+        let is_nothing = record.actual.is_nothing() && record.linger_until.is_none();
+        if !wanted && !left_alone && !evident && !is_nothing {
             self.discover(service);
         }
     }

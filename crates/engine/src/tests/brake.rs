@@ -401,3 +401,36 @@ fn nothing_is_held_any_more_once_all_have_come_back() {
         "#]],
     );
 }
+
+#[test]
+fn egresses_that_are_made_while_they_linger_are_held_if_their_pods_vanished_before_the_first_listing() {
+    check(
+        &format!(
+            "config linger=600\nnode node-a 192.168.0.1\n{}hold lists\nlead\n{}pods relisted\nrelease lists\n{}{}\
+             tick 700\nexplain e8",
+            eight("pod p$ known egress=e$ ip=10.1.0.$ node=node-a"),
+            eight("pod p$ vanishes"),
+            (1..=6).map(|number| format!("#{number} done\n")).collect::<String>(),
+            (7..=14).map(|number| format!("#{number} done\n")).collect::<String>(),
+        ),
+        expect![[r#"
+            #1 list gateway   because start-up
+            #2 list registrations   because start-up
+            #3 list locations   because start-up
+            #4 list load-balancers   because start-up
+            #5 list nat-gateways   because start-up
+            #6 list public-ips   because start-up
+            #7 provision e1: public-ip, nat-gateway, register   because pods came
+            #8 provision e2: public-ip, nat-gateway, register   because pods came
+            #9 provision e3: public-ip, nat-gateway, register   because pods came
+            #10 provision e4: public-ip, nat-gateway, register   because pods came
+            #11 provision e5: public-ip, nat-gateway, register   because pods came
+            #12 provision e6: public-ip, nat-gateway, register   because pods came
+            #13 provision e7: public-ip, nat-gateway, register   because pods came
+            #14 provision e8: public-ip, nat-gateway, register   because pods came
+            e8 is DeletionPending, not wanted, live, 20.1.2.8
+              waits for consent to a mass deletion
+              waits for the end of its linger time at t=602.0
+        "#]],
+    );
+}
