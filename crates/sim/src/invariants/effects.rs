@@ -213,9 +213,9 @@ fn s14_rejected_has_no_address(book: &Book, services: &[std::sync::Arc<str>]) ->
 ///
 /// Judged on what is about to be sent: the egress named with an address must be the one whose pod
 /// owns it by the obvious reading of all pods seen, and no other egress may be named. A missing
-/// name is not judged here (the egress may not be ready); that is L1. Excused: an egress that Azure has
-/// told to have the address already, while no pod owns it (an orphan that is not decided about stays), and an egress
-/// that no pod names (an orphan, or one of others).
+/// name is not judged here (the egress may not be ready); that is L1. Excused: an egress that has the address
+/// already, as far as Azure has told this process or the last listing shows, while no pod owns the address or no pod
+/// names the egress (an orphan that is not decided about, or an egress of others).
 fn s8_owner_keeps_its_address(
     book: &Book,
     (location, address): (core::net::IpAddr, core::net::IpAddr),
@@ -232,10 +232,13 @@ fn s8_owner_keeps_its_address(
         return Ok(());
     }
     let owner = book.seen.egress_of_address(address, book.egress_namespaces.as_deref());
-    let told =
-        |egress: &EgressName| book.ledger.mapped_to(egress.as_str()).any(|at| at == (location, address));
+    let place = (location, address);
+    let told = |egress: &EgressName| {
+        let name = egress.as_str();
+        book.ledger.is_shown(name, place) || book.ledger.mapped_to(name).any(|at| at == place)
+    };
     let unused = |egress: &EgressName| book.seen.pods_of(egress, book.egress_namespaces.as_deref()) == 0;
-    let stays = named.iter().all(|egress| unused(egress) || told(egress) && owner.is_none());
+    let stays = named.iter().all(|egress| told(egress) && (owner.is_none() || unused(egress)));
     if !stays && (named.len() > 1 || named.first() != owner.as_ref()) {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |egress| egress.to_string());
         let text = format!("{address} is sent for {named:?} and belongs to {owner}");

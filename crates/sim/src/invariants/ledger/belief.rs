@@ -72,6 +72,8 @@ impl Fact {
 pub(super) struct Mapping {
     /// Every service that the address may be mapped to.
     pub(super) services: BTreeSet<Arc<str>>,
+    /// What the last listing showed, believed or not.
+    pub(super) shown: BTreeSet<Arc<str>>,
     pub(super) before: BTreeSet<Arc<str>>,
     pub(super) touched_seq: u64,
     pub(super) write_seq: u64,
@@ -143,6 +145,7 @@ fn is_first_sighting(doubted_at: &mut Option<Time>, now: Time) -> bool {
 }
 
 pub(super) fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, services: BTreeSet<Arc<str>>) {
+    mapping.shown.clone_from(&services);
     if mapping.in_flight || mapping.touched_seq > read_seq {
         return;
     }

@@ -245,6 +245,11 @@ impl Ledger {
             .map(|(place, _)| *place)
     }
 
+    /// Whether the last listing showed an address mapped to a service, believed or not.
+    pub fn is_shown(&self, service: &str, place: (IpAddr, IpAddr)) -> bool {
+        self.mappings.get(&place).is_some_and(|mapping| mapping.shown.contains(service))
+    }
+
     /// Whether a whole listing of this kind has been answered.
     pub fn has_listed(&self, what: Listable) -> bool {
         match what {
