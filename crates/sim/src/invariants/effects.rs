@@ -103,11 +103,11 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
 /// Counted are services that are registered and in use, as far as this process has been told, and of which it has no
 /// evidence that their deletion is meant ([`super::seen::Seen::is_evident`]): it found them in Azure, or they were
 /// missing from a newer list. More than five of them, and more than a tenth of all that Azure has told it of, may go
-/// within [`BRAKE_WINDOW`] only with the operator's consent.
+/// within [`BRAKE_WINDOW`] only with the operator's consent. Excused: Services that are there and rejected.
 fn s7_brake(book: &mut Book, key: &ServiceKey, now: Time) -> Result<(), Violation> {
     let in_use = matches!(book.ledger.registration(&key.identity()), Told::Present(face) if !face.cleared);
-    // A Service that is there and is torn down all the same is rejected.
-    let rejected = matches!(key, ServiceKey::Inbound(uid) if book.seen.service_of(*uid).is_some());
+    let rejected = matches!(key, ServiceKey::Inbound(uid)
+        if book.seen.service_of(*uid).is_some_and(|service| refusal(&service.spec).is_some()));
     if !in_use || rejected || book.allowed.contains(key) || book.seen.is_evident(key) {
         return Ok(());
     }
