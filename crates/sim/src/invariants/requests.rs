@@ -24,8 +24,8 @@ const SERVICES_MAX: usize = 100;
 /// **S1**: no load balancer, NAT gateway, public IP or gateway without our tag is modified or deleted.
 ///
 /// Violated when the leader has been told that the resource is there without our cluster tag and
-/// writes or deletes it all the same. Excused: a load balancer, and its public IP, that the gateway
-/// has registered under a Service's UID (adoption); the tags of a gateway that no cluster has claimed;
+/// writes or deletes it all the same. Excused: the tags of what no cluster has claimed, which are judged by
+/// the truth ([`super::tags::s1_as_it_is`]); the tags of a gateway that no cluster has claimed;
 /// the subnet; and a resource that the leader has last been told to be absent or ours, because nobody
 /// told it otherwise.
 pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result<(), Violation> {
@@ -35,12 +35,6 @@ pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Resul
     }
     let Told::Present(face) = ledger.resource_before_write(&deed.target) else { return Ok(()) };
     if scope.owns(&face.tags) {
-        return Ok(());
-    }
-    let adopted = deed.key.as_ref().is_some_and(|key| {
-        key.is_inbound() && matches!(ledger.registration_before_write(&key.identity()), Told::Present(_))
-    });
-    if adopted && matches!(deed.kind, DeedKind::PutCarrier | DeedKind::PutPublicIp) {
         return Ok(());
     }
     // Whether it may be tagged is judged by the truth.

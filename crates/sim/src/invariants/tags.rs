@@ -16,7 +16,8 @@ use crate::names::{Invariant, Violation};
 ///
 /// Excused: what Azure refuses because it is another version by now; what the leader believes to make, since
 /// nobody told it that it is there; a request whose sender has died and that lands late; and the tags of a load
-/// balancer, and of its public IP, that nobody has claimed and that is registered under the UID of a Service.
+/// balancer, and of its public IP, that nobody has claimed and that is registered under the UID of a Service
+/// ([`is_adoption`]).
 pub(super) fn s1_as_it_is(
     judge: &Judge,
     process: usize,
@@ -33,7 +34,7 @@ pub(super) fn s1_as_it_is(
         return Ok(());
     }
     let name = request.target.name();
-    if !judge.scope.owns(&now.tags) && !is_adoption(judge, request, now, cloud) {
+    if !judge.scope.owns(&now.tags) && !is_adoption(judge, process, request, now, cloud) {
         let text = format!("{:?} of {name}, which has lost our tag", request.method);
         return Err(Violation::of(Invariant::S1, text));
     }
@@ -47,15 +48,27 @@ pub(super) fn s1_as_it_is(
     }
 }
 
-/// Whether the request only tags what nobody has claimed and what is registered under the UID of a Service.
-fn is_adoption(judge: &Judge, request: &Request, now: &Meta, cloud: &CloudState) -> bool {
+/// Whether the request puts our tags on a load balancer that nobody has claimed and that the gateway has registered
+/// under the UID of a Service that carries our finalizer, or on the public IP that such a load balancer uses.
+///
+/// Under a load balancer that carries our tag, a public IP without it was released and stays so.
+fn is_adoption(judge: &Judge, process: usize, request: &Request, now: &Meta, cloud: &CloudState) -> bool {
     let name = request.target.name();
     let key = key_of_public_ip(name).map(|(key, _)| key).or_else(|| ServiceKey::from_identity(name));
-    request.method == Method::PatchTags
-        && !now.tags.contains_key(CLUSTER_TAG)
-        && key
-            .filter(ServiceKey::is_inbound)
-            .is_some_and(|key| cloud.registration(&judge.scope.gateway_id(), &key.identity()).is_some())
+    let Some(key @ ServiceKey::Inbound(uid)) = key else { return false };
+    let ours = judge.books.get(&process).is_some_and(|book| book.finalizers.contains(&uid));
+    let registered = cloud.registration(&judge.scope.gateway_id(), &key.identity()).is_some();
+    let carrier = judge.scope.carrier_id(&key);
+    let unclaimed = |meta: &Meta| !meta.tags.contains_key(CLUSTER_TAG);
+    let is_part = match cloud.public_ips.get(&request.target) {
+        Some(ip) => {
+            let user = ip.used_by.as_ref().and_then(|user| user.parent("loadBalancers"));
+            user.as_ref() == Some(&carrier) && meta_of(cloud, &carrier).is_some_and(unclaimed)
+        }
+        None => request.target == carrier,
+    };
+    let claims = matches!(&request.body, Body::Tags(tags) if judge.scope.owns(tags));
+    request.method == Method::PatchTags && claims && unclaimed(now) && ours && registered && is_part
 }
 
 /// Id, tags, ETag and state of a public IP, load balancer or NAT gateway.
