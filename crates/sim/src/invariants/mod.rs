@@ -239,12 +239,12 @@ impl Judge {
         kube_writes::judge(&self.scope, book, now, &self.published, write, tally)
     }
 
-    /// Services whose creation came to its end although its process knew that they are rejected.
-    /// Whether Azure has told a process that an address may be mapped to a service.
+    /// Whether an address may be mapped to a service, by all that Azure has told a process.
     pub(crate) fn is_told(&self, process: usize, service: &str, at: (IpAddr, IpAddr)) -> bool {
         self.books.get(&process).is_some_and(|book| book.ledger.mapped_to(service).any(|it| it == at))
     }
 
+    /// Services whose creation came to its end although its process knew that they are rejected.
     pub(crate) fn rejected_creations(&self) -> impl Iterator<Item = Uid> + '_ {
         self.books.values().flat_map(|book| book.rejected.iter().copied())
     }
