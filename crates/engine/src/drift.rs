@@ -173,9 +173,11 @@ impl Engine {
         let mut look_again = false;
         let since = began - self.config.settle;
         self.survey.forgotten.retain(|_, at| *at > since);
+        // A listing that began so soon after a record was dropped says nothing about its key, present or absent.
         found.retain(|key, _| !self.survey.forgotten.contains_key(key));
         let mut keys: BTreeSet<ServiceKey> = found.keys().cloned().collect();
-        keys.extend(self.survey.strays.keys().filter(|key| kind.concerns(key)).cloned());
+        let strays = self.survey.strays.keys().filter(|key| !self.survey.forgotten.contains_key(*key));
+        keys.extend(strays.filter(|key| kind.concerns(key)).cloned());
         for key in keys {
             let seen = found.remove(&key);
             let stray = self.survey.strays.entry(key.clone()).or_default();

@@ -29,6 +29,7 @@ mod retry;
 mod startup;
 mod story;
 mod table;
+mod take_over;
 mod teardown;
 mod told;
 mod updates;

@@ -1,0 +1,33 @@
+//! Stories about Services for which another controller has resources.
+
+use expect_test::expect;
+
+use super::story::check;
+
+#[test]
+fn a_public_ip_of_others_is_not_written_when_its_service_is_wanted_again_after_a_listing() {
+    check(
+        "config default-outbound=ensure
+         service web known
+         azure has web public-ip foreign
+         lead
+         service web applied clusterip
+         #2 done
+         state web
+         #1 done
+         #3 done
+         service web applied nofinalizer
+         last done
+         explain web",
+        expect![[r#"
+            #1 inspect default-natgw: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because asked for
+            #2 remove finalizer from web   because operation ended
+            web is forgotten
+            #3 provision default-natgw: public-ip, nat-gateway, register   because asked for
+            #4 add finalizer to web   because service applied
+            web is NotStarted, wanted, parked: Conflict
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+              waits for its next attempt at t=60.9: Conflict
+        "#]],
+    );
+}
