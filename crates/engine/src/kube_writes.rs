@@ -43,7 +43,8 @@ impl Engine {
             return;
         }
         let torn_down = !wanted && self.is_torn_down(service);
-        let blocked = torn_down && record.kube.failures >= STATUS_TRIES;
+        let released = torn_down && self.keeper(record).is_none();
+        let blocked = released && record.kube.failures >= STATUS_TRIES;
         let status = self.status_write(record, object, wanted).filter(|_| !blocked);
         if let Some(KubeWrite::Status { ingress, retract, conditions }) = status {
             let action =
@@ -53,7 +54,6 @@ impl Engine {
             return;
         }
         let early = self.seeded.has(Bug::FinalizerBeforeGone) && record.state == State::DeletionInProgress;
-        let released = torn_down && self.keeper(record).is_none();
         if (object.finalizer || object.inherited) && (released || early) {
             let write = KubeWrite::Finalizer(false);
             self.write(service, Action::RemoveFinalizer(reference), Cause::OperationEnded, write);

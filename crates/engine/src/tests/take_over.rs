@@ -31,3 +31,34 @@ fn a_public_ip_of_others_is_not_written_when_its_service_is_wanted_again_after_a
         "#]],
     );
 }
+
+#[test]
+fn conditions_name_what_keeps_a_service_although_our_finalizer_was_refused_often() {
+    check(
+        "show status
+         service web known nofinalizer inherited
+         azure has web load-balancer foreign
+         lead
+         last refused
+         tick 2
+         last refused
+         tick 4
+         last refused
+         tick 8
+         last refused
+         tick 16
+         last refused
+         service web applied nofinalizer inherited deleting
+         tick 60
+         state web",
+        expect![[r#"
+            #1 add finalizer to web   because service applied
+            #2 add finalizer to web   because service applied
+            #3 add finalizer to web   because service applied
+            #4 add finalizer to web   because service applied
+            #5 add finalizer to web   because service applied
+            (write status of web: Provisioning Conflict, not Serving Conflict)
+            web is DeletionPending
+        "#]],
+    );
+}
