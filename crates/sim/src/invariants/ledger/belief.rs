@@ -51,7 +51,7 @@ pub(super) struct Fact {
     pub(super) doubted_at: Option<Time>,
     /// What the last read showed, believed or not.
     pub(super) shown: Option<Face>,
-    /// When a read first said that it is gone although nobody took it away.
+    /// When a read first said that it is gone, or refers to nothing, although nobody took it away.
     pub(super) lost_at: Option<Time>,
     pub(super) in_flight: bool,
 }
@@ -130,7 +130,8 @@ pub(super) fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
     if lags || (shows_more && is_first_sighting(&mut fact.doubted_at, now)) {
         return;
     }
-    if matches!(fact.told, Told::Present(_)) && told == Told::Absent {
+    let is_live = |told: &Told| matches!(told, Told::Present(face) if !face.cleared);
+    if is_live(&fact.told) && !is_live(&told) {
         fact.lost_at = Some(now);
     }
     fact.told = told;
