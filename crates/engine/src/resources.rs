@@ -12,7 +12,7 @@ use sluice_model::azure::{
     ArmId, ETag, LoadBalancer, LoadBalancerBody, Meta, NatGateway, NatGatewayBody, Provisioning, PublicIp,
     PublicIpBody, Registration, Tags, same_ids,
 };
-use sluice_model::names::OWNER_TAG;
+use sluice_model::names::{OWNER_TAG, without_our_tags};
 use sluice_model::plan::{PlanReport, StepResult};
 use sluice_model::{Family, ObjectName, Plan, ServiceKey, Step, Time};
 
@@ -258,8 +258,13 @@ impl Actual {
             // Without its address it is of no use yet, so it is read again.
             (Step::PutPublicIp { id, .. }, _) => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
             (Step::ReadPublicIp(id), _) => self.public_ip_mut(key, id).read(began, settle, None),
-            (Step::DeletePublicIp(id) | Step::ReleasePublicIp(id), _) => {
-                self.public_ip_mut(key, id).written(now, Knowledge::Absent);
+            (Step::DeletePublicIp(id), _) => self.public_ip_mut(key, id).written(now, Knowledge::Absent),
+            (Step::ReleasePublicIp(id), _) => {
+                let slot = self.public_ip_mut(key, id);
+                slot.written = Some(now);
+                if let Knowledge::Present(ip) = &mut slot.knowledge {
+                    ip.meta.tags = without_our_tags(&ip.meta.tags);
+                }
             }
             (Step::Adopt { id, tags }, _) => self.tagged(now, key, id, tags),
             (Step::PutLoadBalancer { id, body, .. }, _) => {

@@ -62,3 +62,24 @@ fn conditions_name_what_keeps_a_service_although_our_finalizer_was_refused_often
         "#]],
     );
 }
+
+#[test]
+fn a_public_ip_that_was_released_is_known_to_be_there() {
+    check(
+        "service web known nofinalizer invalid
+         azure has web
+         azure untags load-balancer web
+         lead
+         #2 done
+         #1 done
+         last done
+         service web applied
+         last done",
+        expect![[r#"
+            #1 add finalizer to web   because service applied
+            #2 deprovision web: release-public-ip   because last address left
+            #3 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #4 provision web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
