@@ -60,7 +60,11 @@ impl Engine {
         };
         let stuck = waits_for_gateway.then_some(Reason::GatewayUnavailable);
         let unresolved = record.unresolved.as_ref().map(|_| Reason::PortUnresolved);
-        let trouble = invalid.or(held).or(stuck).or(throttled(record)).or(unresolved);
+        // While it is looked at again, a conflict is neither over nor new.
+        let conflict = Reason::Conflict;
+        let shown = object.conditions.iter().any(|it| it.reason == conflict);
+        let looked_at = (record.actual.is_unclear() && shown).then_some(conflict);
+        let trouble = invalid.or(held).or(looked_at).or(stuck).or(throttled(record)).or(unresolved);
         let (busy, reason) = match (trouble, record.state) {
             (Some(reason), _) => (true, reason),
             (None, State::Created) => (false, Reason::Provisioned),

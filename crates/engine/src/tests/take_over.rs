@@ -83,3 +83,22 @@ fn a_public_ip_that_was_released_is_known_to_be_there() {
         "#]],
     );
 }
+
+#[test]
+fn a_conflict_stays_in_the_conditions_while_it_is_looked_at_again() {
+    check(
+        "show status
+         service web known
+         azure has web public-ip foreign
+         lead
+         tick 61
+         #1 done
+         tick 61
+         #2 done",
+        expect![[r#"
+            (write status of web: Provisioning Conflict, not Serving Conflict)
+            #1 inspect web: read-public-ip, read-load-balancer, read-registration   because service applied
+            #2 inspect web: read-public-ip, read-load-balancer, read-registration   because service applied
+        "#]],
+    );
+}
