@@ -153,7 +153,12 @@ pub(super) fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, ser
     let shows_more = !services.is_subset(&mapping.services);
     let shows_other = services != mapping.services;
     let lags = mapping.confirmed && shows_other && now.since(mapping.settled_at) < LAG_TRUST;
-    if lags || (shows_more && mapping.known && is_first_sighting(&mut mapping.doubted_at, now)) {
+    if lags {
+        return;
+    }
+    if shows_more && mapping.known && is_first_sighting(&mut mapping.doubted_at, now) {
+        // What is gone counts at once, what is new after a second look.
+        mapping.services.retain(|name| services.contains(name));
         return;
     }
     mapping.services = services;
