@@ -105,10 +105,9 @@ pub fn foundation(world: &World) -> Result<(), Difference> {
     Err(Difference::of(Invariant::L1, text))
 }
 
-/// **L1**, where somebody has released the public IP of a Service and its load balancer is gone: it cannot be
-/// served, and says so.
+/// **L1**, where resources of others have the names that a Service needs: it cannot be served, and says so.
 fn is_blocked(world: &World, uid: Uid) -> Result<bool, Difference> {
-    if !is_released_and_free(world, uid) {
+    if !is_in_the_way(world, uid) {
         return Ok(false);
     }
     let says_so = world.cluster.services().any(|service| {
@@ -120,12 +119,17 @@ fn is_blocked(world: &World, uid: Uid) -> Result<bool, Difference> {
     }
 }
 
-/// Whether the public IP of a Service was released and its load balancer does not use it any more.
-pub(crate) fn is_released_and_free(world: &World, uid: Uid) -> bool {
+/// Whether a Service has a public IP without our tag that no load balancer uses, or a load balancer without our tag
+/// that is not registered for it.
+pub(crate) fn is_in_the_way(world: &World, uid: Uid) -> bool {
+    let (state, scope) = (world.cloud.state(), &world.scope);
     let key = ServiceKey::Inbound(uid);
-    let id = world.scope.public_ip_id(&key, Family::V4);
-    let ip = world.cloud.state().public_ips.get(&id);
-    ip.is_some_and(|ip| ip.used_by.is_none() && !world.scope.owns(&ip.meta.tags))
+    let ip = state.public_ips.get(&scope.public_ip_id(&key, Family::V4));
+    let lb = state.load_balancers.get(&scope.carrier_id(&key));
+    let registration = state.registration(&scope.gateway_id(), &key.identity());
+    ip.is_some_and(|ip| ip.used_by.is_none() && !scope.owns(&ip.meta.tags))
+        || lb.is_some_and(|lb| !scope.owns(&lb.meta.tags))
+            && registration.is_none_or(|it| it.pools.is_empty())
 }
 
 fn served(
@@ -333,9 +337,7 @@ fn left_alone(world: &World, desired: &Desired) -> BTreeSet<Arc<str>> {
     desired
         .inbound
         .iter()
-        .filter(|(uid, inbound)| {
-            !matches!(inbound, Inbound::Served { .. }) || is_released_and_free(world, **uid)
-        })
+        .filter(|(uid, inbound)| !matches!(inbound, Inbound::Served { .. }) || is_in_the_way(world, **uid))
         .map(|(uid, _)| Arc::from(uid.to_string()))
         .filter(|identity: &Arc<str>| {
             let registration = world.cloud.state().registration(&gateway, identity);
@@ -405,8 +407,10 @@ pub fn nothing_waits(world: &World) -> Result<(), Difference> {
     for view in world.views() {
         let key = &view.key;
         let object = world.cluster.services().find(|it| ServiceKey::Inbound(it.meta.uid) == *key);
-        let in_conflict = view.hold.as_ref().is_some_and(|hold| hold.reason == Reason::Conflict);
-        let blocked = object.is_some_and(|object| is_released_and_free(world, object.meta.uid));
+        // The resource in the way is read again every minute, so it may be held or looked at.
+        let in_conflict = object
+            .is_some_and(|object| object.body.conditions.iter().any(|it| it.reason == Reason::Conflict));
+        let blocked = object.is_some_and(|object| is_in_the_way(world, object.meta.uid));
         let kept = object.is_some_and(|object| is_kept(world, object));
         if in_conflict && (if view.wanted { blocked } else { kept }) {
             continue;

@@ -10,7 +10,7 @@ use sluice_model::azure::Rule;
 
 use crate::cluster::oracle::Inbound;
 use crate::cluster::stories::UserAction;
-use crate::liveness::{desired, is_released_and_free};
+use crate::liveness::{desired, is_in_the_way};
 use crate::world::World;
 
 /// The writes that a bare cluster costs: gateway, subnet, and the default outbound service.
@@ -49,9 +49,9 @@ impl Portrait {
                 service.meta.name, body.balanced, body.class, body.spec
             ));
         }
-        for uid in names.keys().filter(|uid| is_released_and_free(world, **uid)) {
-            // When its load balancer went is history.
-            objects.insert(format!("released {uid}"));
+        for uid in names.keys().filter(|uid| is_in_the_way(world, **uid)) {
+            // When the load balancer of a released public IP went is history.
+            objects.insert(format!("blocked {uid}"));
         }
         for slice in cluster.slices() {
             let owner = slice.body.owner.map(|uid| names.get(&uid).cloned());

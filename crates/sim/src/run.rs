@@ -7,9 +7,9 @@ use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
 use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
 
-use crate::cluster::KubeFaults;
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, PodRecord, ServiceRecord};
-use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Storm, Story, UserAction};
+use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Storm, Story, UserAction, taken_over};
+use crate::cluster::{KubeFault, KubeFaults};
 use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
@@ -136,21 +136,36 @@ impl Plan {
             true => Pace::default(),
             false => Pace::random(&mut paces),
         };
+        let kube_faults = kube_faults(&mut dice);
+        // Not where reads lag, nor where lists are stale: the engine believes a read that misses the tags it has just
+        // written, and a first list in which a Service that others serve is missing or was not yet valid.
+        let lags = plan.has(FaultKind::Z10) || kube_faults.per_mille(KubeFault::StaleList) > 0;
+        let mut before = rng.fork("before");
+        let was_served = before.chance(250) && !lags;
+        // Where another controller was first, it has made the gateway.
+        let gateway = match first_gateway(&mut rng.fork("gateway")) {
+            FirstGateway::Missing if was_served => FirstGateway::OfOthers,
+            other => other,
+        };
         let setup = Setup {
             seed,
             processes: if dice.chance(450) { 2 } else { 1 },
             settings,
             plan,
-            kube_faults: kube_faults(&mut dice),
+            kube_faults,
             seeded,
             traced,
             crash: None,
             synchronous_posts: dice.chance(200),
-            gateway: first_gateway(&mut rng.fork("gateway")),
+            gateway,
             pace,
         };
         let script = Script::Dice { actions: dice.between(20, 55), within };
-        let scene = brake_scene(&mut rng.fork("scene"));
+        let mut scene = brake_scene(&mut rng.fork("scene"));
+        if was_served {
+            let first = taken_over(&mut before).into_iter().map(|action| (Time::ZERO, action));
+            scene.actions.splice(0..0, first);
+        }
         Plan { setup, script, aftermath: Duration::from_secs(20), compare: true, scene }
     }
 

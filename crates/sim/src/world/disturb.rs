@@ -292,7 +292,7 @@ impl World {
                 self.others_bind(service, *location, *address);
             }
             UserAction::Retag { service, part, change } => self.retag(service, *part, *change),
-            UserAction::CreateServedByOthers { service, .. } => self.serve_for_others(service),
+            UserAction::CreateServedByOthers { service, parts, .. } => self.others_have(service, *parts),
             _ => {}
         }
     }

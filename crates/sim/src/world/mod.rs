@@ -21,6 +21,7 @@ mod others;
 mod process;
 mod setup;
 mod tags;
+mod take_over;
 mod trouble;
 mod wire;
 

@@ -25,13 +25,14 @@ pub enum UserAction {
         /// How it is.
         record: ServiceRecord,
     },
-    /// Creates a Service that another controller serves already: with a load balancer and a public IP without our
-    /// tag, registered with our gateway under its UID.
+    /// Creates a Service for which another controller has resources without our tag, under its UID.
     CreateServedByOthers {
         /// Which.
         service: ObjectName,
         /// How it is.
         record: ServiceRecord,
+        /// What the other controller has.
+        parts: OthersHave,
     },
     /// Makes a Service `LoadBalancer` or `ClusterIP`.
     SetType {
@@ -242,6 +243,19 @@ pub enum UserAction {
     },
 }
 
+/// What another controller has in Azure for a Service.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum OthersHave {
+    /// A public IP and a load balancer, registered with our gateway.
+    Everything,
+    /// A public IP and a load balancer.
+    Unregistered,
+    /// A public IP.
+    PublicIp,
+    /// A registration whose load balancer and public IP were deleted.
+    Registration,
+}
+
 /// What a Service has in Azure, and what can be tagged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Tagged {
@@ -335,7 +349,7 @@ pub struct SliceDraft {
 pub fn apply(cluster: &mut Cluster, action: &UserAction) -> bool {
     match action {
         UserAction::CreateService { service, record }
-        | UserAction::CreateServedByOthers { service, record } => {
+        | UserAction::CreateServedByOthers { service, record, .. } => {
             cluster.create_service(service, record.clone())
         }
         UserAction::SetType { service, balanced } => cluster.set_type(service, *balanced),
@@ -422,8 +436,14 @@ impl fmt::Display for UserAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UserAction::CreateService { service, record } => write!(f, "create service {service} {record}"),
-            UserAction::CreateServedByOthers { service, record } => {
-                write!(f, "create service {service} {record}, served by others")
+            UserAction::CreateServedByOthers { service, record, parts } => {
+                let has = match parts {
+                    OthersHave::Everything => "served by others",
+                    OthersHave::Unregistered => "with an unregistered load balancer of others",
+                    OthersHave::PublicIp => "with a public IP of others",
+                    OthersHave::Registration => "with a registration of others that leads nowhere",
+                };
+                write!(f, "create service {service} {record}, {has}")
             }
             UserAction::SetType { service, balanced: true } => write!(f, "make {service} LoadBalancer"),
             UserAction::SetType { service, balanced: false } => write!(f, "make {service} ClusterIP"),

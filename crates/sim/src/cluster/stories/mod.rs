@@ -8,7 +8,7 @@ mod named;
 mod random;
 mod trouble;
 
-pub use action::{Oddity, OwnerBy, SliceDraft, TagChange, Tagged, UserAction, apply};
+pub use action::{Oddity, OthersHave, OwnerBy, SliceDraft, TagChange, Tagged, UserAction, apply};
 pub use named::{FirstGateway, Storm, Story, named, storms};
-pub use random::random_action;
+pub use random::{random_action, taken_over};
 pub use trouble::{Part, Requests, Trouble, service_named};

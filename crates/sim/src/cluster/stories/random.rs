@@ -10,7 +10,7 @@ use sluice_model::ObjectName;
 use sluice_model::address::Family;
 use sluice_model::kube::{FamilyPolicy, Phase, Protocol, ServicePort, SlicePort, TargetPort};
 
-use super::action::{Oddity, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
+use super::action::{Oddity, OthersHave, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
 use crate::cluster::Cluster;
 use crate::cluster::objects::{
     AddressType, EndpointRecord, FOREIGN_FINALIZER, Health, INHERITED_FINALIZER, PodRecord, ServiceRecord,
@@ -54,6 +54,27 @@ pub fn random_action(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         980..990 => UserAction::CollectGarbage,
         _ => UserAction::CompactHistory,
     }
+}
+
+/// Services that another controller has served so far, in whole or in part, some of them still its own.
+pub fn taken_over(rng: &mut Rng) -> Vec<UserAction> {
+    let mut actions = Vec::new();
+    for (namespace, name) in SERVICES.iter().take(usize::try_from(rng.between(1, 4)).unwrap_or(1)) {
+        let service = ObjectName::new(*namespace, *name);
+        let parts = match rng.below(8) {
+            0 => OthersHave::Unregistered,
+            1 => OthersHave::PublicIp,
+            2 => OthersHave::Registration,
+            _ => OthersHave::Everything,
+        };
+        let record = any_record(rng);
+        let finalizer = INHERITED_FINALIZER.into();
+        actions.push(UserAction::CreateServedByOthers { service: service.clone(), record, parts });
+        if rng.chance(500) {
+            actions.push(UserAction::HoldService { service, finalizer });
+        }
+    }
+    actions
 }
 
 fn retag(rng: &mut Rng) -> UserAction {
@@ -110,24 +131,7 @@ fn any_ports(rng: &mut Rng) -> Vec<ServicePort> {
 fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
     let service = any_service(rng);
     let Some(stored) = cluster.service(&service) else {
-        let mut record = ServiceRecord::balanced(any_ports(rng));
-        record.balanced = rng.chance(900);
-        if record.balanced && rng.chance(50) {
-            record.class = Some("example.com/other".into());
-        }
-        record.spec.families = match rng.below(12) {
-            0 => vec![Family::V6],
-            1 => vec![Family::V4, Family::V6],
-            2..6 => vec![Family::V4],
-            _ => Vec::new(),
-        };
-        if record.spec.families.len() > 1 {
-            record.spec.family_policy = FamilyPolicy::RequireDualStack;
-        }
-        if rng.chance(200) {
-            record.spec.idle_timeout = any_idle_timeout(rng);
-        }
-        return UserAction::CreateService { service, record };
+        return UserAction::CreateService { service, record: any_record(rng) };
     };
     // Who holds a Service lets it go in the end.
     let held = stored.meta.finalizers.contains(FOREIGN_FINALIZER);
@@ -143,6 +147,27 @@ fn service_comes_or_goes(rng: &mut Rng, cluster: &Cluster) -> UserAction {
         17 => UserAction::WipeStatus { service },
         _ => UserAction::AddIngress { service, ip: IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7)) },
     }
+}
+
+fn any_record(rng: &mut Rng) -> ServiceRecord {
+    let mut record = ServiceRecord::balanced(any_ports(rng));
+    record.balanced = rng.chance(900);
+    if record.balanced && rng.chance(50) {
+        record.class = Some("example.com/other".into());
+    }
+    record.spec.families = match rng.below(12) {
+        0 => vec![Family::V6],
+        1 => vec![Family::V4, Family::V6],
+        2..6 => vec![Family::V4],
+        _ => Vec::new(),
+    };
+    if record.spec.families.len() > 1 {
+        record.spec.family_policy = FamilyPolicy::RequireDualStack;
+    }
+    if rng.chance(200) {
+        record.spec.idle_timeout = any_idle_timeout(rng);
+    }
+    record
 }
 
 fn any_idle_timeout(rng: &mut Rng) -> Option<Arc<str>> {

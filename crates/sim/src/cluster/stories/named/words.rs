@@ -9,7 +9,7 @@ use sluice_model::ObjectName;
 use sluice_model::address::Family;
 use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
 
-use super::super::action::{Oddity, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
+use super::super::action::{Oddity, OthersHave, OwnerBy, SliceDraft, TagChange, Tagged, UserAction};
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, PodRecord, ServiceRecord};
 
 pub(super) fn object(text: &str) -> ObjectName {
@@ -66,7 +66,7 @@ pub(super) fn service(name: &str, ports: &[ServicePort]) -> UserAction {
 /// A `ClusterIP` that others serve all the same, until it becomes a `LoadBalancer`.
 pub(super) fn served_by_others(name: &str, ports: &[ServicePort]) -> UserAction {
     let record = ServiceRecord { balanced: false, ..ServiceRecord::balanced(ports.to_vec()) };
-    UserAction::CreateServedByOthers { service: object(name), record }
+    UserAction::CreateServedByOthers { service: object(name), record, parts: OthersHave::Everything }
 }
 
 pub(super) fn service_v6(name: &str, ports: &[ServicePort]) -> UserAction {
