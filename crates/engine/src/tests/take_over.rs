@@ -70,16 +70,18 @@ fn a_public_ip_that_was_released_is_known_to_be_there() {
          azure has web
          azure untags load-balancer web
          lead
+         services relisted
+         #3 done
          #2 done
-         #1 done
          last done
          service web applied
          last done",
         expect![[r#"
-            #1 add finalizer to web   because service applied
-            #2 deprovision web: release-public-ip   because last address left
-            #3 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            #4 provision web: public-ip, load-balancer, register   because service applied
+            #1 list Services of Kubernetes again   because start-up
+            #2 add finalizer to web   because service applied
+            #3 deprovision web: release-public-ip   because last address left
+            #4 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #5 provision web: public-ip, load-balancer, register   because service applied
         "#]],
     );
 }
