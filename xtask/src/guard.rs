@@ -41,16 +41,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOKS_MAX: u32 = 70;
 /// So many looks give processes time to clear up, as a control plane does; then they are killed.
 const LOOKS_GENTLE: u32 = 50;
+/// So many looks in a row that find nothing are enough, even if some process could not be judged.
+const LOOKS_EMPTY: u32 = 5;
 
 /// Ends every process that has the mark, except one.
 pub(crate) fn end_all(mark: &str, except: u32) {
     // Each process is asked once: many take a second signal as an order to end without clearing up.
     let mut asked = Vec::new();
+    let mut empty = 0;
     // A process may start another one between the look and the signal: repeat until a look finds none.
     for look in 0..LOOKS_MAX {
+        let Marked { found, unclear } = marked(mark);
         let mut found: Vec<String> =
-            marked(mark).into_iter().filter(|id| *id != except).map(|id| id.to_string()).collect();
-        if found.is_empty() {
+            found.into_iter().filter(|id| *id != except).map(|id| id.to_string()).collect();
+        empty = if found.is_empty() { empty + 1 } else { 0 };
+        if found.is_empty() && (!unclear || empty == LOOKS_EMPTY) {
             return;
         }
         let mut signal = "-KILL";
@@ -62,37 +67,60 @@ pub(crate) fn end_all(mark: &str, except: u32) {
         // The shell's own `kill`: small images have no program of that name.
         let mut kill = Command::new("sh");
         kill.args(["-c", "kill \"$@\"", "sh", signal]).args(&found).stderr(Stdio::null());
-        if let Err(error) = kill.status() {
+        if !found.is_empty()
+            && let Err(error) = kill.status()
+        {
             eprintln!("cannot end the processes {found:?}: {error}");
             return;
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    eprintln!("these processes did not end: {:?}", marked(mark));
+    eprintln!("these processes did not end: {:?}", marked(mark).found);
 }
 
 /// The processes whose environment has the mark.
+#[derive(Default)]
+struct Marked {
+    found: Vec<u32>,
+    /// Some process may have it: in the middle of starting another program, and of ending, it shows no environment.
+    unclear: bool,
+}
+
 #[cfg(target_os = "linux")]
-fn marked(mark: &str) -> Vec<u32> {
+fn marked(mark: &str) -> Marked {
     let wanted = format!("{MARK}={mark}").into_bytes();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
-    let has_mark = |id: &u32| {
-        // A process that has ended and one of another user have no environment to read.
-        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
-    };
-    entries.flatten().filter_map(number).filter(has_mark).collect()
+    let mut marked = Marked::default();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return marked };
+    for id in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        // That of a process of another user cannot be read, and is not ours.
+        let Ok(environment) = std::fs::read(format!("/proc/{id}/environ")) else { continue };
+        if environment.split(|byte| *byte == 0).any(|variable| variable == wanted) {
+            marked.found.push(id);
+        }
+        marked.unclear |= environment.is_empty() && is_alive(id);
+    }
+    marked
 }
 
-/// The processes whose environment has the mark.
+/// Whether a process runs a program: it has not ended, and is no thread of the kernel.
+#[cfg(target_os = "linux")]
+fn is_alive(id: u32) -> bool {
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
+    let Some((_, fields)) = text.rsplit_once(')') else { return false };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let flags: u64 = fields.get(6).and_then(|flags| flags.parse().ok()).unwrap_or(0);
+    !matches!(fields.first(), Some(&("Z" | "X"))) && flags & KERNEL_THREAD == 0
+}
+
 #[cfg(not(target_os = "linux"))]
-fn marked(mark: &str) -> Vec<u32> {
+fn marked(mark: &str) -> Marked {
     let wanted = format!("{MARK}={mark}");
     let Ok(output) = Command::new("ps").args(["-axEww", "-o", "pid=,command="]).output() else {
-        return Vec::new();
+        return Marked::default();
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let has_mark = |line: &&str| line.split_whitespace().any(|word| word == wanted);
-    text.lines().filter(has_mark).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
+    let ids = text.lines().filter(has_mark).filter_map(|line| line.split_whitespace().next()?.parse().ok());
+    Marked { found: ids.collect(), unclear: false }
 }
