@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -12,7 +12,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::{Api, Client};
 use tokio::process::Command;
 
-use super::{Look, Scene};
+use super::{GLANCE, Look, Scene};
 use crate::azure::Azure;
 use crate::controller::Controller;
 use crate::narration::Narration;
@@ -119,11 +119,22 @@ async fn forget_the_last_story(plane: &Plane) -> Result<()> {
     Ok(())
 }
 
-/// Without a Lease, a process that has just been started leads at once.
+/// How long an API server that a story restarts may be away.
+const API_SERVER_AWAY_MAX: Duration = Duration::from_secs(60);
+
+/// Without a Lease, a process that has just been started leads at once. The API server may be away at that moment.
 pub(super) async fn delete_leases(client: &Client, namespace: &str) -> Result<()> {
     let leases = Api::<Lease>::namespaced(client.clone(), namespace);
-    leases.delete_collection(&Default::default(), &Default::default()).await?;
-    Ok(())
+    let deadline = Instant::now() + API_SERVER_AWAY_MAX;
+    loop {
+        match leases.delete_collection(&Default::default(), &Default::default()).await {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() > deadline => {
+                return Err(error).context("the Lease cannot be deleted");
+            }
+            Err(_) => tokio::time::sleep(GLANCE).await,
+        }
+    }
 }
 
 impl Scene {
