@@ -51,6 +51,7 @@ pub(crate) struct Means<'a> {
 pub(crate) struct Plans {
     running: BTreeMap<EffectId, PlanRun>,
     pub(crate) notes: Notes,
+    tagged: Tagged,
     readback_retries_max: u32,
     reread_wait_first: Duration,
     reread_wait_max: Duration,
@@ -91,11 +92,42 @@ enum Doing {
     Listing,
 }
 
+/// The code of a failure: what is to be changed does not carry our tag.
+const NOT_MANAGED: &str = "NotManaged";
+
+/// The resources that got our tags lately, and when: a read may not show them yet.
+#[derive(Default)]
+struct Tagged(BTreeMap<ArmId, Time>);
+
+/// So long after a write a read may be behind.
+const READS_LAG_MAX: Duration = Duration::from_secs(30);
+
+impl Tagged {
+    fn remember(&mut self, id: &ArmId, now: Time) {
+        self.0.retain(|_, at| now.since(*at) < READS_LAG_MAX);
+        self.0.insert(id.clone(), now);
+    }
+
+    /// A missing tag that we wrote a moment ago says nothing: the read is repeated later.
+    fn explain(&self, failure: Failure, step: &Step, now: Time) -> Failure {
+        let tagged = step.read_first().and_then(|id| self.0.get(id));
+        if &*failure.code != NOT_MANAGED || tagged.is_none_or(|at| now.since(*at) >= READS_LAG_MAX) {
+            return failure;
+        }
+        Failure::of(
+            FailureClass::Transient,
+            "ReadLagsBehind",
+            "our tags were written, but reading the resource does not show them yet",
+        )
+    }
+}
+
 impl Plans {
     pub(crate) fn new(config: &Config) -> Plans {
         Plans {
             running: BTreeMap::new(),
             notes: Notes::default(),
+            tagged: Tagged::default(),
             readback_retries_max: config.readback_retries_max,
             reread_wait_first: config.reread_wait_first,
             reread_wait_max: config.reread_wait_max,
@@ -239,7 +271,9 @@ impl Plans {
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
                 }
             }
-            (step, Doing::ReadingFirst(_), result) => match change(step, result, means) {
+            (step, Doing::ReadingFirst(_), result) => match change(step, result, means)
+                .map_err(|failure| self.tagged.explain(failure, step, means.wire.now()))
+            {
                 Ok(None) => Ok(StepResult::Done),
                 Ok(Some(request)) => {
                     // The tags of a service that is right otherwise; nothing waits for them, and for all other tags
@@ -286,6 +320,9 @@ impl Plans {
         run.doing = Doing::Nothing;
         if let Some(step) = run.steps.get(run.done.len()) {
             let now = means.wire.now();
+            if let (Step::Adopt { id, .. }, Ok(_)) = (step, &result) {
+                self.tagged.remember(id, now);
+            }
             let end = StepEnd { took: now.since(run.step_began), failure: result.as_ref().err().cloned() };
             self.notes.push(run.note(id, step, now, Some(end)));
         }
@@ -494,7 +531,7 @@ fn change_managed(step: &Step, found: &Meta, means: &Means<'_>) -> Result<Option
             return Ok(None);
         }
         let text = format!("{} does not carry our cluster tag any more, so it is left as it is", found.id);
-        return Err(Failure::of(FailureClass::Refused, "NotManaged", &text));
+        return Err(Failure::of(FailureClass::Refused, NOT_MANAGED, &text));
     }
     let request = match step {
         Step::ReleasePublicIp(id) => {

@@ -11,7 +11,7 @@ use sluice_model::call::{Answer, OperationState, Payload, Reply};
 
 use super::story::{
     Story, accepted, error, load_balancer, load_balancer_id, managed, managed_ip, public_ip, public_ip_id,
-    put_load_balancer, put_public_ip, registration,
+    put_load_balancer, put_public_ip, registration, scope,
 };
 
 #[test]
@@ -271,6 +271,29 @@ fn tags_that_are_accepted_are_followed_to_their_end() {
     release(&mut story, 1, 1).answer(2, 200, tagged(&tags, Provisioning::Updating));
     story.until(1_500).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
     assert!(story.told().contains("#1 done: [done]"));
+}
+
+#[test]
+fn a_read_without_the_tags_that_we_wrote_a_moment_ago_proves_no_release() {
+    let tags = scope().gateway_tags();
+    let adopt = Step::Adopt { id: public_ip_id("web"), tags: tags.clone() };
+    let delete = || Step::DeletePublicIp(public_ip_id("web"));
+    let untagged = || tagged(&Tags::new(), Provisioning::Succeeded);
+    let mut story = Story::new();
+    story.plan(1, vec![adopt, delete()]).answer(1, 200, untagged());
+    story.answer(2, 200, tagged(&tags, Provisioning::Succeeded));
+    // The first read is behind, the second comes when none can be any more.
+    story.answer(3, 200, untagged());
+    story.until(30_000).plan(2, vec![delete()]).answer(4, 200, untagged());
+    expect![[r#"
+        t=0.0 call 1 for #1: get publicIPAddresses/web-pip
+        t=0.0 call 2 for #1: patch tags of publicIPAddresses/web-pip if 1
+        t=0.0 call 3 for #1: get publicIPAddresses/web-pip
+        t=0.0 #1 failed ReadLagsBehind (transient): [done]
+        t=30.0 call 4 for #2: get publicIPAddresses/web-pip
+        t=30.0 #2 failed NotManaged (refused): []
+    "#]]
+    .assert_eq(&story.told());
 }
 
 #[test]
