@@ -137,11 +137,10 @@ impl Plan {
             false => Pace::random(&mut paces),
         };
         let kube_faults = kube_faults(&mut dice);
-        // Not where reads lag, nor where lists are stale: the engine believes a read that misses the tags it has just
-        // written, and a first list in which a Service that others serve is missing or was not yet valid.
-        let lags = plan.has(FaultKind::Z10) || kube_faults.per_mille(KubeFault::StaleList) > 0;
+        // Not where lists are stale: the engine believes a first list in which a Service that others serve is missing.
+        let is_stale = kube_faults.per_mille(KubeFault::StaleList) > 0;
         let mut before = rng.fork("before");
-        let was_served = before.chance(250) && !lags;
+        let was_served = before.chance(250) && !is_stale;
         // Where another controller was first, it has made the gateway.
         let gateway = match first_gateway(&mut rng.fork("gateway")) {
             FirstGateway::Missing if was_served => FirstGateway::OfOthers,
