@@ -78,9 +78,10 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
             let wanted = cluster.services().any(|service| {
                 service.meta.uid == *uid && service.body.is_ours() && service.meta.deletion_seconds.is_none()
             });
-            let bare = cluster.services().any(|it| it.meta.uid == *uid && it.body.ingress.is_empty());
+            let shows =
+                |ip| cluster.services().any(|it| it.meta.uid == *uid && it.body.ingress.contains(&ip));
             let said_so = book.seen.service_of(*uid).is_some_and(|service| {
-                let rejected = refusal(&service.spec).is_some() && (service.published.is_none() || bare);
+                let rejected = refusal(&service.spec).is_some() && !service.published.is_some_and(shows);
                 service.deleting || !service.selected || rejected
             });
             if wanted && !said_so {
