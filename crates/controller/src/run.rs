@@ -224,7 +224,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
             Mail::Asked(question) => {
                 // Whoever tells us something and then asks is answered with that in mind.
                 self.work(std::mem::take(&mut turn.events));
-                self.tally.notices_held_back = self.kube.notices_held_back();
+                self.tally.notices_held_back = self.kube.notices_held_back() + self.notices_waiting.dropped();
                 question(&Inside {
                     engine: &self.engine,
                     updaters: &self.shell.logic,
@@ -311,8 +311,8 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         }
     }
 
-    /// Has one kind listed again. Only those who read anyway are told, leader or not, so it needs neither the lease
-    /// nor a turn.
+    /// Has one kind listed again. This only signals the watch, so it needs neither the lease nor a free place among the
+    /// calls.
     fn relist(&mut self, kind: Kind) {
         let kube = Arc::clone(&self.kube);
         self.inbox.send_off(Errand::Relist, async move {

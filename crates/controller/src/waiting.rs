@@ -1,7 +1,8 @@
-//! Calls to Kubernetes that wait until fewer are in flight: values, one for each object and kind.
+//! Calls to Kubernetes that wait until fewer are in flight: values, one for each object and kind of call.
 //!
-//! A newer one replaces the one that waits and takes its place, so there are never more of them than objects and kinds,
-//! however long the API server is away, and nobody loses its turn by being replaced.
+//! A newer call replaces the one that waits and takes its place, so there are never more of them than objects and kinds,
+//! however long the API server is away. Notices with different texts do not replace each other; beyond a limit the
+//! oldest is dropped and counted.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,30 +13,36 @@ use sluice_model::{Action, Effect, Event, Outcome, Uid};
 /// Calls that wait, the oldest first.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    turns: VecDeque<Kind>,
-    effects: HashMap<Kind, Effect>,
+    order: VecDeque<CallKey>,
+    effects: HashMap<CallKey, Effect>,
+    dropped: u64,
 }
 
-/// Two calls of one kind never wait at once.
+/// So many notices wait at most.
+const NOTICES_MAX: usize = 4_096;
+
+/// Two calls with the same key never wait at once.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Kind {
+enum CallKey {
     /// A write to an object. All of them are one kind, since the engine has at most one under way.
     Write(Uid),
     /// A question whether an object is there.
     Look(Uid),
     /// What people should know.
-    Notice(About, Reason),
+    Notice(About, Reason, String),
 }
 
-impl Kind {
+impl CallKey {
     /// `None` for what is no call to Kubernetes.
-    fn of(action: &Action) -> Option<Kind> {
+    fn of(action: &Action) -> Option<CallKey> {
         match action {
             Action::AddFinalizer(object)
             | Action::RemoveFinalizer(object)
-            | Action::WriteStatus { object, .. } => Some(Kind::Write(object.uid)),
-            Action::ConfirmGone(object) => Some(Kind::Look(object.uid)),
-            Action::Notify(notice) => Some(Kind::Notice(notice.about.clone(), notice.reason)),
+            | Action::WriteStatus { object, .. } => Some(CallKey::Write(object.uid)),
+            Action::ConfirmGone(object) => Some(CallKey::Look(object.uid)),
+            Action::Notify(notice) => {
+                Some(CallKey::Notice(notice.about.clone(), notice.reason, notice.text.clone()))
+            }
             Action::RunPlan(_)
             | Action::ResumePlan(_)
             | Action::SyncLocations(_)
@@ -48,34 +55,43 @@ impl Kind {
 impl Waiting {
     /// Lets a call wait. The end of the one that it replaces is returned, if that has one: it was not made.
     pub(crate) fn put(&mut self, effect: Effect) -> Option<Event> {
-        let kind = Kind::of(&effect.action)?;
-        let replaced = self.effects.insert(kind.clone(), effect);
+        let key = CallKey::of(&effect.action)?;
+        let replaced = self.effects.insert(key.clone(), effect);
         let Some(Effect { id, .. }) = replaced else {
-            self.turns.push_back(kind);
+            let is_notice = matches!(key, CallKey::Notice(..));
+            self.order.push_back(key);
+            if is_notice && self.order.len() > NOTICES_MAX && self.next().is_some() {
+                self.dropped += 1;
+            }
             return None;
         };
-        let outcome = match kind {
-            Kind::Write(_) => Outcome::Kube(KubeOutcome::Unavailable),
-            Kind::Look(_) => Outcome::Existence(Existence::Unclear),
-            Kind::Notice(..) => return None,
+        let outcome = match key {
+            CallKey::Write(_) => Outcome::Kube(KubeOutcome::Unavailable),
+            CallKey::Look(_) => Outcome::Existence(Existence::Unclear),
+            CallKey::Notice(..) => return None,
         };
         Some(Event::EffectFinished { id, outcome })
     }
 
     /// The one that has waited longest.
     pub(crate) fn next(&mut self) -> Option<Effect> {
-        let kind = self.turns.pop_front()?;
-        self.effects.remove(&kind)
+        let key = self.order.pop_front()?;
+        self.effects.remove(&key)
     }
 
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
-        self.turns.len()
+        self.order.len()
+    }
+
+    /// How many notices were dropped, because too many waited.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Drops all of them.
     pub(crate) fn clear(&mut self) {
-        *self = Waiting::default();
+        *self = Waiting { dropped: self.dropped, ..Waiting::default() };
     }
 }
 
@@ -122,27 +138,29 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_notice_replaces_only_one_with_the_same_reason_about_the_same() {
+    fn a_newer_notice_replaces_only_one_with_the_same_words_about_the_same() {
         let mut waiting = Waiting::default();
-        for (id, about, reason) in [
-            (1, 1, Reason::Conflict),
-            (2, 2, Reason::Conflict),
-            (3, 1, Reason::Forbidden),
-            (4, 1, Reason::Conflict),
+        for (id, about, reason, text) in [
+            (1, 1, Reason::Conflict, "text"),
+            (2, 2, Reason::Conflict, "text"),
+            (3, 1, Reason::Forbidden, "text"),
+            (4, 1, Reason::Conflict, "other text"),
+            (5, 1, Reason::Conflict, "text"),
         ] {
-            assert_eq!(waiting.put(notice(id, about, reason, "text")), None);
+            assert_eq!(waiting.put(notice(id, about, reason, text)), None);
         }
-        assert_eq!(numbers(waiting), [4, 2, 3]);
+        assert_eq!(numbers(waiting), [5, 2, 3, 4]);
     }
 
     #[test]
-    fn there_are_never_more_than_objects_and_kinds() {
+    fn beyond_the_limit_the_oldest_notices_are_dropped_and_counted() {
         let mut waiting = Waiting::default();
         for round in 0..20 {
             for number in 0..500 {
                 waiting.put(notice(round, number, Reason::Conflict, &format!("round {round}")));
             }
         }
-        assert_eq!(waiting.len(), 500);
+        assert_eq!((waiting.len(), waiting.dropped()), (NOTICES_MAX, 10_000 - NOTICES_MAX as u64));
+        assert_eq!(numbers(waiting).last(), Some(&19));
     }
 }
