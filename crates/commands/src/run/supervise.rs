@@ -26,7 +26,7 @@ use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
 use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::migration::{self, UnderWay};
 use super::prepare::{self, Prepared};
@@ -274,9 +274,9 @@ impl Crew {
     }
 
     /// The loop has ended; everybody else follows.
-    async fn end(mut self, ended: Ended, lost: Option<String>) -> Result<(), Failure> {
+    async fn end(mut self, ended: Ended, mut lost: Option<String>) -> Result<(), Failure> {
         let limit = self.clock.now() + STUCK_AFTER;
-        let is_idle = self.dismiss(limit).await;
+        let is_idle = self.dismiss(limit, &mut lost).await;
         let farewell = match ended.abandoned {
             0 if is_idle => Farewell::Release,
             abandoned => {
@@ -287,7 +287,11 @@ impl Crew {
         // Whoever has lost the lease listens no more.
         let _ = self.farewell.take().map(|line| line.send(farewell));
         self.close.send_replace(true);
-        let others = async { while self.parts.join_next().await.is_some() {} };
+        let others = async {
+            while let Some(part) = self.parts.join_next().await {
+                note_lost_lease(part, &mut lost);
+            }
+        };
         tokio::select! {
             () = others => {}
             () = self.clock.sleep_until(limit) => tracing::warn!("not every part came to its end in time"),
@@ -308,17 +312,26 @@ impl Crew {
 
 impl Crew {
     /// Ends those that nobody needs any more; whether nothing of theirs can be on the wire now.
-    async fn dismiss(&mut self, limit: Time) -> bool {
+    async fn dismiss(&mut self, limit: Time, lost: &mut Option<String>) -> bool {
         self.dispensable.iter().for_each(AbortHandle::abort);
         let Crew { parts, dispensable, .. } = self;
         let gone = async {
-            // Nobody else ends before the farewell, and if somebody does, it makes no difference any more.
-            while !dispensable.iter().all(AbortHandle::is_finished) && parts.join_next().await.is_some() {}
+            while !dispensable.iter().all(AbortHandle::is_finished) {
+                let Some(part) = parts.join_next().await else { break };
+                note_lost_lease(part, lost);
+            }
         };
         tokio::select! {
             () = gone => !self.migrating.is_set(),
             () = self.clock.sleep_until(limit) => false,
         }
+    }
+}
+
+/// The loop may end before the part that knows why the lease was lost.
+fn note_lost_lease(ended: Result<Part, JoinError>, lost: &mut Option<String>) {
+    if let Ok(Part::Lease(LeaseEnd::Lost(why))) = ended {
+        *lost = Some(why);
     }
 }
 
