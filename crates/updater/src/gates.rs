@@ -64,7 +64,7 @@ impl Wire {
                 continue;
             }
             if self.is_outdated(id) {
-                let text = "it had to wait, and what is to be written may have changed since";
+                let text = "the request waited too long and is made again from what is known now";
                 let failure = Failure::of(FailureClass::Throttled, "HeldBack", text);
                 self.end(id, Err(Failure { retry_after: Some(Duration::ZERO), ..failure }));
                 continue;

@@ -110,16 +110,33 @@ impl Tagged {
 
     /// A missing tag that we wrote a moment ago says nothing: the read is repeated later.
     fn explain(&self, failure: Failure, step: &Step, now: Time) -> Failure {
-        let tagged = step.read_first().and_then(|id| self.0.get(id));
-        if &*failure.code != NOT_MANAGED || tagged.is_none_or(|at| now.since(*at) >= READS_LAG_MAX) {
-            return failure;
-        }
-        Failure::of(
-            FailureClass::Transient,
-            "ReadLagsBehind",
-            "our tags were written, but reading the resource does not show them yet",
-        )
+        let lags = step.read_first().is_some_and(|id| self.may_lag(id, now));
+        if &*failure.code == NOT_MANAGED && lags { reading_lags() } else { failure }
     }
+
+    /// The same for a resource that was only read.
+    fn believe(&self, found: StepResult, scope: &Scope, now: Time) -> Result<StepResult, Failure> {
+        let meta = match &found {
+            StepResult::PublicIp(ip) => &ip.meta,
+            StepResult::LoadBalancer(lb) => &lb.meta,
+            StepResult::NatGateway(nat) => &nat.meta,
+            _ => return Ok(found),
+        };
+        let lags = !scope.owns(&meta.tags) && self.may_lag(&meta.id, now);
+        if lags { Err(reading_lags()) } else { Ok(found) }
+    }
+
+    fn may_lag(&self, id: &ArmId, now: Time) -> bool {
+        self.0.get(id).is_some_and(|at| now.since(*at) < READS_LAG_MAX)
+    }
+}
+
+fn reading_lags() -> Failure {
+    Failure::of(
+        FailureClass::Transient,
+        "ReadLagsBehind",
+        "our tags were written, but reading the resource does not show them yet",
+    )
 }
 
 impl Plans {
@@ -286,7 +303,8 @@ impl Plans {
                 }
                 Err(failure) => Err(failure),
             },
-            (step, _, result) => finish(step, result),
+            (step, _, result) => finish(step, result)
+                .and_then(|found| self.tagged.believe(found, means.scope, means.wire.now())),
         };
         self.step_ended(id, ended, means);
     }

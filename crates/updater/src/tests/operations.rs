@@ -284,13 +284,16 @@ fn a_read_without_the_tags_that_we_wrote_a_moment_ago_proves_no_release() {
     story.answer(2, 200, tagged(&tags, Provisioning::Succeeded));
     // The first read is behind, the second comes when none can be any more.
     story.answer(3, 200, untagged());
-    story.until(30_000).plan(2, vec![delete()]).answer(4, 200, untagged());
+    story.plan(3, vec![Step::ReadPublicIp(public_ip_id("web"))]).answer(4, 200, untagged());
+    story.until(30_000).plan(2, vec![delete()]).answer(5, 200, untagged());
     expect![[r#"
         t=0.0 call 1 for #1: get publicIPAddresses/web-pip
         t=0.0 call 2 for #1: patch tags of publicIPAddresses/web-pip if 1
         t=0.0 call 3 for #1: get publicIPAddresses/web-pip
         t=0.0 #1 failed ReadLagsBehind (transient): [done]
-        t=30.0 call 4 for #2: get publicIPAddresses/web-pip
+        t=0.0 call 4 for #3: get publicIPAddresses/web-pip
+        t=0.0 #3 failed ReadLagsBehind (transient): []
+        t=30.0 call 5 for #2: get publicIPAddresses/web-pip
         t=30.0 #2 failed NotManaged (refused): []
     "#]]
     .assert_eq(&story.told());
