@@ -6,6 +6,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use sluice_model::azure::{LoadBalancer, Meta, PublicIp, Registration};
 use sluice_model::effect::{Listable, Listing};
@@ -18,19 +19,21 @@ use crate::resources::{Actual, Carrier, Knowledge, Slot};
 use crate::state::Trigger;
 use crate::survey::{Found, keyed_load_balancers, keyed_nat_gateways};
 
-/// One complete listing: of what, begun when, and whether it is believed at once.
+/// One complete listing: of what, begun when, whether it is believed at once, and if not, how long after the first
+/// that shows a difference the second must have begun.
 #[derive(Clone, Copy)]
 struct Sight {
     kind: Listable,
     began: Time,
     trust: bool,
+    apart: Duration,
 }
 
 impl Engine {
     /// Compares one listing with what we know.
     pub(crate) fn compare_with(&mut self, kind: Listable, began: Time, listing: Listing) {
         let trust = self.survey.looks[kind as usize].trusted_since.take_if(|since| began >= *since).is_some();
-        let look = Sight { kind, began, trust };
+        let look = Sight { kind, began, trust, apart: Duration::ZERO };
         match listing {
             Listing::Foundation { .. } => {}
             Listing::Locations(all) => {
@@ -78,14 +81,16 @@ impl Engine {
     }
 
     /// Plans have read all registrations, which shows as much about services as a listing of ours. What has no record
-    /// is left to the listings: a look at it reads the registrations too, and must not be the reason for the next look.
+    /// is left to the listings: a look at it reads the registrations too, and would trigger itself again.
     pub(crate) fn registrations_read(&mut self, began: Time, all: Vec<Registration>) {
         if !self.survey.complete {
             return;
         }
         let keyed = |it: Registration| ServiceKey::from_identity(&it.name).map(|key| (key, it));
         let mut found = all.into_iter().filter_map(keyed).collect();
-        let look = Sight { kind: Listable::Registrations, began, trust: false };
+        // Two plans may read a moment apart, and both reads be behind.
+        let apart = self.config.settle;
+        let look = Sight { kind: Listable::Registrations, began, trust: false, apart };
         if self.compare_records(look, &mut found, |it| &mut it.registration) {
             self.survey.second_look(look.kind, self.now, self.config.second_look);
         }
@@ -108,7 +113,7 @@ impl Engine {
     /// Compares what has a record, and takes it out of what was found. Returns whether a second look is needed.
     fn compare_records<T: Material>(
         &mut self,
-        Sight { kind, began, trust }: Sight,
+        Sight { kind, began, trust, apart }: Sight,
         found: &mut BTreeMap<ServiceKey, T>,
         slot_of: impl Fn(&mut Actual) -> &mut Slot<T>,
     ) -> bool {
@@ -145,7 +150,7 @@ impl Engine {
                     slot.believe(seen);
                 }
                 slot.suspected = None;
-            } else if trust || slot.suspected.is_some_and(|first| first < began) {
+            } else if trust || slot.suspected.is_some_and(|first| first < began && first + apart <= began) {
                 slot.believe(seen);
                 if !matches!(kind, Listable::LoadBalancers) {
                     let key = record.key.clone();
@@ -156,7 +161,7 @@ impl Engine {
                 self.fire(service, Trigger::DriftFound);
                 self.recompare(service);
             } else {
-                slot.suspected = Some(began);
+                slot.suspected.get_or_insert(began);
                 look_again = true;
             }
         }
