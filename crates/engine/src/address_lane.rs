@@ -98,8 +98,8 @@ impl Engine {
             return;
         }
         let batch = self.addresses.next_batch(self.now);
-        // A batch may have put entries aside that wait for a listing. One that is under way tells most of what can be
-        // told now; who still waits after it waits for a later one.
+        // A batch may have put entries aside that wait for a listing. A listing in flight answers those that are due
+        // now; only entries that are due later need another one.
         let listing = self.survey.looks[Listable::Locations as usize].in_flight;
         if let Some(due) = self.addresses.listing_due().filter(|due| listing.is_none() || *due > self.now) {
             self.survey.look_soon(Listable::Locations, due);

@@ -36,8 +36,8 @@ const BRAKE_MIN: usize = 5;
 impl Engine {
     /// Handles identities that have addresses and no record. An identity that is registered for others keeps its
     /// addresses. One that is not registered, in two listings, gets a record; the record reads Azure, and removes the
-    /// addresses if nothing is registered. A name that cannot have a record needs a listing of registrations
-    /// instead that began well after its first sighting: an earlier one may be older than its registration. Returns whether an
+    /// addresses if nothing is registered. A name that cannot have a record needs a listing of registrations instead that
+    /// began well after its first sighting: an earlier one may be older than its registration. Returns whether an
     /// identity is new.
     pub(crate) fn note_strangers(&mut self, registrations_began: Option<Time>) -> bool {
         let mut unregistered = BTreeMap::new();

@@ -94,11 +94,12 @@ impl Addresses {
     }
 
     /// Whether a location may be written or removed as a whole: the last listing is new and shows nothing of others.
+    /// However long a listing takes, it is not new for longer: addresses can always be removed one by one instead.
     pub(super) fn may_replace(&self, place: PlaceId) -> bool {
         let at = self.places[place].ip;
+        let is_new = self.listing_began.is_some_and(|began| self.now <= began + self.limits.listing_valid);
         let seen = || self.sightings.keys().any(|(location, _)| *location == at);
-        self.seeded.has(Bug::EmptyUnlistedLocation)
-            || self.listing_is_valid() && !seen() && !self.has_entries_of_others(place)
+        self.seeded.has(Bug::EmptyUnlistedLocation) || is_new && !seen() && !self.has_entries_of_others(place)
     }
 
     /// Whether a location has entries that may name unmanaged services.
@@ -144,8 +145,8 @@ impl Addresses {
         self.places.any_lost() || !self.awaits_listing.is_empty()
     }
 
-    /// From when on a listing can tell what [`Addresses::needs_listing`] asks for. `None` also when the last listing
-    /// could and the next is a matter of confirming it.
+    /// From when on a listing can tell what [`Addresses::needs_listing`] asks for. `None` if the last listing began
+    /// late enough for that; then the second look confirms it.
     pub fn listing_due(&self) -> Option<Time> {
         let is_lost = |place: &PlaceId| self.places.get(*place).is_some_and(Place::is_lost);
         let lost = self.places.any_lost().then(|| self.unasked_until(is_lost));
