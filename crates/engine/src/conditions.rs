@@ -64,7 +64,7 @@ impl Engine {
         let conflict = Reason::Conflict;
         let shown = object.conditions.iter().any(|it| it.reason == conflict);
         let looked_at = (record.actual.is_unclear() && shown).then_some(conflict);
-        let trouble = invalid.or(held).or(looked_at).or(stuck).or(throttled(record)).or(unresolved);
+        let trouble = invalid.or(held).or(stuck).or(looked_at).or(throttled(record)).or(unresolved);
         let (busy, reason) = match (trouble, record.state) {
             (Some(reason), _) => (true, reason),
             (None, State::Created) => (false, Reason::Provisioned),
