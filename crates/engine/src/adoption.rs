@@ -18,7 +18,8 @@ use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
-use crate::service::Compared;
+use crate::resources::Knowledge;
+use crate::service::{Compared, Service};
 use crate::state::State;
 
 /// How often a load balancer gets its tags while its Service lives: once, by its creation or its adoption, and once
@@ -149,12 +150,21 @@ impl Engine {
     }
 
     /// Remembers which public IPs somebody has released, while that can be seen.
+    ///
+    /// What is known of the load balancer or NAT gateway may be old: if the tags of both were removed, none was
+    /// released. So it is read once before a public IP counts as released.
     pub(crate) fn note_released(&mut self, service: ServiceIndex) {
-        let Some(record) = self.record(service).filter(|record| record.compared.is_none()) else { return };
-        let released = self.planner(record).released();
-        if let Some(record) = self.record_mut(service) {
-            record.actual.released = released;
+        let is_known = |record: &&Service| record.compared.is_none() && !record.actual.carrier.is_unknown();
+        let Some(record) = self.record(service).filter(is_known) else { return };
+        let (before, released) = (record.actual.released, self.planner(record).released());
+        let is_new = before.iter().zip(released).any(|(before, now)| now && !before);
+        let Some(Service { actual, .. }) = self.record_mut(service) else { return };
+        if is_new && !core::mem::replace(&mut actual.release_checked, true) {
+            actual.carrier.knowledge = Knowledge::Unknown;
+            return;
         }
+        actual.released = released;
+        actual.release_checked = false;
     }
 
     /// Says which public IPs stay, because somebody has taken our tag off them.
@@ -164,7 +174,9 @@ impl Engine {
         let kept = kept.map(|ip| &ip.meta).filter(|meta| !self.config.scope.owns(&meta.tags));
         let texts: Vec<String> = kept
             .map(|Meta { id, .. }| {
-                format!("{id} does not carry our cluster tag and was not deleted; delete it if it is unused")
+                format!(
+                    "{id} does not carry the tag {CLUSTER_TAG} and was not deleted; delete it if it is unused"
+                )
             })
             .collect();
         for text in texts {

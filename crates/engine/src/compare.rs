@@ -181,6 +181,8 @@ impl Engine {
                     self.tell_ready(service, drifted > 0);
                 }
             }
+            // A look at what seems to be released is no difference.
+            Some(Compared::Unclear) if record.actual.release_checked => {}
             Some(Compared::Different | Compared::Unclear) if wanted => {
                 record.different_since.get_or_insert(now);
             }

@@ -124,7 +124,10 @@ impl Planner<'_> {
         }
         let ip = self.actual.public_ips[0].present();
         let ip = ip.filter(|_| !self.actual.released[0] || self.seeded.has(Bug::TagReleasedIp));
-        let ip = ip.filter(|ip| !is_claimed(&ip.meta) && self.is_used_here(ip)).map(|ip| &ip.meta);
+        // What is known of our tags may be old: if it still has them, the step finds that and writes nothing.
+        let is_ours = |ip: &PublicIp| self.scope.owns(&ip.meta.tags) && !self.is_used_elsewhere(ip);
+        let is_untagged = |ip: &PublicIp| !is_claimed(&ip.meta) && self.is_used_here(ip);
+        let ip = ip.filter(|ip| is_ours(ip) || is_untagged(ip)).map(|ip| &ip.meta);
         let untagged = ip.into_iter().chain([&lb.meta]);
         untagged.map(|meta| Step::Adopt { id: meta.id.clone(), tags: self.tags() }).collect()
     }
@@ -331,7 +334,7 @@ impl Planner<'_> {
     /// What the gateway sends its traffic to is not ours, whatever it is called.
     pub(crate) fn leads_elsewhere(&self) -> bool {
         // A load balancer without the cluster tag is adopted only for a Service that exists. A registration in doubt
-        // is one that we wrote, so it leads nobody to others.
+        // is one that we wrote, so it does not point to an unmanaged resource.
         let adopted = self.object.is_some();
         let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
         foreign && self.actual.is_live() && !adopted || self.is_registered_elsewhere().is_some()

@@ -122,6 +122,8 @@ pub(crate) struct Actual {
     /// Public IPs that were seen without our tag under a carrier with it: somebody released them. They stay released
     /// when the carrier loses its tag too, until they are gone or tagged by hand.
     pub(crate) released: [bool; 2],
+    /// The carrier was read because a public IP seems to be released.
+    pub(crate) release_checked: bool,
 }
 
 impl Actual {

@@ -169,7 +169,7 @@ impl Engine {
         if self.waits_for_addresses(record) {
             waits.push(WaitsFor::Addresses(self.addresses.mapped(service)));
         }
-        if let Some(until) = record.linger_until {
+        if let Some(until) = record.linger_until.filter(|until| *until > self.now) {
             waits.push(WaitsFor::Linger { until });
         }
         if record.kube.in_flight.is_some() || record.kube.failures > 0 {

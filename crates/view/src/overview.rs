@@ -51,7 +51,7 @@ pub struct Overview {
     /// What is registered, unwanted and not provably ours.
     #[serde(default)]
     pub unclaimed: Vec<String>,
-    /// Public IPs without our tag under a load balancer or NAT gateway with it: in use, and kept when that is deleted.
+    /// Public IPs whose tag somebody removed: in use, not tagged again, and kept when their Service or egress is deleted.
     #[serde(default)]
     pub released: Vec<String>,
     /// Differences that sweeps have found, and repaired.

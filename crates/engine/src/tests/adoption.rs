@@ -387,9 +387,9 @@ pub(super) fn tags_that_disappear_again_are_restored_once_and_then_only_before_t
          service web applied deleting",
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
-            #2 adopt web: adopt   because service applied
+            #2 adopt web: adopt, adopt   because service applied
             warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them
-            #3 deprovision web: adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #3 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
         "#]],
     );
 }
@@ -402,19 +402,21 @@ pub(super) fn a_public_ip_that_somebody_released_stays_in_use_and_survives_its_s
          #1 done
          azure untags public-ip web
          tick 1900
+         last done
          state web
          service web applied deleting
-         #2 done
-         #3 done
+         last done
+         last done
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            #2 inspect web: read-load-balancer   because outcome unknown
             web is Created
-            #2 deprovision web: clear, delete-load-balancer, unregister   because last address left
+            #3 deprovision web: clear, delete-load-balancer, unregister   because last address left
             tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
-            #3 remove finalizer from web   because operation ended
-            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry our cluster tag and was not deleted; delete it if it is unused
+            #4 remove finalizer from web   because operation ended
+            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry the tag sluice-cluster and was not deleted; delete it if it is unused
             web is forgotten
         "#]],
     );

@@ -430,7 +430,6 @@ fn egresses_that_are_made_while_they_linger_are_held_if_their_pods_vanished_befo
             #14 provision e8: public-ip, nat-gateway, register   because pods came
             e8 is DeletionPending, not wanted, live, 20.1.2.8
               waits for consent to a mass deletion
-              waits for the end of its linger time at t=602.0
         "#]],
     );
 }

@@ -12,15 +12,38 @@ fn a_released_public_ip_is_not_tagged_when_its_load_balancer_loses_its_tag_later
          #1 done
          azure untags public-ip web
          tick 1900
+         last done
          azure untags load-balancer web
          tick 1900
-         #2 done
+         last done
          service web applied deleting
-         #3 done",
+         last done",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 adopt web: adopt   because service applied
-            #3 deprovision web: clear, delete-load-balancer, unregister   because last address left
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 adopt web: adopt   because service applied
+            #4 deprovision web: clear, delete-load-balancer, unregister   because last address left
+            #5 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn a_public_ip_is_not_released_when_its_load_balancer_lost_its_tag_too() {
+    check(
+        "service web applied
+         #1 done
+         azure untags public-ip web
+         azure untags load-balancer web
+         tick 1900
+         last done
+         tick 1900
+         service web applied deleting
+         last done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 adopt web: adopt, adopt   because service applied
+            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             #4 remove finalizer from web   because operation ended
         "#]],
     );
@@ -33,16 +56,18 @@ fn a_released_public_ip_survives_a_teardown_that_tags_its_load_balancer_first() 
          #1 done
          azure untags public-ip web
          tick 1900
+         last done
          azure untags load-balancer web
          tick 1900
-         #2 failed AuthorizationFailed 403
+         last failed AuthorizationFailed 403
          service web applied deleting
-         #3 done",
+         last done",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 adopt web: adopt   because service applied
-            #3 inspect web: read-load-balancer   because outcome unknown
-            #4 deprovision web: adopt, clear, delete-load-balancer, unregister   because last address left
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 adopt web: adopt   because service applied
+            #4 inspect web: read-load-balancer   because outcome unknown
+            #5 deprovision web: adopt, clear, delete-load-balancer, unregister   because last address left
         "#]],
     );
 }
@@ -54,10 +79,12 @@ fn a_released_public_ip_stays_released_after_a_restart_once_its_load_balancer_is
          azure has web
          azure untags public-ip web
          lead
+         last done
          azure untags load-balancer web
          tick 1900",
         expect![[r#"
-            #1 adopt web: adopt   because service applied
+            #1 inspect web: read-load-balancer   because service applied
+            #2 adopt web: adopt   because service applied
         "#]],
     );
 }
@@ -69,16 +96,18 @@ fn a_public_ip_that_is_tagged_by_hand_again_is_no_longer_released() {
          #1 done
          azure untags public-ip web
          tick 1900
+         last done
          azure adopts web
          tick 1900
          azure untags load-balancer web
          tick 1900
-         #2 done
+         last done
          service web applied deleting",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 adopt web: adopt   because service applied
-            #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            #2 inspect web: read-load-balancer   because outcome unknown
+            #3 adopt web: adopt, adopt   because service applied
+            #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
         "#]],
     );
 }
@@ -97,7 +126,7 @@ fn the_tags_of_a_load_balancer_that_sluice_created_are_restored_once() {
          tick 1900",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            #2 adopt web: adopt   because service applied
+            #2 adopt web: adopt, adopt   because service applied
             warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them
         "#]],
     );
@@ -116,20 +145,22 @@ fn every_public_ip_that_survives_its_egress_is_named() {
          azure untags public-ip egress=blue
          azure untags public-ip-v6 egress=blue
          tick 1900
+         last done
          pod p1 deleted
-         #4 done
-         #5 done
+         last done
+         last done
          state blue",
         expect![[r#"
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, public-ip, nat-gateway, register   because pods came
             tell blue: Provisioned: its NAT gateway is ready; its pods leave by 20.1.2.1
             #3 push 10.1.0.1 to node-a for blue   because service became ready
-            #4 remove 10.1.0.1 from node-a   because addresses changed
-            #5 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway   because last address left
+            #4 inspect blue: read-nat-gateway   because outcome unknown
+            #5 remove 10.1.0.1 from node-a   because addresses changed
+            #6 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway   because last address left
             tell blue: Deleting: no address leads to it any more; its NAT gateway and public IP are being deleted
-            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip does not carry our cluster tag and was not deleted; delete it if it is unused
-            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 does not carry our cluster tag and was not deleted; delete it if it is unused
+            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip does not carry the tag sluice-cluster and was not deleted; delete it if it is unused
+            tell blue: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 does not carry the tag sluice-cluster and was not deleted; delete it if it is unused
             blue is forgotten
         "#]],
     );
@@ -173,11 +204,12 @@ fn released_public_ips_are_listed_while_their_services_live() {
          #1 done
          azure untags public-ip web
          tick 1900
+         last done
          azure untags load-balancer web
          tick 1900",
     );
     let id = story.engine.released().pop().expect("a released public IP");
     assert_eq!(id, azure::scope().public_ip_id(&story.key("web"), Family::V4));
-    story.play("#2 done\n azure adopts web\n tick 1900");
+    story.play("last done\n azure adopts web\n tick 1900");
     assert_eq!(story.engine.released(), []);
 }
