@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
 }
 
 /// So many notices wait at most.
-const NOTICES_MAX: usize = 4_096;
+const NOTICES_MAX: usize = 20_000;
 
 /// Two calls with the same key never wait at once.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn beyond_the_limit_the_oldest_notices_are_dropped_and_counted() {
         let mut waiting = Waiting::default();
-        for round in 0..20 {
+        for round in 0..50 {
             for number in 0..500 {
                 waiting.put(notice(round, number, Reason::Conflict, &format!("round {round}")));
             }
         }
-        assert_eq!((waiting.len(), waiting.dropped()), (NOTICES_MAX, 10_000 - NOTICES_MAX as u64));
-        assert_eq!(numbers(waiting).last(), Some(&19));
+        assert_eq!((waiting.len(), waiting.dropped()), (NOTICES_MAX, 25_000 - NOTICES_MAX as u64));
+        assert_eq!(numbers(waiting).last(), Some(&49));
     }
 }
