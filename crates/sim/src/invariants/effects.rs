@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use sluice_engine::ServiceView;
 use sluice_model::effect::Action;
+use sluice_model::names::Scope;
 use sluice_model::plan::{Intent, Subject};
 use sluice_model::{Effect, EgressName, ServiceKey, Time};
 
@@ -18,6 +19,7 @@ use crate::names::{Invariant, Violation};
 const BRAKE_WINDOW: Duration = Duration::from_secs(600);
 
 pub(super) fn judge(
+    scope: &Scope,
     book: &mut Book,
     effect: &Effect,
     cluster: &Cluster,
@@ -31,7 +33,7 @@ pub(super) fn judge(
                     if !book.teardown.contains(key) {
                         tally.judged(Invariant::S7);
                         s7_unwanted(book, key, cluster)?;
-                        s7_brake(book, key, tally.now)?;
+                        s7_brake(scope, book, key, tally.now)?;
                         tally.judged(Invariant::S7);
                         s7_two_sightings(book, key)?;
                     }
@@ -101,12 +103,16 @@ fn s7_unwanted(book: &Book, key: &ServiceKey, cluster: &Cluster) -> Result<(), V
 
 /// **S7**, all at once: the teardown of many services that were found unwanted by comparison is held.
 ///
-/// Counted are services that are registered and in use, as far as this process has been told, and of which it has no
-/// evidence that their deletion is meant ([`super::seen::Seen::is_evident`]): it found them in Azure, or they were
+/// Counted are services that are registered and in use, as far as this process has been told (a detached NAT gateway is
+/// not in use, even if a list that lags still shows its registration), and of which it has no evidence that their deletion is meant ([`super::seen::Seen::is_evident`]): it found them in Azure, or they were
 /// missing from a newer list. More than five of them, and more than a tenth of all that Azure has told it of, may go
 /// within [`BRAKE_WINDOW`] only with the operator's consent. Excused: Services that are there and rejected.
-fn s7_brake(book: &mut Book, key: &ServiceKey, now: Time) -> Result<(), Violation> {
-    let in_use = matches!(book.ledger.registration(&key.identity()), Told::Present(face) if !face.cleared);
+fn s7_brake(scope: &Scope, book: &mut Book, key: &ServiceKey, now: Time) -> Result<(), Violation> {
+    let registered =
+        matches!(book.ledger.registration(&key.identity()), Told::Present(face) if !face.cleared);
+    let detached =
+        matches!(book.ledger.resource(&scope.carrier_id(key)), Told::Present(face) if face.detached);
+    let in_use = registered && !detached;
     let rejected = matches!(key, ServiceKey::Inbound(uid)
         if book.seen.service_of(*uid).is_some_and(|service| refusal(&service.spec).is_some()));
     if !in_use || rejected || book.allowed.contains(key) || book.seen.is_evident(key) {

@@ -161,7 +161,7 @@ impl Judge {
         note_rejected(book, event, &self.published);
         note_completed(&self.scope, book);
         for effect in effects {
-            effects::judge(book, effect, cluster, tally)?;
+            effects::judge(&self.scope, book, effect, cluster, tally)?;
         }
         Ok(())
     }

@@ -36,6 +36,8 @@ pub struct Face {
     pub address: Option<IpAddr>,
     /// A registration that refers to nothing any more.
     pub cleared: bool,
+    /// A NAT gateway that works for no gateway.
+    pub detached: bool,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -27,15 +27,15 @@ use std::sync::Arc;
 
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, Tags};
-use sluice_model::call::{Bucket, Method, OperationState, Payload, Reply, Request};
+use sluice_model::call::{Body, Bucket, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::Listable;
 use sluice_model::failure::{Failure, FailureClass};
 
 pub use belief::{Face, Told};
 use belief::{Fact, Mapping, SECOND_LOOK, begin, begin_mapping, learn, learn_mapping};
 use reading::{
-    face_of_payload, identities_in, is_last, kind_of_collection, kind_of_resource, locations_of, lower,
-    runs_on, services_of, state_after, tagged, tags_of_body, told_of_service_request,
+    face_of_nat, face_of_payload, identities_in, is_last, kind_of_collection, kind_of_resource, locations_of,
+    lower, runs_on, services_of, state_after, tagged, tags_of_body, told_of_service_request,
 };
 
 /// An answer that takes longer is given up.
@@ -405,6 +405,9 @@ impl Ledger {
                 if let Some(tags) = tags_of_body(&request.body) {
                     face.tags = tags.clone();
                 }
+                if let Body::NatGateway(body) = &request.body {
+                    face.detached = body.gateway.is_none();
+                }
                 confirm(fact, Told::Present(face));
             }
         }
@@ -506,7 +509,7 @@ impl Ledger {
         let last = match &answer.payload {
             Payload::PublicIps(page) => {
                 listing.resources.extend(page.items.iter().map(|ip| {
-                    let face = Face { tags: ip.meta.tags.clone(), address: ip.address, cleared: false };
+                    let face = Face { address: ip.address, ..tagged(&ip.meta.tags) };
                     (ip.meta.id.clone(), face)
                 }));
                 is_last(page)
@@ -520,7 +523,7 @@ impl Ledger {
             Payload::NatGateways(page) => {
                 listing
                     .resources
-                    .extend(page.items.iter().map(|nat| (nat.meta.id.clone(), tagged(&nat.meta.tags))));
+                    .extend(page.items.iter().map(|nat| (nat.meta.id.clone(), face_of_nat(nat))));
                 is_last(page)
             }
             Payload::Registrations(page) => {

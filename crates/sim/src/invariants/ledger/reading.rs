@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, ServiceRequest, Tags};
+use sluice_model::azure::{ArmId, LocationUpdate, NatGateway, Provisioning, ServiceRequest, Tags};
 use sluice_model::call::{Answer, Body, OperationState, Page, Payload, Request};
 use sluice_model::effect::Listable;
 
@@ -46,11 +46,9 @@ pub(super) fn tags_of_body(body: &Body) -> Option<&Tags> {
 
 pub(super) fn face_of_payload(payload: &Payload) -> Option<Face> {
     match payload {
-        Payload::PublicIp(ip) => {
-            Some(Face { tags: ip.meta.tags.clone(), address: ip.address, cleared: false })
-        }
+        Payload::PublicIp(ip) => Some(Face { address: ip.address, ..tagged(&ip.meta.tags) }),
         Payload::LoadBalancer(lb) => Some(tagged(&lb.meta.tags)),
-        Payload::NatGateway(nat) => Some(tagged(&nat.meta.tags)),
+        Payload::NatGateway(nat) => Some(face_of_nat(nat)),
         Payload::Gateway(gateway) => Some(tagged(&gateway.meta.tags)),
         Payload::Subnet(_) | Payload::Container(_) => Some(Face::default()),
         _ => None,
@@ -59,6 +57,10 @@ pub(super) fn face_of_payload(payload: &Payload) -> Option<Face> {
 
 pub(super) fn tagged(tags: &Tags) -> Face {
     Face { tags: tags.clone(), ..Face::default() }
+}
+
+pub(super) fn face_of_nat(nat: &NatGateway) -> Face {
+    Face { detached: nat.gateway.is_none(), ..tagged(&nat.meta.tags) }
 }
 
 /// Whether a first answer only says that the work has begun.
