@@ -132,7 +132,10 @@ impl Engine {
             let busy = record.operation.is_some();
             let slot = slot_of(&mut record.actual);
             if busy || slot.is_fresh(began, settle) {
-                slot.suspected = None;
+                if slot.suspected.take().is_some() {
+                    // The publication of its IP may have waited for this.
+                    self.touch(service);
+                }
                 continue;
             }
             let same = match (&slot.knowledge, &seen) {
@@ -146,10 +149,13 @@ impl Engine {
                 _ => false,
             };
             if same {
+                let suspected = slot.suspected.take().is_some();
                 if seen.is_some() {
                     slot.believe(seen);
                 }
-                slot.suspected = None;
+                if suspected {
+                    self.touch(service);
+                }
             } else if trust || slot.suspected.is_some_and(|first| first < began && first + apart <= began) {
                 slot.believe(seen);
                 if !matches!(kind, Listable::LoadBalancers) {

@@ -95,23 +95,26 @@ impl Engine {
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
         }
         let address = record.public_address();
-        // What has been published stays published while its public IP may be there. An IP that a change of the
-        // type has taken off a rejected Service is not put back.
+        // An IP that the status shows stays there while its public IP may exist. One that has left the status, for
+        // example by a change of the type, is published like a new one.
         let gone = record.actual.public_ips[0].is_absent();
-        let rejected = self.is_rejected(record);
         let kept = object
             .published
             .filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
-            .filter(|ip| !rejected || object.ingress.contains(ip));
+            .filter(|ip| object.ingress.contains(ip));
         let registered = record.actual.is_live() && !record.actual.ip_is_new;
         let live = registered || self.seeded.has(Bug::PublishBeforeRegistered);
         // Nothing new is published for a spec that is rejected.
+        let rejected = self.is_rejected(record);
         let may_show = |ip: &IpAddr| kept == Some(*ip) || !rejected;
         let ingress = match (wanted, live) {
             (false, _) => None,
             (true, true) => address.filter(may_show).or(kept),
             (true, false) => kept,
         };
+        if ingress != kept && ingress.is_some() && record.actual.publication_is_in_doubt() {
+            return None;
+        }
         // The address of a public IP of others is not ours to retract.
         let own = address.filter(|_| !wanted && self.keeper(record).is_none());
         let retract = object.published.or(own).filter(|ip| Some(*ip) != ingress);

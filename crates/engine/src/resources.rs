@@ -154,6 +154,11 @@ impl Actual {
         self.registration.present().is_some_and(|it| !it.pools.is_empty() || it.nat_gateway.is_some())
     }
 
+    /// Whether one listing has shown another public IP or registration than is known, and no second one yet.
+    pub(crate) fn publication_is_in_doubt(&self) -> bool {
+        self.public_ips[0].suspected.is_some() || self.registration.suspected.is_some()
+    }
+
     /// Whether we have written any of it.
     pub(crate) fn was_written(&self) -> bool {
         self.public_ips.iter().any(|slot| slot.written.is_some())

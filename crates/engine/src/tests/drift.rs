@@ -235,6 +235,69 @@ pub(super) fn a_new_public_ip_is_published_after_its_service_is_registered_again
 }
 
 #[test]
+pub(super) fn no_ip_is_published_while_a_listing_does_not_show_its_public_ip() {
+    check(
+        "show times
+         hold status
+         show lists
+         service web applied
+         #1 done
+         #2 done
+         azure loses public-ip web
+         tick 1020
+         #3 unavailable
+         tick 120
+         #4 done
+         #5 done
+         #6 done",
+        expect![[r#"
+            t=0.5 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            t=0.5 #2 provision web: public-ip, load-balancer, register   because service applied
+            t=0.7 #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=767.6 (list load-balancers)
+            t=848.2 (list registrations)
+            t=849.8 (list gateway)
+            t=874.1 (list locations)
+            t=915.9 (list nat-gateways)
+            t=1012.8 (list public-ips)
+            t=1057.8 (list public-ips)
+            t=1057.8 #4 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
+            t=1057.8 #5 update web: public-ip, load-balancer, register   because drift found
+            t=1141.3 #6 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn an_ip_is_published_when_a_second_listing_shows_its_registration_again() {
+    check(
+        "show times
+         hold status
+         show lists
+         service web applied
+         #1 done
+         #2 done
+         azure loses registration web
+         tick 870
+         azure has web registration
+         #3 unavailable
+         tick 120",
+        expect![[r#"
+            t=0.5 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            t=0.5 #2 provision web: public-ip, load-balancer, register   because service applied
+            t=0.7 #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=767.6 (list load-balancers)
+            t=848.2 (list registrations)
+            t=849.8 (list gateway)
+            t=874.1 (list locations)
+            t=893.2 (list registrations)
+            t=893.2 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=915.9 (list nat-gateways)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_lost_public_ip_is_made_again_the_status_corrected_and_people_warned() {
     let shown = told(
         "show notices

@@ -241,6 +241,23 @@ pub(super) fn a_status_that_others_wipe_is_written_again_and_no_public_ip_is_cal
 }
 
 #[test]
+pub(super) fn an_ip_that_left_the_status_is_published_again_only_when_registered() {
+    // A change of the type cleared the status and left the condition that names the IP; then the type came back.
+    check(
+        "show status
+         service web known published=20.1.2.1
+         azure has web public-ip load-balancer
+         lead
+         #1 done",
+        expect![[r#"
+            (write status of web: not 20.1.2.1, Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_published_ip_stays_published_while_its_service_is_being_mended() {
     check(
         "show status
