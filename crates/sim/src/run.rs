@@ -137,7 +137,8 @@ impl Plan {
             false => Pace::random(&mut paces),
         };
         let kube_faults = kube_faults(&mut dice);
-        // Not where lists are stale: the engine believes a first list in which a Service that others serve is missing.
+        // Not where lists are stale: a registration of others that leads to nothing names no Service, so two stale lists in
+        // a row are enough to lose it.
         let is_stale = kube_faults.per_mille(KubeFault::StaleList) > 0;
         let mut before = rng.fork("before");
         let was_served = before.chance(250) && !is_stale;
@@ -322,8 +323,10 @@ pub(crate) fn fault_phase(world: &mut World, plan: &Plan) -> Result<(), Violatio
 
 fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
     world.calm_down();
-    // With a twentieth of the budget everything takes its time.
-    let patience = if plan.setup.settings.updater.share_permille < 800 { 4 } else { 1 };
+    // With a twentieth of the budget, or with few workers and slow operations, everything takes its time.
+    let small_share = plan.setup.settings.updater.share_permille < 800;
+    let few_workers = world.slots_min() <= 2 && plan.setup.pace != Pace::default();
+    let patience = if small_share || few_workers { 4 } else { 1 };
     probe(world, PROBE_MAX * patience)?;
     converge(world)?;
     quiet(world, plan)?;

@@ -364,6 +364,11 @@ impl World {
         self.leader().map_or_else(Vec::new, |process| process.engine.services())
     }
 
+    /// How many plans the process with the fewest workers runs at once.
+    pub(crate) fn slots_min(&self) -> usize {
+        self.settings.iter().map(|settings| settings.engine.slots_max).min().unwrap_or(1)
+    }
+
     /// Services whose creation came to its end although its process knew that they are rejected.
     pub(crate) fn rejected_creations(&self) -> Vec<sluice_model::Uid> {
         self.judge.rejected_creations().collect()

@@ -44,7 +44,7 @@ pub struct Setup {
 ///
 /// The updaters learn how long each kind takes, so a world whose operations always take the same would teach them
 /// only that.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pace {
     /// How long operations take.
     pub latency: Latencies,
