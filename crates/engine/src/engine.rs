@@ -62,8 +62,7 @@ pub struct Engine {
     pub(crate) warned_pods: HashMap<Uid, Warned, FixedState>,
     /// The pods are being listed again, to warn about some of them.
     pub(crate) pods_asked_for: bool,
-    /// Whether a list of the Services has come since we asked for one; `None`: nobody has asked.
-    pub(crate) services_listed_anew: Option<bool>,
+    pub(crate) services_asked_for: AskedFor,
     pub(crate) newest: [u64; 4],
     pub(crate) kinds_listed: [bool; 4],
     /// The last list of a kind was too old, and the next has not come yet.
@@ -99,6 +98,14 @@ pub(crate) enum Leadership {
     Leading,
     /// Has led and lost the lease; never acts again. The process ends.
     Retired,
+}
+
+/// Whether a list that is asked for at most once has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AskedFor {
+    NotYet,
+    Requested,
+    Received,
 }
 
 /// What an effect in flight was for.
@@ -155,7 +162,7 @@ impl Engine {
             ipv6_nodes: BTreeSet::new(),
             warned_pods: HashMap::default(),
             pods_asked_for: false,
-            services_listed_anew: None,
+            services_asked_for: AskedFor::NotYet,
             newest: [0; 4],
             kinds_listed: [false; 4],
             list_refused: [false; 4],

@@ -20,7 +20,7 @@ use sluice_model::seeded::Bug;
 use sluice_model::{Action, Effect, EffectId, EgressName, Event, Family, ObjectName, ServiceKey, Time, Uid};
 
 use crate::addresses::{OwnerKey, ServiceIndex};
-use crate::engine::{Engine, Errand};
+use crate::engine::{AskedFor, Engine, Errand};
 use crate::service::Vanished;
 use crate::state::Trigger;
 
@@ -398,8 +398,8 @@ impl Engine {
         match objects {
             Relist::Services(all) => {
                 self.services_relisted(all);
-                if self.services_listed_anew == Some(false) {
-                    self.services_listed_anew = Some(true);
+                if self.services_asked_for == AskedFor::Requested {
+                    self.services_asked_for = AskedFor::Received;
                     self.touch_all();
                 }
             }

@@ -16,7 +16,7 @@ use sluice_model::{Action, EffectId, Failure, FailureClass, Plan, Step};
 
 use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
-use crate::engine::{Engine, Errand};
+use crate::engine::{AskedFor, Engine, Errand};
 use crate::explain::{LastFailure, Moment};
 use crate::hold::Hold;
 use crate::inherited::LOOK_AGAIN;
@@ -61,20 +61,25 @@ impl Engine {
             && !self.is_torn_down(record.index)
     }
 
-    /// Whether a Service that exists is to lose what another leader has made for it. That leader may have published
-    /// its IP, and a standby's view of the Service may be older than that, so the Services are listed first.
+    /// Whether a teardown waits for a list of Services that this leader has asked for. Two kinds do: that of a Service
+    /// that exists, since the leader before may have published its IP after this process last saw the Service; and that
+    /// of a registration that names no Service which could be asked for, since the first list may have been stale.
     fn awaits_services(&self, record: &Service) -> bool {
         let exists = record.object.as_ref().is_some_and(|object| object.selected && !object.deleting);
-        let stale = self.services_listed_anew != Some(true);
-        let found = record.operation.is_none() && !record.actual.was_written();
-        exists && stale && found && record.state == State::DeletionPending
+        let actual = &record.actual;
+        let registered = actual.registration.present().is_some() && !actual.is_unclear();
+        let missing = record.key.is_inbound() && record.object.is_none();
+        let nameless = missing && registered && actual.owner_name().is_none();
+        let found = record.operation.is_none() && !actual.was_written();
+        let pending = record.state == State::DeletionPending;
+        (exists || nameless) && found && pending && self.services_asked_for != AskedFor::Received
     }
 
     /// Lists the Services once if a teardown waits for that.
     pub(crate) fn ask_for_services(&mut self, service: ServiceIndex) {
         let waits = self.record(service).is_some_and(|record| self.awaits_services(record));
-        if waits && self.services_listed_anew.is_none() && self.may_act() {
-            self.services_listed_anew = Some(false);
+        if waits && self.services_asked_for == AskedFor::NotYet && self.may_act() {
+            self.services_asked_for = AskedFor::Requested;
             self.emit(Action::Relist(Kind::Service), Cause::StartUp);
         }
     }

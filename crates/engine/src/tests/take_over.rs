@@ -104,3 +104,21 @@ fn a_conflict_stays_in_the_conditions_while_it_is_looked_at_again() {
         "#]],
     );
 }
+
+#[test]
+fn a_registration_that_names_no_service_goes_only_after_a_list_that_was_asked_for() {
+    check(
+        "azure has uid=9 registration
+         lead
+         tick 60
+         last done
+         service web applied uid=9
+         services relisted
+         tick 60",
+        expect![[r#"
+            #1 inspect 00000000-0000-0000-0000-000000000009: read-public-ip, read-load-balancer   because orphaned
+            #2 list Services of Kubernetes again   because start-up
+            #3 update web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
