@@ -137,7 +137,7 @@ async fn main() {
     let listener = TcpListener::bind(wishes.listen).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(admin.keep_history());
-    let limits = ServeLimits::default();
+    let limits = ServeLimits::API;
     tokio::spawn(serve(listener, None, admin.api_router(), limits, std::future::pending()));
 
     handle.fence(Some(Time::NEVER));

@@ -84,7 +84,7 @@ impl Leading {
             access: Access { token, ..Access::default() },
         });
         let stop = std::future::pending();
-        let serving = tokio::spawn(serve(listener, None, admin.api_router(), ServeLimits::default(), stop));
+        let serving = tokio::spawn(serve(listener, None, admin.api_router(), ServeLimits::API, stop));
         cluster.apply_node("node-a", vec![IpAddr::V4(Ipv4Addr::new(10, 1, 0, 4))]);
         cluster.list_all();
         handle.post(Event::LeadershipGained).await.unwrap();

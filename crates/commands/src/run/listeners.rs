@@ -4,12 +4,13 @@
 //! the API needs to be reached from elsewhere, its token and its certificate, is read again while it runs
 //! ([`Renewals`](super::renewals::Renewals)).
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use sluice_controller::admin::Access;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::renewals::Renewals;
 use crate::config::Listen;
@@ -27,13 +28,13 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Binds both, and reads what the API needs.
-    pub(crate) async fn bind(config: &Listen) -> Result<Listeners, Failure> {
+    pub(crate) fn bind(config: &Listen) -> Result<Listeners, Failure> {
         let renewals = Renewals::first(config).map_err(wrong)?;
         let tls = renewals.tls();
         let access = Access { hosts: hosts(config), token: renewals.token(), renewed: renewals.tokens() };
         access.suits(config.api, tls.is_some()).map_err(|exposed| wrong(exposed.into()))?;
-        let health = bind("sluice.listen.health", config.health).await?;
-        let api = bind("sluice.listen.api", config.api).await?;
+        let health = bind("sluice.listen.health", config.health)?;
+        let api = bind("sluice.listen.api", config.api)?;
         tracing::info!(
             health = health.local_addr().ok().map(|it| it.to_string()),
             api = api.local_addr().ok().map(|it| it.to_string()),
@@ -57,8 +58,17 @@ fn wrong(error: anyhow::Error) -> Failure {
     Failure::new(exit::WRONG, error)
 }
 
-async fn bind(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| Failure {
+/// Connections that wait to be accepted. Beyond the 128 that are usual, a client tries again only after a second.
+const BACKLOG: u32 = 1024;
+
+fn bind(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|error: io::Error| Failure {
         code: exit::LISTEN,
         error: anyhow::Error::new(error).context(format!("cannot listen on {address} ({key})")),
         hint: Some(format!("does another process have the port? --set {key}=HOST:PORT chooses another")),

@@ -62,7 +62,7 @@ pub fn prepare<'a>(
 }
 
 async fn all_phases(arguments: &ConfigArguments, config: &Config) -> Result<Prepared, Failure> {
-    let listeners = Listeners::bind(&config.listen).await?;
+    let listeners = Listeners::bind(&config.listen)?;
     let connection = reach::kubernetes(arguments, config).await?;
     let place = lease::place(config, &connection);
     if config.leader_election.enabled {

@@ -174,9 +174,9 @@ impl Crew {
             access: listeners.access,
         });
         let (close, closed) = watch::channel(false);
-        for (listener, tls, router) in [
-            (listeners.health, None, admin.health_router()),
-            (listeners.api, listeners.tls, admin.api_router()),
+        for (listener, tls, router, limits) in [
+            (listeners.health, None, admin.health_router(), ServeLimits::HEALTH),
+            (listeners.api, listeners.tls, admin.api_router(), ServeLimits::API),
         ] {
             let mut closed = closed.clone();
             parts.spawn(async move {
@@ -184,7 +184,7 @@ impl Crew {
                     // Whoever could close it is gone: then nobody needs it.
                     let _ = closed.wait_for(|closed| *closed).await;
                 };
-                serve(listener, tls, router, ServeLimits::default(), stop).await;
+                serve(listener, tls, router, limits, stop).await;
                 Part::Listener
             });
         }

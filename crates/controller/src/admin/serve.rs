@@ -1,25 +1,30 @@
-//! Sockets: who comes in, how long they may take, and how everybody leaves.
+//! Sockets: which connections are served, how long they may take, and how they end.
 //!
-//! One task per connection, as many as there are places. A connection ends when its client is slow
-//! to speak, takes nothing of an answer for a while, or has nothing more to ask; and soon after the
-//! server is told to stop. HTTP/1.1 only: probes, Prometheus, curl and browsers all speak it.
+//! One task and one request per connection. Every connection is accepted, so that clients that connect and
+//! send nothing cannot keep a probe out: when there are too many, of one peer or of all, the connection that
+//! has waited longest for its request is dropped, and only if none waits, the one that was accepted first.
+//! A connection also ends when its client is slow to send its request or takes nothing of the answer for a
+//! while; and soon after the server is told to stop. HTTP/1.1 only: probes, Prometheus, curl and browsers
+//! all speak it.
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock::{Clock, Monotonic};
@@ -27,9 +32,11 @@ use crate::clock::{Clock, Monotonic};
 /// How many, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServeLimits {
-    /// Connections at once; more wait to be accepted.
+    /// Connections at once.
     pub connections_max: usize,
-    /// How long a TLS handshake may take, and how long a client may take to send a request.
+    /// Connections at once of one peer (IP address).
+    pub per_peer_max: usize,
+    /// How long a TLS handshake may take, and how long a client may take to send a request head.
     pub patience: Duration,
     /// How long a client may take nothing of an answer.
     pub stall: Duration,
@@ -37,19 +44,55 @@ pub struct ServeLimits {
     pub grace: Duration,
 }
 
-impl Default for ServeLimits {
-    fn default() -> ServeLimits {
-        ServeLimits {
-            connections_max: 128,
-            patience: Duration::from_secs(10),
-            stall: Duration::from_secs(30),
-            grace: Duration::from_secs(2),
-        }
-    }
+impl ServeLimits {
+    /// The limits of the health listener, which every pod of the cluster may be able to reach.
+    pub const HEALTH: ServeLimits = ServeLimits {
+        connections_max: 256,
+        per_peer_max: 64,
+        patience: Duration::from_secs(2),
+        stall: Duration::from_secs(30),
+        grace: Duration::from_secs(2),
+    };
+
+    /// The limits of the API. On loopback all clients are one peer, so it has no limit of its own.
+    pub const API: ServeLimits = ServeLimits {
+        connections_max: 128,
+        per_peer_max: 128,
+        patience: Duration::from_secs(10),
+        ..ServeLimits::HEALTH
+    };
 }
 
 /// Bytes of a request's head; we need a few hundred.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// A connection that is served.
+struct Open {
+    peer: IpAddr,
+    /// Whether its request has come.
+    answering: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+/// Drops what is too much for one more connection of this peer. The connections are in the order of their arrival.
+fn make_room(open: &mut Vec<Open>, peer: IpAddr, limits: &ServeLimits) {
+    open.retain(|one| !one.task.is_finished());
+    let of_peer = |one: &&Open| one.peer == peer;
+    if open.iter().filter(of_peer).count() >= limits.per_peer_max {
+        drop_oldest(open, |one| one.peer == peer);
+    } else if open.len() >= limits.connections_max {
+        drop_oldest(open, |_| true);
+    }
+}
+
+fn drop_oldest(open: &mut Vec<Open>, candidate: impl Fn(&Open) -> bool) {
+    let candidates = open.iter().enumerate().filter(|(_, one)| candidate(one));
+    let oldest = candidates.min_by_key(|(_, one)| one.answering.load(Ordering::Relaxed)).map(|(at, _)| at);
+    if let Some(oldest) = oldest {
+        open.remove(oldest).task.abort();
+        tracing::debug!("too many connections to the admin server: dropped the one that waited longest");
+    }
+}
 
 /// Serves a router on a socket until `stop` comes back, and then until everybody has left or the grace
 /// is over. With TLS, if there is a configuration for it.
@@ -62,18 +105,14 @@ pub async fn serve(
 ) {
     let clock = Monotonic::start();
     let tls = tls.map(TlsAcceptor::from);
-    let places = Arc::new(Semaphore::new(limits.connections_max.max(1)));
     let (end, _) = tokio::sync::watch::channel(false);
     let mut guests = JoinSet::new();
+    let mut open = Vec::new();
     let mut stop = pin!(stop);
     loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place.expect("nobody closes the semaphore"),
-            () = &mut stop => break,
-        };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
                 Err(error) => {
                     // Out of file descriptors, mostly; nobody tells when there are some again.
                     tracing::warn!(%error, "the admin server could not accept a connection");
@@ -84,11 +123,20 @@ pub async fn serve(
             () = &mut stop => break,
         };
         while guests.try_join_next().is_some() {}
-        let guest = welcome(stream, tls.clone(), router.clone(), limits, clock, end.subscribe());
-        guests.spawn(async move {
-            guest.await;
-            drop(place);
-        });
+        make_room(&mut open, peer, &limits);
+        let answering = Arc::new(AtomicBool::new(false));
+        let guest = welcome(
+            stream,
+            tls.clone(),
+            router.clone(),
+            limits,
+            clock,
+            end.subscribe(),
+            Arc::clone(&answering),
+        );
+        open.push(Open { peer, answering, task: guests.spawn(guest) });
+        // A request that is there already is read before further connections can make this one the oldest.
+        tokio::task::yield_now().await;
     }
     drop(listener);
     end.send_replace(true);
@@ -105,14 +153,15 @@ async fn welcome(
     limits: ServeLimits,
     clock: Monotonic,
     end: tokio::sync::watch::Receiver<bool>,
+    answering: Arc<AtomicBool>,
 ) {
     // Answers are small and waited for.
     let _ = stream.set_nodelay(true);
     let stream = Impatient::new(stream, limits.stall, clock);
-    let Some(tls) = tls else { return speak(stream, router, limits, end).await };
+    let Some(tls) = tls else { return speak(stream, router, limits, end, answering).await };
     tokio::select! {
         shaken = tls.accept(stream) => match shaken {
-            Ok(stream) => speak(stream, router, limits, end).await,
+            Ok(stream) => speak(stream, router, limits, end, answering).await,
             Err(error) => tracing::debug!(%error, "a TLS handshake with the admin server failed"),
         },
         () = clock.sleep_until(clock.now() + limits.patience) => {
@@ -126,12 +175,20 @@ async fn speak(
     router: Router,
     limits: ServeLimits,
     mut end: tokio::sync::watch::Receiver<bool>,
+    answering: Arc<AtomicBool>,
 ) {
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(|request| {
+        answering.store(true, Ordering::Relaxed);
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.patience)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        // An idle connection would look like one that is being answered.
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let told = async { end.wait_for(|end| *end).await.map(drop) };
     let ended = tokio::select! {

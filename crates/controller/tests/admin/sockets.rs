@@ -13,9 +13,15 @@ use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use sluice_controller::admin::{ServeLimits, serve};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Few places, and an hour for a request head: connections end only to make room for others.
+const TIGHT: ServeLimits =
+    ServeLimits { connections_max: 32, per_peer_max: 8, patience: HOUR, stall: HOUR, grace: HOUR };
 
 struct Server {
     address: SocketAddr,
@@ -24,7 +30,15 @@ struct Server {
 }
 
 async fn start(router: Router, tls: Option<Arc<ServerConfig>>, limits: ServeLimits) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    start_on(TcpListener::bind("127.0.0.1:0").await.unwrap(), router, tls, limits)
+}
+
+fn start_on(
+    listener: TcpListener,
+    router: Router,
+    tls: Option<Arc<ServerConfig>>,
+    limits: ServeLimits,
+) -> Server {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let running = tokio::spawn(serve(listener, tls, router, limits, async {
@@ -55,7 +69,7 @@ async fn it_speaks_tls_when_it_is_told_to_and_the_client_can_check_it() {
         .with_no_client_auth()
         .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
-    let server = start(hello(), Some(Arc::new(server)), ServeLimits::default()).await;
+    let server = start(hello(), Some(Arc::new(server)), ServeLimits::API).await;
     let mut roots = RootCertStore::empty();
     roots.add(cert.der().clone()).unwrap();
     let client = ClientConfig::builder_with_provider(provider)
@@ -73,18 +87,20 @@ async fn it_speaks_tls_when_it_is_told_to_and_the_client_can_check_it() {
 
 #[tokio::test]
 async fn a_client_that_says_nothing_is_not_waited_for() {
-    let limits = ServeLimits { patience: Duration::from_millis(50), ..ServeLimits::default() };
+    let limits = ServeLimits { patience: Duration::from_millis(50), ..ServeLimits::API };
     let server = start(hello(), None, limits).await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
-    silent.write_all(b"GET / HT").await.unwrap();
+    let mut halting = TcpStream::connect(server.address).await.unwrap();
+    halting.write_all(b"GET / HT").await.unwrap();
     let mut rest = Vec::new();
-    // It comes back only because the server closes the connection.
+    // Both come back only because the server closes the connections.
     let _ = silent.read_to_end(&mut rest).await;
+    let _ = halting.read_to_end(&mut rest).await;
     assert!(asked(TcpStream::connect(server.address).await.unwrap()).await.ends_with("hello"));
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_is_cut_off_and_its_place_is_free_again() {
+async fn a_reader_that_takes_nothing_is_cut_off() {
     let endless = Router::new().route(
         "/",
         get(async || {
@@ -95,23 +111,22 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_its_place_is_free_again() {
             }))
         }),
     );
-    let limits =
-        ServeLimits { connections_max: 1, stall: Duration::from_millis(50), ..ServeLimits::default() };
+    let limits = ServeLimits { stall: Duration::from_millis(50), grace: HOUR, ..ServeLimits::API };
     let server = start(endless, None, limits).await;
     let mut lazy = TcpStream::connect(server.address).await.unwrap();
     lazy.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-    // There is one place, so the second is answered only after the first was cut off.
-    let mut second = TcpStream::connect(server.address).await.unwrap();
-    second.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut some = [0; 64];
-    second.read_exact(&mut some).await.unwrap();
+    lazy.read_exact(&mut some).await.unwrap();
     assert!(some.starts_with(b"HTTP/1.1 200 OK"));
+    // The grace is an hour, so the server ends only because the reader was cut off.
+    server.stop.send(()).unwrap();
+    server.running.await.unwrap();
 }
 
 #[tokio::test]
 async fn the_end_comes_although_somebody_is_still_there() {
     let pending = Router::new().route("/", get(async || std::future::pending::<()>().await));
-    let limits = ServeLimits { grace: Duration::from_millis(50), ..ServeLimits::default() };
+    let limits = ServeLimits { grace: Duration::from_millis(50), ..ServeLimits::API };
     let server = start(pending, None, limits).await;
     let mut waiting = TcpStream::connect(server.address).await.unwrap();
     waiting.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
@@ -122,4 +137,88 @@ async fn the_end_comes_although_somebody_is_still_there() {
     let mut rest = Vec::new();
     let _ = waiting.read_to_end(&mut rest).await;
     assert!(rest.is_empty());
+}
+
+async fn connect_from(source: [u8; 4], server: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from((source, 0))).unwrap();
+    socket.connect(server).await.unwrap()
+}
+
+/// Connections that have sent half a request head, from that many peers in turn.
+async fn half_open(count: u16, peers: u16, server: SocketAddr) -> Vec<TcpStream> {
+    let mut held = Vec::new();
+    for number in 0..count {
+        let last = u8::try_from(number % peers).unwrap() + 1;
+        let mut stream = connect_from([127, 0, 0, last], server).await;
+        // Only a connection that the server has dropped already cannot be written to.
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: loc").await;
+        held.push(stream);
+    }
+    held
+}
+
+#[tokio::test]
+async fn a_request_is_answered_while_one_peer_holds_200_half_open_connections() {
+    let server = start(hello(), None, TIGHT).await;
+    let held = half_open(200, 1, server.address).await;
+    for source in [[127, 0, 0, 1], [127, 0, 0, 60]] {
+        assert!(asked(connect_from(source, server.address).await).await.ends_with("hello"), "{source:?}");
+    }
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_request_is_answered_while_50_peers_hold_200_half_open_connections() {
+    let server = start(hello(), None, TIGHT).await;
+    let held = half_open(200, 50, server.address).await;
+    for source in [[127, 0, 0, 7], [127, 0, 0, 60]] {
+        assert!(asked(connect_from(source, server.address).await).await.ends_with("hello"), "{source:?}");
+    }
+    drop(held);
+}
+
+#[tokio::test]
+async fn half_open_connections_of_one_peer_do_not_drop_those_of_others() {
+    let server = start(hello(), None, TIGHT).await;
+    let other = connect_from([127, 0, 0, 60], server.address).await;
+    let held = half_open(200, 1, server.address).await;
+    assert!(asked(other).await.ends_with("hello"));
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_request_that_is_being_answered_is_not_dropped_for_half_open_ones() {
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begin, wait) = (Arc::clone(&begun), Arc::clone(&go_on));
+    let slow = Router::new().route(
+        "/",
+        get(async move || {
+            begin.notify_one();
+            wait.notified().await;
+            "hello"
+        }),
+    );
+    let server = start(slow, None, TIGHT).await;
+    let answer = tokio::spawn(asked(connect_from([127, 0, 0, 1], server.address).await));
+    begun.notified().await;
+    let held = half_open(200, 50, server.address).await;
+    go_on.notify_one();
+    assert!(answer.await.unwrap().ends_with("hello"));
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_request_that_came_before_many_connections_is_answered() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut first = connect_from([127, 0, 0, 1], address).await;
+    first.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    // As many as the backlog of a listener holds.
+    let held = half_open(100, 1, address).await;
+    let _server = start_on(listener, hello(), None, TIGHT);
+    let mut text = String::new();
+    let _ = first.read_to_string(&mut text).await;
+    assert!(text.ends_with("hello"), "{text:?}");
+    drop(held);
 }
