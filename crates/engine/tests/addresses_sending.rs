@@ -95,6 +95,44 @@ fn a_new_change_ends_a_pause_but_not_one_that_azure_asked_for() {
 }
 
 #[test]
+fn a_change_ends_a_backoff_once_per_outage() {
+    let calls = |churn: bool| {
+        let mut world = world();
+        world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+        for second in 1..=250 {
+            if world.send() {
+                world.finish(End::Transient);
+            }
+            if churn {
+                world.apply_slice(slice("s", 1, &[&format!("10.1.1.{second}@a")]));
+            }
+            world.wait(Duration::from_secs(1));
+        }
+        world.calls
+    };
+    let (quiet, churning) = (calls(false), calls(true));
+    assert!(quiet > 8 && churning <= quiet + 1, "{churning} calls under churn, {quiet} without");
+}
+
+#[test]
+fn after_a_success_a_change_ends_a_backoff_again() {
+    let mut world = world();
+    for address in ["10.1.0.1@a", "10.1.0.2@a"] {
+        world.apply_slice(slice("s", 1, &[address]));
+        world.send();
+        world.finish(End::Transient);
+        assert!(!world.send());
+        world.apply_slice(slice("s", 1, &[address, "10.1.0.9@a"]));
+        assert!(world.send(), "the first change of the outage");
+        world.finish(End::Transient);
+        world.apply_slice(slice("s", 1, &[address, "10.1.0.8@a"]));
+        assert!(!world.send(), "the second change waits");
+        world.now = world.addresses.wake_at().unwrap();
+        sync(&mut world);
+    }
+}
+
+#[test]
 fn pauses_grow_to_half_a_minute_and_the_twelfth_failure_is_told_once() {
     let mut world = world();
     world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));

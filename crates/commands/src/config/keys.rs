@@ -226,7 +226,7 @@ section! {
         "sluice.locations.addressesMax" => addresses_max: usize = is("1000").within("1", "100000");
         /// Bytes of one request.
         "sluice.locations.bytesMax" => bytes_max: Size = is("1MiB").within("4KiB", "16MiB");
-        /// The first wait after a failure; it doubles, and a new change ends it early.
+        /// The first wait after a failure; it doubles, and the first new change of an outage ends it early.
         "sluice.locations.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
         /// What that wait grows to.
         "sluice.locations.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");

@@ -1,7 +1,8 @@
 //! When the sync may send: one batch at a time, and pauses after failures.
 //!
-//! The lane is never parked. It backs off from one second to half a minute for ever; a new change ends
-//! the pause early, but never one that Azure asked for.
+//! The lane is never parked. It backs off from one second to half a minute for ever. The first change in an outage
+//! ends a backoff early, later ones do not: under churn every change would otherwise be a failing call. A pause that
+//! Azure asked for is never ended early.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -50,6 +51,8 @@ pub(super) struct Lane {
     /// The pause that Azure asked for.
     throttled_until: Time,
     failures_in_a_row: u32,
+    /// A change has ended a backoff since the last answer.
+    hurried: bool,
     random: u64,
     pub(super) written: VecDeque<Written>,
     /// The newest write that is no longer remembered.
@@ -62,6 +65,7 @@ impl Lane {
             backoff_until: Time::ZERO,
             throttled_until: Time::ZERO,
             failures_in_a_row: 0,
+            hurried: false,
             random: seed,
             written: VecDeque::new(),
             forgotten_until: None,
@@ -87,6 +91,7 @@ impl Lane {
     /// Azure answered, so the next failure is the first again.
     pub(super) fn answered(&mut self) {
         self.failures_in_a_row = 0;
+        self.hurried = false;
         self.backoff_until = Time::ZERO;
     }
 
@@ -106,11 +111,14 @@ impl Lane {
 }
 
 impl Addresses {
-    /// Ends a backoff early: something new is to be sent, or a deletion waits.
+    /// Ends a backoff early, once per outage: something new is to be sent, or a deletion waits.
     ///
     /// Changes of slices, pods, nodes and readiness do this by themselves. A pause that Azure asked for stays.
     pub fn hurry(&mut self) {
-        self.lane.backoff_until = Time::ZERO;
+        if self.lane.backoff_until > self.now && !self.lane.hurried {
+            self.lane.hurried = true;
+            self.lane.backoff_until = Time::ZERO;
+        }
     }
 
     /// The next moment at which [`Addresses::next_batch`] may give something; `None` if only an event can
