@@ -31,7 +31,7 @@ use crate::counters::Counters;
 use crate::dispatch::Dispatch;
 use crate::explain::{Refusal, Refusals};
 use crate::foundation::Foundation;
-use crate::hold::Jitter;
+use crate::hold::{Jitter, Outages};
 use crate::intake::Warned;
 use crate::service::{Compared, Service};
 use crate::survey::Survey;
@@ -46,6 +46,7 @@ pub struct Engine {
     pub(crate) now: Time,
     pub(crate) leadership: Leadership,
     pub(crate) jitter: Jitter,
+    pub(crate) outages: Outages,
 
     pub(crate) addresses: Addresses,
     pub(crate) services: Vec<Option<Box<Service>>>,
@@ -153,6 +154,7 @@ impl Engine {
             now: Time::ZERO,
             leadership: Leadership::Standby,
             jitter: Jitter::new(seed),
+            outages: Outages::default(),
             services: Vec::new(),
             by_key: HashMap::default(),
             outbounds: BTreeSet::new(),

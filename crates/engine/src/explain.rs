@@ -88,6 +88,8 @@ pub struct LastFailure {
     pub code: Arc<str>,
     /// A sentence.
     pub text: String,
+    /// Azure asked not to be called again before then.
+    pub not_before: Time,
 }
 
 /// One service, and why it is where it is.

@@ -1,11 +1,12 @@
 //! When what failed is tried again: waits, parks, and what ends them.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::time::Duration;
 
 use sluice_model::reason::Reason;
 use sluice_model::seeded::{Bug, Seeded};
-use sluice_model::{Failure, FailureClass, Time};
+use sluice_model::{Failure, FailureClass, Step, Time};
 
 use crate::config::Retry;
 
@@ -100,6 +101,41 @@ impl Attempts {
     }
 }
 
+/// A kind of step that has failed for this long without a success is in an outage.
+const OUTAGE_MIN: Duration = Duration::from_secs(60);
+
+/// After an outage the services that waited for it are retried within this time, not all at once.
+pub(crate) const OUTAGE_SPREAD: Duration = Duration::from_secs(10);
+
+/// Which kinds of steps have only failed lately, whatever the service. A kind is the step's word.
+#[derive(Debug, Default)]
+pub(crate) struct Outages {
+    /// The first transient failure since the last success.
+    failing_since: BTreeMap<&'static str, Time>,
+}
+
+impl Outages {
+    pub(crate) fn failed(&mut self, now: Time, step: &Step) {
+        self.failing_since.entry(step.word()).or_insert(now);
+    }
+
+    /// The kinds of steps whose outage ends with the success of this one. A write also proves that reads work: in a
+    /// complete outage a service gets stuck at the read that follows a failed write.
+    pub(crate) fn succeeded(&mut self, now: Time, step: &Step) -> impl Iterator<Item = &'static str> + use<> {
+        let read = match step {
+            Step::PutPublicIp { .. } | Step::DeletePublicIp(_) => "read-public-ip",
+            Step::PutLoadBalancer { .. } | Step::DeleteLoadBalancer(_) => "read-load-balancer",
+            Step::PutNatGateway { .. } | Step::DeleteNatGateway(_) => "read-nat-gateway",
+            Step::Register(_) | Step::Clear(_) | Step::Unregister(_) => "read-registration",
+            _ => "",
+        };
+        let mut is_over = |kind: &&'static str| {
+            self.failing_since.remove(kind).is_some_and(|since| now.since(since) >= OUTAGE_MIN)
+        };
+        [step.word(), read].map(|kind| Some(kind).filter(&mut is_over)).into_iter().flatten()
+    }
+}
+
 fn doubled(span: Duration, times: u32) -> Duration {
     span.saturating_mul(1u32 << times.min(20))
 }
@@ -126,6 +162,12 @@ impl Jitter {
         let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
         let fifth = ms / 5;
         Duration::from_millis(ms - fifth + self.next() % (2 * fifth + 1))
+    }
+
+    /// Any time up to the span.
+    pub(crate) fn within(&mut self, span: Duration) -> Duration {
+        let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX - 1).min(u64::MAX - 1);
+        Duration::from_millis(self.next() % (ms + 1))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sluice_model::effect::{Cause, Listable};
 use sluice_model::event::Wait;
@@ -18,7 +19,7 @@ use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
 use crate::engine::{AskedFor, Engine, Errand};
 use crate::explain::{LastFailure, Moment};
-use crate::hold::Hold;
+use crate::hold::{Hold, OUTAGE_SPREAD};
 use crate::inherited::LOOK_AGAIN;
 use crate::plan::NoPlan;
 use crate::resources::Knowledge;
@@ -225,6 +226,7 @@ impl Engine {
     pub(crate) fn plan_finished(&mut self, service: ServiceIndex, id: EffectId, report: PlanReport) {
         self.dispatch.release(id);
         let (now, settle) = (self.now, self.config.settle);
+        let confirmed = report.done.len();
         let drop_trigger = self.seeded.has(Bug::DropTrigger);
         let forget_spec = self.seeded.has(Bug::ForgetNewSpec);
         let Some(record) = self.record_mut(service) else { return };
@@ -232,6 +234,8 @@ impl Engine {
         record.actual.absorb(now, operation.started, settle, &record.key, &operation.plan, &report);
         record.compared = None;
         record.throttled = None;
+        self.end_outages(operation.plan.steps.iter().take(confirmed));
+        let Some(record) = self.record_mut(service) else { return };
         match report.failure {
             None => {
                 record.hold = None;
@@ -266,13 +270,32 @@ impl Engine {
             }
             Some(failure) if operation.intent() == Intent::Adopt => {
                 self.counters.plans_failed = self.counters.plans_failed.saturating_add(1);
-                let step = operation.plan.steps.get(report.done.len());
+                let step = operation.plan.steps.get(confirmed);
                 self.adoption_ended(service, id, step.and_then(Step::read_first).map(|id| (id, &failure)));
                 self.fire(service, Trigger::OperationFailed);
             }
-            Some(failure) => self.plan_failed(service, &operation, report.done.len(), &failure),
+            Some(failure) => self.plan_failed(service, &operation, confirmed, &failure),
         }
         self.touch(service);
+    }
+
+    /// Steps have succeeded: services that wait because the same kind of step failed in an outage are retried soon.
+    fn end_outages<'a>(&mut self, steps: impl Iterator<Item = &'a Step>) {
+        let now = self.now;
+        let over: Vec<&str> = steps.flat_map(|step| self.outages.succeeded(now, step)).collect();
+        if over.is_empty() {
+            return;
+        }
+        for record in self.services.iter_mut().flatten() {
+            if let (Some(hold), Some(failure)) = (&mut record.hold, &record.last_failure)
+                && hold.reason == Reason::AzureUnavailable
+                && over.contains(&failure.step)
+            {
+                let soon = now + self.jitter.within(OUTAGE_SPREAD);
+                hold.until = hold.until.min(soon.max(failure.not_before));
+                self.touched.insert(record.index);
+            }
+        }
     }
 
     pub(crate) fn plan_failed(
@@ -303,13 +326,15 @@ impl Engine {
             }
         }
         // Whatever went wrong, Azure is not asked again before it said so.
-        hold.until = failure.retry_after.map_or(hold.until, |wait| hold.until.max(now + wait));
+        let not_before = failure.retry_after.map_or(now, |wait| now + wait);
+        hold.until = hold.until.max(not_before);
         let code = failure.code.clone();
         record.last_failure = Some(LastFailure {
             at: now,
             step: step.map_or("", Step::word),
             code: code.clone(),
             text: hold.text.clone(),
+            not_before,
         });
         record
             .timeline
@@ -333,6 +358,8 @@ impl Engine {
             (FailureClass::Refused, Some(step)) if !step.is_read() => record.actual.look_again(),
             _ => {}
         }
+        let is_transient =
+            hold.reason == Reason::AzureUnavailable && failure.class != FailureClass::StillMapped;
         let creating = record.state == State::CreationInProgress;
         let parked = hold.parked.then_some(hold.reason);
         if let Some(reason) = parked {
@@ -349,6 +376,9 @@ impl Engine {
             hold.reason = Reason::Draining;
         }
         self.jitter = jitter;
+        if let Some(step) = step.filter(|_| is_transient) {
+            self.outages.failed(now, step);
+        }
         if creating {
             self.counters.creations_failed = self.counters.creations_failed.saturating_add(1);
         }

@@ -1,8 +1,11 @@
 //! Stories about what fails: every class has its policy, and nothing is given up.
 
-use expect_test::expect;
+use std::time::Duration;
 
-use super::story::{check, told};
+use expect_test::expect;
+use sluice_model::Time;
+
+use super::story::{Story, check, told};
 
 #[test]
 pub(super) fn transient_failures_back_off_from_one_second_to_half_a_minute_then_park_for_five_minutes_and_so_on()
@@ -487,4 +490,78 @@ pub(super) fn a_deletion_that_is_refused_is_looked_at_parked_and_never_given_up(
             t=906.6 web is forgotten
         "#]],
     );
+}
+
+#[test]
+fn the_first_success_after_an_outage_ends_the_parks_of_its_kind_once() {
+    let mut story = told(
+        "service web applied
+         service api applied
+         plans fail ServerBusy 503
+         #1 failed ServerBusy 503
+         #2 failed ServerBusy 503
+         tick 330",
+    );
+    for name in ["web", "api"] {
+        assert!(until(&story, name).since(story.now) > Duration::from_secs(60), "{name} is parked");
+    }
+    story.play("plans stop failing\nservice cart applied\ntick 7\nlast done");
+    let ends = ["web", "api"].map(|name| until(&story, name).since(story.now));
+    assert!(ends.iter().all(|left| *left <= Duration::from_secs(10)), "{ends:?}");
+    assert!(ends[0].abs_diff(ends[1]) > Duration::from_secs(1), "spread: {ends:?}");
+    // Both fail again, for a reason of their own this time.
+    story.play("plans fail ServerBusy 503\ntick 50");
+    let waits = ["web", "api"].map(|name| until(&story, name));
+    story.play("plans stop failing\nservice till applied\nlast done");
+    assert_eq!(["web", "api"].map(|name| until(&story, name)), waits, "{}", story.shown());
+}
+
+#[test]
+fn a_success_ends_no_backoff_of_another_kind() {
+    let mut story = told(
+        "service web applied
+         service api applied
+         #1 failed ServerBusy 503 at load-balancer
+         #2 failed ServerBusy 503 at public-ip
+         plans fail ServerBusy 503
+         tick 330
+         plans stop failing",
+    );
+    let [web, api] = ["web", "api"].map(|name| until(&story, name));
+    story.play("node node-a 192.168.0.1\npod p1 egress=blue ip=10.1.0.1 node=node-a\nlast done\nlast done");
+    assert!(until(&story, "api") < api, "it waits for its public IP");
+    assert_eq!(until(&story, "web"), web, "it waits for its load balancer");
+}
+
+#[test]
+fn a_success_ends_no_backoff_when_not_all_have_failed_for_a_minute() {
+    let mut story = told("service web applied\n#1 failed ServerBusy 503\nplans fail ServerBusy 503\ntick 50");
+    let retry_at = until(&story, "web");
+    story.play("plans stop failing\nservice api applied\nlast done");
+    assert_eq!(until(&story, "web"), retry_at, "{}", story.shown());
+}
+
+#[test]
+fn the_end_of_an_outage_ends_no_wait_that_azure_asked_for() {
+    let mut story = told("service web applied\nservice api applied\n#1 failed ServerBusy 503 after=300");
+    let asked_for = until(&story, "web");
+    story.play("tick 100\n#2 done");
+    assert_eq!(until(&story, "web"), asked_for, "{}", story.shown());
+}
+
+#[test]
+fn a_service_that_could_not_even_be_read_is_retried_after_the_first_write() {
+    let mut story = told("service web applied\n#1 lost");
+    for _ in 0..11 {
+        story.play("tick 40\nlast failed ServerBusy 503");
+    }
+    let parked_until = until(&story, "web");
+    story.play("service api applied\nlast done");
+    assert!(until(&story, "web") < parked_until, "{}", story.shown());
+}
+
+/// When the next attempt for a service is due.
+fn until(story: &Story, name: &str) -> Time {
+    let view = story.engine.view_of(&story.key(name)).expect("known");
+    view.hold.expect("its next attempt waits").until
 }
