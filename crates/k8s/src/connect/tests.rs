@@ -4,6 +4,8 @@ use super::*;
 use crate::scripted::{Say, Script};
 use serde_json::json;
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn kubeconfig(server: &str) -> String {
     format!(
@@ -162,4 +164,64 @@ async fn a_proxy_is_not_asked_for_this_machine_itself() {
         // Without a proxy of its own the client refuses one when it is made.
         assert_eq!(client(config, CONNECT_LIMIT).is_ok(), is_reached_directly, "{server}");
     }
+}
+
+/// A server that keeps connections open, and how many were opened. Its answers are long: a client that does not read
+/// them to the end cannot use the connection again.
+async fn counting_server() -> (String, Arc<AtomicUsize>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = format!("http://{}", listener.local_addr().unwrap());
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                let mut text = Vec::new();
+                while let Ok(byte) = stream.read_u8().await {
+                    text.push(byte);
+                    if !text.ends_with(b"\r\n\r\n") {
+                        continue;
+                    }
+                    let head = String::from_utf8(std::mem::take(&mut text)).unwrap().to_lowercase();
+                    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+                    stream.read_exact(&mut body).await.unwrap();
+                    let body = format!("\"{}\"", "x".repeat(100_000));
+                    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                }
+            });
+        }
+    });
+    (host, opened)
+}
+
+/// Sends one write after the other, in so many lanes at once; how many connections that opened.
+async fn connections_opened(lanes: usize, writes_each: usize) -> usize {
+    let (host, opened) = counting_server().await;
+    let file = written(&kubeconfig(&host));
+    let config = from_file(file.path(), None).await.unwrap();
+    let client = client(config, CONNECT_LIMIT).unwrap().client;
+    let path = "/api/v1/namespaces/shop/services/web/status".to_string();
+    let write = Call::merge("services/status", path, json!({"status": {}}));
+    let lane = || async {
+        for _ in 0..writes_each {
+            write.send::<Value>(&client).await.unwrap();
+        }
+    };
+    futures::future::join_all((0..lanes).map(|_| lane())).await;
+    opened.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn writes_one_after_the_other_share_a_connection() {
+    assert_eq!(connections_opened(1, 200).await, 1);
+}
+
+#[tokio::test]
+async fn writes_at_once_open_no_more_connections_than_are_in_flight() {
+    let opened = connections_opened(32, 20).await;
+    assert!((2..=32).contains(&opened), "{opened}");
 }
