@@ -19,7 +19,8 @@ pub struct ApiServer {
 impl ApiServer {
     /// Writes with this writer; lists are these watches' affair.
     pub fn new(writer: Writer, watches: Watches) -> ApiServer {
-        ApiServer { writer: writer.with_offsets(watches.offsets()), watches }
+        let writer = writer.with_offsets(watches.offsets()).with_last_seen(watches.last_seen());
+        ApiServer { writer, watches }
     }
 }
 

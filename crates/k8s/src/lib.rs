@@ -19,6 +19,7 @@ pub mod migrate;
 pub mod notices;
 #[cfg(test)]
 mod scripted;
+mod seen;
 pub mod strings;
 pub mod watch;
 pub mod write;

@@ -6,7 +6,8 @@
 //! takes their bytes apart, and each object is cut down and told as soon as its line is there: there is no store.
 //!
 //! Missing on purpose: a cache. The engine holds what it needs, in its own way, and deletions that
-//! happened while nobody watched show by their absence from the next list.
+//! happened while nobody watched show by their absence from the next list. Only the few parts of managed Services that
+//! we write to are kept ([`LastSeen`]).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ mod tests;
 mod trouble;
 mod wire;
 
+pub use crate::seen::LastSeen;
 pub use epoch::Offsets;
 pub use listing::{ListError, Listed, list_all};
 pub use progress::{KindProgress, Progress};
@@ -72,6 +74,7 @@ pub(crate) struct Shared {
     /// What names the cluster, once it is known.
     cluster: OnceCell<String>,
     offsets: Offsets,
+    seen: LastSeen,
 }
 
 impl Watches {
@@ -85,6 +88,7 @@ impl Watches {
             progress: watch::Sender::default(),
             cluster: OnceCell::new(),
             offsets: Offsets::default(),
+            seen: LastSeen::default(),
         };
         Watches { shared: Arc::new(shared) }
     }
@@ -102,6 +106,11 @@ impl Watches {
     /// What is added to the server's versions when they are told.
     pub fn offsets(&self) -> Offsets {
         self.shared.offsets.clone()
+    }
+
+    /// Managed Services as the watch last showed them, for the writes to them.
+    pub fn last_seen(&self) -> LastSeen {
+        self.shared.seen.clone()
     }
 
     /// Tells all that happens, until nobody listens any more. To be run once.

@@ -1,9 +1,9 @@
 //! Writes what the engine asks for into Services: our finalizer and the status.
 //!
-//! Every write is a read and a patch. The read is live and shows whether this is the incarnation that
-//! was meant; the patch is a list of operations that begins with a `test` of the UID and brings along the
-//! resourceVersion that was read. So a same-named successor is never touched, what others wrote
-//! meanwhile is never lost, and a write that changes nothing is not sent.
+//! Every write is a patch: a list of operations that begins with a `test` of the UID and brings along the
+//! resourceVersion that it was made from. So a same-named successor is never touched, and what others wrote
+//! meanwhile is never lost. It is made from the Service as the watch, or the answer to our last write, showed it
+//! ([`LastSeen`]). If that is missing, has changed since or needs no patch, a live read decides.
 //!
 //! Why a JSON patch and not server-side apply: `status.loadBalancer.ingress` is one atomic list, so
 //! applying it would claim the entries of others, and taking a field over from another manager needs
@@ -27,7 +27,7 @@ use sluice_model::kube::{Condition, Kind, ObjectRef};
 use crate::call::{Call, Trouble};
 use crate::notices::Notices;
 use crate::strings::{FIELD_MANAGER, FINALIZER, is_inherited};
-use crate::watch::Offsets;
+use crate::watch::{LastSeen, Offsets};
 
 /// The time of day, for what people read; nothing is decided by it.
 pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -43,6 +43,7 @@ pub struct Writer {
     clock: WallClock,
     fence: Fence,
     offsets: Offsets,
+    seen: LastSeen,
 }
 
 impl Writer {
@@ -60,6 +61,7 @@ impl Writer {
             clock,
             fence: Arc::new(|| true),
             offsets: Offsets::default(),
+            seen: LastSeen::default(),
         }
     }
 
@@ -71,7 +73,7 @@ impl Writer {
         self
     }
 
-    /// With a question that is asked right before a patch is sent: the read before it takes its time,
+    /// With a question that is asked right before a patch is sent: a read before it takes its time,
     /// and the lease may run out meanwhile. A "no" ends the write as [`KubeOutcome::Unavailable`]. Before
     /// each request of a notice it is asked too.
     #[must_use]
@@ -85,6 +87,13 @@ impl Writer {
     #[must_use]
     pub fn with_offsets(mut self, offsets: Offsets) -> Writer {
         self.offsets = offsets;
+        self
+    }
+
+    /// With Services as these watches saw them last: a write begins with a patch instead of a read.
+    #[must_use]
+    pub fn with_last_seen(mut self, seen: LastSeen) -> Writer {
+        self.seen = seen;
         self
     }
 
@@ -175,7 +184,7 @@ impl Writer {
     }
 
     async fn write(&self, object: &ObjectRef, wanted: impl Fn(&Found) -> Wanted) -> KubeOutcome {
-        let outcome = self.read_and_patch(object, wanted).await;
+        let outcome = self.patch_or_read(object, wanted).await;
         if let Err(trouble) = &outcome {
             tracing::debug!(service = %object.name, %trouble, "a write to Kubernetes did not succeed");
         }
@@ -189,17 +198,29 @@ impl Writer {
     }
 
     /// The object's resourceVersion, once it is as wanted.
-    async fn read_and_patch(
+    async fn patch_or_read(
         &self,
         object: &ObjectRef,
         wanted: impl Fn(&Found) -> Wanted,
     ) -> Result<u64, Trouble> {
+        if let Some(seen) = self.seen.get(object.uid).map(Found)
+            && let Wanted::Patch(patch) = wanted(&seen)
+        {
+            match self.patch(object, &seen, patch).await {
+                Err(Trouble::Conflict(_)) => {}
+                ended => return ended,
+            }
+        }
         let found = self.read_this(object).await?;
-        let (resource, subresource, changes) = match wanted(&found) {
-            Wanted::Nothing => return Ok(found.version_number()),
-            Wanted::Never => return Err(Trouble::Conflict("it is no longer what the write was for".into())),
-            Wanted::Patch { resource, subresource, operations } => (resource, subresource, operations),
-        };
+        match wanted(&found) {
+            Wanted::Nothing => Ok(found.version_number()),
+            Wanted::Never => Err(Trouble::Conflict("it is no longer what the write was for".into())),
+            Wanted::Patch(patch) => self.patch(object, &found, patch).await,
+        }
+    }
+
+    /// Changes the object if it is still as it was found; its resourceVersion after that.
+    async fn patch(&self, object: &ObjectRef, found: &Found, patch: Patch) -> Result<u64, Trouble> {
         let Some(version) = found.version() else {
             return Err(Trouble::Unavailable("the API server's answer has no resourceVersion".into()));
         };
@@ -209,13 +230,18 @@ impl Writer {
             json!({"op": "test", "path": "/metadata/uid", "value": object.uid.to_string()}),
             json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
         ];
-        operations.extend(changes);
+        operations.extend(patch.operations);
         if !(self.fence)() {
             return Err(Trouble::Unavailable("the lease may be lost, so nothing is begun".into()));
         }
-        let path = format!("{}{subresource}?fieldManager={FIELD_MANAGER}", service_path(object));
-        match Call::patch(resource, path, operations).send::<Value>(&self.client).await {
-            Ok(after) => Ok(Found(after).version_number()),
+        let path = format!("{}{}?fieldManager={FIELD_MANAGER}", service_path(object), patch.subresource);
+        match Call::patch(patch.resource, path, operations).send::<Value>(&self.client).await {
+            Ok(after) => {
+                let after = Found(after);
+                let version = after.version_number();
+                self.seen.written(object.uid, self.offsets.told(Kind::Service, version), &after.0);
+                Ok(version)
+            }
             // A failed test looks like bad input; only another look tells the two apart.
             Err(refused @ Trouble::Refused { code: 422, .. }) => {
                 let again = self.read_this(object).await?;
@@ -251,16 +277,19 @@ enum Wanted {
     Nothing,
     /// What it has become forbids it; the watch will say so too.
     Never,
-    Patch {
-        resource: &'static str,
-        subresource: &'static str,
-        operations: Vec<Value>,
-    },
+    Patch(Patch),
+}
+
+/// A change, and where to send it.
+struct Patch {
+    resource: &'static str,
+    subresource: &'static str,
+    operations: Vec<Value>,
 }
 
 impl Wanted {
     fn patch(resource: &'static str, subresource: &'static str, operations: Vec<Value>) -> Wanted {
-        Wanted::Patch { resource, subresource, operations }
+        Wanted::Patch(Patch { resource, subresource, operations })
     }
 }
 

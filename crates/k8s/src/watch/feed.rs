@@ -92,6 +92,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         };
         for item in &page.items {
             if let Some(object) = self.read(item) {
+                self.note(&object, Some(item));
                 self.gathered.add(object);
             }
         }
@@ -217,6 +218,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         let Some(mut object) = self.read(raw) else { return Ok(Ok(None)) };
         let version = K::version(&object);
         self.saw(version);
+        self.note(&object, Some(*raw).filter(|_| !matches!(line, Line::Gone(_))));
         match (self.cycle.is_watching(), line) {
             (true, Line::Gone(_)) => self.facts.tell(K::deleted(object)).await?,
             (true, _) => {
@@ -245,6 +247,11 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 None
             }
         }
+    }
+
+    /// Keeps what a write to an object starts from; `None`: it is gone.
+    fn note(&self, object: &K::Object, raw: Option<&RawValue>) {
+        K::note(object, self.epoch.told(K::version(object)), raw, &self.shared.seen);
     }
 
     /// What a watch that stands on a list has shown; the versions in a list say nothing about its own.
@@ -295,6 +302,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             let version = self.epoch.told(K::version(object));
             K::set_version(object, version);
         }
+        K::note_all(&objects, &self.shared.seen);
         let version = self.epoch.told(version);
         let count = objects.len();
         // Who asked for a list before now gets this one.

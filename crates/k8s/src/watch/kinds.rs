@@ -10,6 +10,7 @@ use sluice_model::kube::{Kind, NodeObject, PodObject, ServiceObject, Slice};
 
 use crate::convert::{self, Selection, Unreadable, Words};
 use crate::light;
+use crate::seen::LastSeen;
 use crate::strings::EGRESS_LABEL;
 
 /// What the reading of an object needs besides the object.
@@ -50,6 +51,10 @@ pub(crate) trait Watched: Send + Sync + 'static {
     fn deleted(object: Self::Object) -> Event;
     /// The body of a list.
     fn relist(objects: Vec<Self::Object>) -> Relist;
+    /// An object has come, told under this version, or is gone (`None`): keeps what a write to it starts from.
+    fn note(_object: &Self::Object, _version: u64, _raw: Option<&RawValue>, _seen: &LastSeen) {}
+    /// These and no others are there.
+    fn note_all(_objects: &[Self::Object], _seen: &LastSeen) {}
 }
 
 /// One object of a list or a watch; if it cannot be read, a sentence that says why.
@@ -99,6 +104,18 @@ impl Watched for Services {
 
     fn relist(objects: Vec<ServiceObject>) -> Relist {
         Relist::Services(objects)
+    }
+
+    fn note(object: &ServiceObject, version: u64, raw: Option<&RawValue>, seen: &LastSeen) {
+        let managed = object.selected || object.finalizer || object.inherited || object.published.is_some();
+        match raw.filter(|_| managed) {
+            Some(raw) => seen.watched(object.uid, version, raw.get()),
+            None => seen.forget(object.uid),
+        }
+    }
+
+    fn note_all(objects: &[ServiceObject], seen: &LastSeen) {
+        seen.keep_only(&objects.iter().map(|object| object.uid).collect());
     }
 }
 

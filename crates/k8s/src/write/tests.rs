@@ -61,6 +61,85 @@ fn assert_fenced(request: &Heard, version: &str) {
     assert_eq!(request.body[1], fence);
 }
 
+/// A writer that has seen the Service like this.
+fn writer_that_saw(service: &Value, client: Client) -> Writer {
+    let seen = LastSeen::default();
+    let version = Found(service.clone()).version_number();
+    seen.watched(uid(7), version, &service.to_string());
+    writer(client).with_last_seen(seen)
+}
+
+#[tokio::test]
+async fn writes_to_a_service_as_last_seen_are_one_request_each() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let conditions = [Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned }];
+    let mut published = service(43, &["example.com/keep", FINALIZER]);
+    published["status"]["loadBalancer"]["ingress"] = json!([{"ip": "20.1.2.3", "ipMode": "VIP"}]);
+    let (client, script) = Script::of([
+        (PATCH, Say::ok(service(42, &["example.com/keep", FINALIZER]))),
+        (PATCH_STATUS, Say::ok(published)),
+        (PATCH_STATUS, Say::ok(service(44, &["example.com/keep", FINALIZER]))),
+        (PATCH, Say::ok(service(45, &["example.com/keep"]))),
+    ]);
+    let writer = writer_that_saw(&service(41, &["example.com/keep"]), client);
+    assert_eq!(writer.add_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+    let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 43 });
+    assert_eq!(writer.write_status(&web(), None, Some(ip), &[]).await, KubeOutcome::Done { version: 44 });
+    assert_eq!(writer.remove_finalizer(&web()).await, KubeOutcome::Done { version: 45 });
+    let requests = script.played();
+    for (request, version) in requests.iter().zip(["41", "42", "43", "44"]) {
+        assert_fenced(request, version);
+    }
+    assert_eq!(value_of(&requests[0], "/metadata/finalizers"), json!(["example.com/keep", FINALIZER]));
+    assert_eq!(requests[2].body[2], json!({"op": "remove", "path": "/status/loadBalancer/ingress"}));
+    assert_eq!(value_of(&requests[3], "/metadata/finalizers"), json!(["example.com/keep"]));
+}
+
+#[tokio::test]
+async fn a_service_that_changed_since_is_read_and_then_patched() {
+    let theirs = "example.com/keep";
+    for stale in [Say::status(409, "Conflict", "changed"), Say::status(422, "Invalid", "cannot remove")] {
+        let is_422 = matches!(stale, Say::Json(422, _));
+        // A failed operation looks like bad input until a read shows another version.
+        let look = is_422.then(|| (GET, Say::ok(service(50, &[theirs, FINALIZER]))));
+        let script = [(PATCH, stale)].into_iter().chain(look).chain([
+            (GET, Say::ok(service(50, &[theirs, FINALIZER]))),
+            (PATCH, Say::ok(service(51, &[theirs]))),
+        ]);
+        let (client, script) = Script::of(script);
+        let writer = writer_that_saw(&service(41, &[FINALIZER]), client);
+        assert_eq!(writer.remove_finalizer(&web()).await, KubeOutcome::Done { version: 51 });
+        let requests = script.played();
+        let last = requests.last().unwrap();
+        assert_fenced(last, "50");
+        assert_eq!(value_of(last, "/metadata/finalizers"), json!([theirs]));
+    }
+}
+
+#[tokio::test]
+async fn a_service_as_last_seen_that_needs_no_patch_is_read() {
+    let (client, script) = Script::of([(GET, Say::ok(service(42, &[FINALIZER])))]);
+    let writer = writer_that_saw(&service(41, &[FINALIZER]), client);
+    assert_eq!(writer.add_finalizer(&web()).await, KubeOutcome::Done { version: 42 });
+    script.played();
+
+    let mut deleting = service(41, &[]);
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-11-16T09:59:00Z");
+    let (client, script) = Script::of([(GET, Say::status(404, "NotFound", "gone"))]);
+    assert_eq!(writer_that_saw(&deleting, client).add_finalizer(&web()).await, KubeOutcome::Gone);
+    script.played();
+}
+
+#[tokio::test]
+async fn a_successor_of_the_service_as_last_seen_is_never_written_to() {
+    let (client, script) =
+        Script::of([(PATCH, Say::status(422, "Invalid", "test failed")), (GET, Say::ok(successor(50)))]);
+    let writer = writer_that_saw(&service(41, &[FINALIZER]), client);
+    assert_eq!(writer.remove_finalizer(&web()).await, KubeOutcome::Gone);
+    assert_fenced(&script.played()[0], "41");
+}
+
 #[tokio::test]
 async fn the_finalizer_goes_behind_those_of_others() {
     let (client, script) = Script::of([

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use sluice_model::Uid;
 
 use super::server::End;
 use super::*;
@@ -289,4 +290,48 @@ async fn a_list_for_plan_that_may_come_later_says_so() {
         let failed = list_all(&client, &Selection::default()).await.unwrap_err();
         assert_eq!((failed.kind, failed.is_passing), (Kind::Service, is_passing), "{code}: {failed}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn managed_services_are_kept_for_writes_until_they_are_gone() {
+    let service = |name: &str, kind: &str, version: u64| {
+        json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": uid(name), "resourceVersion": version.to_string()},
+            "spec": {"type": kind},
+        })
+    };
+    let balancer = |name, version| service(name, "LoadBalancer", version);
+    let list = "/api/v1/services? sendInitialEvents=true";
+    let (mut first, stream) = Server::pushed();
+    let second = Say::stream([line("ADDED", balancer("a", 10)), list_end(20)]);
+    let mut scene = Scene::of_kind::<Services>([(list, stream), (list, second)]);
+    for line in [
+        line("ADDED", balancer("a", 1)),
+        line("ADDED", balancer("b", 2)),
+        line("ADDED", balancer("c", 3)),
+        line("ADDED", service("other", "ClusterIP", 4)),
+        list_end(9),
+        line("MODIFIED", balancer("a", 10)),
+        line("MODIFIED", service("b", "ClusterIP", 11)),
+        line("DELETED", balancer("c", 12)),
+        line("ADDED", balancer("d", 13)),
+    ] {
+        first.push(line).await;
+    }
+    let seen = scene.watches.last_seen();
+    let kept = || {
+        let version = |name| {
+            let object = seen.get(Uid::parse(&uid(name)).unwrap())?;
+            Some(format!("{name}@{}", object["metadata"]["resourceVersion"].as_str().unwrap()))
+        };
+        ["a", "b", "c", "d", "other"].into_iter().filter_map(version).collect::<Vec<_>>()
+    };
+    for _ in 0..5 {
+        scene.heard().await;
+    }
+    assert_eq!(kept(), ["a@10", "d@13"]);
+    first.push(line("ERROR", server::status(410, "Expired", "too old"))).await;
+    assert_eq!(scene.heard().await, "list 20: shop/a");
+    assert_eq!(kept(), ["a@10"], "the others are not in the list");
+    scene.ends().await;
 }
