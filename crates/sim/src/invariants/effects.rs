@@ -30,14 +30,15 @@ pub(super) fn judge(
             let Subject::Service(key) = &plan.subject else { return Ok(()) };
             match plan.intent {
                 Intent::Deprovision => {
-                    if !book.teardown.contains(key) {
+                    if !book.teardown.contains_key(key) {
                         tally.judged(Invariant::S7);
                         s7_unwanted(book, key, cluster)?;
                         s7_brake(scope, book, key, tally.now)?;
                         tally.judged(Invariant::S7);
                         s7_two_sightings(book, key)?;
                     }
-                    book.teardown.insert(key.clone());
+                    let seq = book.ledger.seq();
+                    book.teardown.entry(key.clone()).or_insert(seq);
                 }
                 Intent::Provision | Intent::Update => {
                     if plan.intent == Intent::Provision {
@@ -171,7 +172,7 @@ fn s4_finalizer_first(book: &Book, key: &ServiceKey) -> Result<(), Violation> {
 /// **S7**, on the wire: nothing is taken away that no plan of this process wanted to take away.
 pub(super) fn s7_planned(book: &Book, deed: &Deed) -> Result<(), Violation> {
     match &deed.key {
-        Some(key) if book.teardown.contains(key) => Ok(()),
+        Some(key) if book.teardown.contains_key(key) => Ok(()),
         Some(key) => {
             Err(Violation::of(Invariant::S7, format!("{:?} of {key} belongs to no teardown", deed.kind)))
         }

@@ -58,8 +58,8 @@ pub(crate) struct Book {
     pub(crate) egress_namespaces: Option<Vec<Arc<str>>>,
     /// Services that have carried our finalizer, by their own word or by the answer to our patch.
     pub(crate) finalizers: BTreeSet<Uid>,
-    /// Services whose teardown this process has begun and not followed by making them anew.
-    pub(crate) teardown: BTreeSet<ServiceKey>,
+    /// Services whose teardown this process has begun and not followed by a new creation, with the ledger's count then.
+    pub(crate) teardown: BTreeMap<ServiceKey, u64>,
     /// Services that this process found and that nobody asked for, whose teardown it has begun.
     pub(crate) found_unwanted: BTreeMap<ServiceKey, Time>,
     /// Services whose held deletion the operator has allowed.
@@ -111,7 +111,7 @@ impl Judge {
             fence: None,
             egress_namespaces: namespaces,
             finalizers: BTreeSet::new(),
-            teardown: BTreeSet::new(),
+            teardown: BTreeMap::new(),
             found_unwanted: BTreeMap::new(),
             allowed: self.allowed.clone(),
             creations: BTreeMap::new(),
@@ -190,7 +190,7 @@ impl Judge {
             requests::s1_only_ours(scope, &book.ledger, deed)?;
             if deed.kind.is_destructive() {
                 tally.judged(Invariant::S2);
-                requests::s2_nothing_mapped(&book.ledger, deed)?;
+                requests::s2_nothing_mapped(book, deed)?;
                 tally.judged(Invariant::S3);
                 requests::s3_in_order(scope, &book.ledger, deed)?;
                 tally.judged(Invariant::S7);

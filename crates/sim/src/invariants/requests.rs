@@ -10,6 +10,7 @@ use sluice_model::effect::Listable;
 use sluice_model::names::{CLUSTER_TAG, Scope};
 use sluice_model::{Family, ServiceKey, Time};
 
+use super::Book;
 use super::deeds::{Deed, DeedKind, families_of};
 use super::ledger::{Ledger, Told};
 use crate::names::{Invariant, Violation};
@@ -53,14 +54,16 @@ pub(super) fn s1_only_ours(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Resul
 /// Violated when, for all that the leader has been told, an address may still be mapped to the
 /// service: sent and unanswered counts, and so does an old set that was not seen replaced. The
 /// clear step counts as a deletion, because with it traffic ends. Excused: what the leader was
-/// never told (late landings, somebody else's edits).
-pub(super) fn s2_nothing_mapped(ledger: &Ledger, deed: &Deed) -> Result<(), Violation> {
+/// never told (late landings, somebody else's edits), and addresses that others have added since the
+/// teardown began: a plan runs to its end, and Azure refuses to unregister a service with addresses.
+pub(super) fn s2_nothing_mapped(book: &Book, deed: &Deed) -> Result<(), Violation> {
     let Some(key) = &deed.key else { return Ok(()) };
     if !matches!(deed.kind, DeedKind::Clear | DeedKind::Unregister | DeedKind::DeleteCarrier) {
         return Ok(());
     }
     let identity = key.identity();
-    match ledger.mapped_to(&identity).next() {
+    let begun = book.teardown.get(key).copied().unwrap_or(u64::MAX);
+    match book.ledger.mapped_before(&identity, begun).next() {
         None => Ok(()),
         Some((location, address)) => {
             let text = format!("{:?} of {key} while {address}@{location} may be mapped to it", deed.kind);

@@ -85,6 +85,8 @@ pub(super) struct Mapping {
     pub(super) confirmed: bool,
     pub(super) doubted_at: Option<Time>,
     pub(super) in_flight: bool,
+    /// The listing that last showed a service which was not known here.
+    pub(super) grown_seq: u64,
 }
 
 pub(super) fn begin(fact: &mut Fact, seq: u64) {
@@ -162,6 +164,9 @@ pub(super) fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, ser
         // What is gone counts at once, what is new after a second look.
         mapping.services.retain(|name| services.contains(name));
         return;
+    }
+    if shows_more {
+        mapping.grown_seq = read_seq;
     }
     mapping.services = services;
     mapping.known = true;

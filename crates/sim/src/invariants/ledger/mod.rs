@@ -245,6 +245,20 @@ impl Ledger {
             .map(|(place, _)| *place)
     }
 
+    /// The same, without the addresses that only a listing has shown that began after this moment.
+    pub fn mapped_before<'a>(
+        &'a self,
+        service: &'a str,
+        seq: u64,
+    ) -> impl Iterator<Item = (IpAddr, IpAddr)> + 'a {
+        self.mapped_to(service).filter(move |place| self.mappings[place].grown_seq <= seq)
+    }
+
+    /// How many requests and answers there have been.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
     /// Whether the last listing showed an address mapped to a service, believed or not.
     pub fn is_shown(&self, service: &str, place: (IpAddr, IpAddr)) -> bool {
         self.mappings.get(&place).is_some_and(|mapping| mapping.shown.contains(service))
