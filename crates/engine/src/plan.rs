@@ -198,6 +198,10 @@ impl Planner<'_> {
                     {
                         steps.push(Step::ReleasePublicIp(id));
                     }
+                    // What could not be read may be in use by the load balancer of others that stays.
+                    Knowledge::Doubted | Knowledge::Unknown if stays => {
+                        steps.push(Step::ReleasePublicIp(id));
+                    }
                     _ => steps.push(Step::DeletePublicIp(id)),
                 }
             }

@@ -269,8 +269,10 @@ impl Actual {
             (Step::ReleasePublicIp(id), _) => {
                 let slot = self.public_ip_mut(key, id);
                 slot.written = Some(now);
-                if let Knowledge::Present(ip) = &mut slot.knowledge {
-                    ip.meta.tags = without_our_tags(&ip.meta.tags);
+                match &mut slot.knowledge {
+                    Knowledge::Present(ip) => ip.meta.tags = without_our_tags(&ip.meta.tags),
+                    // Whether it was there or not, nothing with our tags is left.
+                    unread => *unread = Knowledge::Absent,
                 }
             }
             (Step::Adopt { id, tags }, _) => self.tagged(now, key, id, tags),

@@ -544,3 +544,28 @@ pub(super) fn a_public_ip_that_cannot_be_tagged_is_named_and_not_its_load_balanc
         "#]],
     );
 }
+
+#[test]
+fn a_public_ip_that_cannot_be_read_is_not_deleted_under_a_load_balancer_that_stays() {
+    check(
+        "service web known
+         azure has web
+         azure untags load-balancer web
+         azure untags public-ip web
+         lead
+         #1 lost
+         service web deleted
+         #3 gone
+         azure loses public-ip web
+         #2 done
+         #4 done
+         state web",
+        expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
+            #2 inspect web: read-public-ip   because outcome unknown
+            #3 ask whether web is gone   because service no longer wanted
+            #4 deprovision web: release-public-ip   because last address left
+            web is forgotten
+        "#]],
+    );
+}
