@@ -139,15 +139,23 @@ impl Engine {
             if let Some(record) = self.record_mut(service) {
                 record.orphan = true;
                 record.vanished = (!skip).then(Vanished::default);
-                if record.actual.carrier.is_absent() && record.actual.registration.present().is_some() {
-                    // Somebody may have made what it is registered for since we listed; then it is not ours.
-                    record.actual.carrier.knowledge = Knowledge::Unknown;
-                } else if !key.is_inbound() && record.actual.registration.present().is_some() {
+                let actual = &mut record.actual;
+                let complete = actual.carrier.present().is_some() && actual.registration.present().is_some();
+                if !key.is_inbound() && complete {
                     // Its last pod may have gone while nobody watched, in the middle of a rollout.
                     record.linger_until = lingers_until;
                 }
             }
             self.note_discovered(service);
+            if let Some(record) = self.record_mut(service) {
+                // The listings are of different times, and the order of the teardown depends on what is there.
+                if record.actual.carrier.is_absent() {
+                    record.actual.carrier.knowledge = Knowledge::Unknown;
+                }
+                if record.actual.registration.is_absent() {
+                    record.actual.registration.knowledge = Knowledge::Unknown;
+                }
+            }
             self.touch(service);
         }
         self.note_unclaimed();

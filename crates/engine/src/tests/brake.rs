@@ -51,7 +51,7 @@ fn egresses_whose_teardown_had_begun_are_not_held_by_the_next_leader() {
             #6 deprovision e6: detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #7 deprovision e7: detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #8 deprovision e8: detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
-            #9 deprovision e9: delete-public-ip   because orphaned
+            #9 inspect e9: read-nat-gateway, read-registration   because orphaned
         "#]],
     );
 }

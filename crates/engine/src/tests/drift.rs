@@ -508,12 +508,15 @@ pub(super) fn what_turns_up_in_a_later_listing_and_nobody_wants_goes_after_two_s
         "show times
          tick 60
          azure has uid=9
-         tick 2000
+         tick 760
+         #2 done
+         tick 1240
          #1 gone
-         #2 done",
+         #3 done",
         expect![[r#"
             t=812.6 #1 ask whether ghost is gone   because service no longer wanted
-            t=2060.6 #2 deprovision 00000000-0000-0000-0000-000000000009: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
+            t=812.6 #2 inspect 00000000-0000-0000-0000-000000000009: read-registration   because orphaned
+            t=2060.8 #3 deprovision 00000000-0000-0000-0000-000000000009: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
         "#]],
     );
 }

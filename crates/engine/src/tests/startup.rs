@@ -110,7 +110,8 @@ pub(super) fn a_lone_public_ip_of_ours_that_nobody_wants_goes_after_two_sighting
          #2 done",
         expect![[r#"
             #1 ask whether ghost is gone   because service no longer wanted
-            #2 deprovision 00000000-0000-0000-0000-000000000009: delete-public-ip   because orphaned
+            #2 inspect 00000000-0000-0000-0000-000000000009: read-load-balancer, read-registration   because orphaned
+            #3 deprovision 00000000-0000-0000-0000-000000000009: delete-public-ip   because orphaned
         "#]],
     );
 }
