@@ -4,7 +4,7 @@ use sluice_model::azure::Direction;
 use sluice_model::effect::{About, Cause, Listable};
 use sluice_model::kube::Kind;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, Failure, FailureClass, Time};
+use sluice_model::{Action, Failure, FailureClass, ServiceKey, Time};
 
 use crate::addresses::{Mode, ServiceIndex};
 use crate::engine::{Engine, Errand};
@@ -78,7 +78,9 @@ impl Engine {
         }
         for notice in self.addresses.take_notices() {
             let (reason, text) = notice.words();
-            self.notify(About::Cluster, true, reason, text);
+            let key = notice.service().and_then(ServiceKey::from_identity);
+            let about = key.and_then(|key| self.by_key.get(&key)).map(|service| self.about(*service));
+            self.notify(about.unwrap_or(About::Cluster), true, reason, text);
         }
         // The pods' names are not kept, so they are listed again to warn about them.
         if !self.pods_asked_for && self.addresses.has_untold_pods() && self.is_leading() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use addresses_world::scene::{WEB, azure, slice, slice_name, sync, world, world_with};
 use addresses_world::{End, ip};
-use sluice_engine::addresses::{AddressNotice, Limits};
+use sluice_engine::addresses::{AddressNotice, Limits, Sample};
 
 #[test]
 fn a_request_never_has_more_addresses_or_bytes_than_allowed() {
@@ -203,8 +203,9 @@ fn a_poison_address_is_found_and_set_aside_and_all_others_go_through() {
     assert!(world.calls <= 25, "{} calls", world.calls);
     assert_eq!(world.addresses.quarantined(world.index(WEB)), 1);
     let told = world.addresses.take_notices();
-    let [AddressNotice::Quarantined { entries, count: 1, .. }] = told.as_slice() else { panic!("{told:?}") };
-    assert_eq!(*entries, [(ip("10.0.0.1"), ip("10.1.0.77"))]);
+    let [AddressNotice::Quarantined { service, entries, .. }] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(&**service, "web");
+    assert_eq!(*entries, Sample { first: vec![(ip("10.0.0.1"), ip("10.1.0.77"))], count: 1 });
     // It is tried again after a while, in vain, and not told again.
     let retry = world.addresses.wake_at().unwrap();
     assert_eq!(retry.since(world.now), Duration::from_secs(300));

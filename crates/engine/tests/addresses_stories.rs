@@ -8,7 +8,7 @@ use addresses_world::scene::{
     API, BLUE, GREEN, WEB, azure, by_uid, node, pod, slice, slice_name, sync, world,
 };
 use addresses_world::{End, ip};
-use sluice_engine::addresses::AddressNotice;
+use sluice_engine::addresses::{AddressNotice, Sample};
 use sluice_model::azure::{AddressUpdate, LocationUpdate};
 use sluice_model::kube::{Phase, PodObject, Slice};
 use sluice_model::{Family, ObjectName, Uid};
@@ -259,11 +259,22 @@ fn unusable_addresses_are_skipped_with_one_warning() {
     odd.malformed = vec!["web.example".into()];
     world.addresses.apply_slice(&odd);
     world.addresses.apply_slice(&odd);
-    let addresses = vec!["web.example".into(), "127.0.0.1".into()];
-    let warning = AddressNotice::Malformed { slice: slice_name("s"), addresses };
+    let addresses = Sample { first: vec!["web.example".into(), "127.0.0.1".into()], count: 2 };
+    let warning = AddressNotice::Malformed { service: "web".into(), slice: slice_name("s"), addresses };
     assert_eq!(world.addresses.take_notices(), [warning]);
     world.drain(10);
     assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 web", "10.1.0.2@10.0.0.1 web"]);
+}
+
+#[test]
+fn a_standby_keeps_a_bounded_number_of_notices() {
+    let mut world = world();
+    let (odd, right) = (slice("s", 1, &["127.0.0.1@a"]), slice("s", 1, &["10.1.0.1@a"]));
+    for _ in 0..5_000 {
+        world.addresses.apply_slice(&odd);
+        world.addresses.apply_slice(&right);
+    }
+    assert_eq!(world.addresses.take_notices().len(), 1_000);
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::InvalidSpec,
         &[Place::Service],
-        "it asks for what is not served, and nothing is made; or it has annotations without effect, or prefers a second IP family, which is not served",
+        "it asks for what is not served, and nothing is made; or it has annotations without effect, or prefers a second IP family, which is not served; or one of its EndpointSlices has addresses that cannot be used",
     ),
     warning(
         Reason::InvalidSpec,
@@ -104,11 +104,7 @@ pub const TABLE: &[Row] = &[
         "its egress label has no effect: a bad name, a namespace that may not use it, or the node's own network",
     ),
     warning(Reason::InvalidSpec, &[Place::Key], "there are as many egresses as `sluice.egress.max` allows"),
-    warning(
-        Reason::InvalidSpec,
-        &[Place::Cluster],
-        "an EndpointSlice has addresses that cannot be used, or a node has no address of the family of its pods",
-    ),
+    warning(Reason::InvalidSpec, &[Place::Cluster], "a node has no address of the family of its pods"),
     warning(
         Reason::QuotaExceeded,
         ITS_OWN,
@@ -144,11 +140,15 @@ pub const TABLE: &[Row] = &[
         &[Place::Cluster],
         "registrations that nobody wants and that are not provably ours are left alone; at most ten are named",
     ),
-    warning(Reason::Refused, ITS_OWN, "Azure refuses the request for the second time, and it is parked"),
+    warning(
+        Reason::Refused,
+        ITS_OWN,
+        "Azure refuses the request for the second time, and it is parked; or Azure refuses addresses of it, which are quarantined",
+    ),
     warning(
         Reason::Refused,
         &[Place::Cluster],
-        "Azure refuses addresses, which are quarantined, or the gateway; or a location had to be written in full",
+        "Azure refuses the gateway; or a location had to be written in full",
     ),
     warning(Reason::AzureUnavailable, ITS_OWN, "`sluice.retry.attempts` failures in a row, and it is parked"),
     warning(

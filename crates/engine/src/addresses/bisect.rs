@@ -239,7 +239,7 @@ impl Addresses {
                 let place = &self.places[spot.place];
                 let (location, address) = (place.ip, self.addrs.ip(place.family, spot.addr));
                 if !core::mem::replace(&mut self.odd_mut(spot).reported, true) {
-                    self.notices.push(AddressNotice::RemovedByFullUpdate { location, address });
+                    self.notify(AddressNotice::RemovedByFullUpdate { location, address });
                 }
                 // What it should have instead was refused, so it waits.
                 if self.gains(spot) {

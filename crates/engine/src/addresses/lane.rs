@@ -148,7 +148,7 @@ impl Addresses {
             self.lane.throttle(self.now, wait);
         }
         if failures == self.limits.failures_reported {
-            self.notices.push(AddressNotice::LaneFailing { failures, failure: failure.clone() });
+            self.notify(AddressNotice::LaneFailing { failures, failure: failure.clone() });
         }
     }
 

@@ -59,7 +59,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, Time};
 
 pub use listing::Trust;
-pub use notice::AddressNotice;
+pub use notice::{AddressNotice, Sample};
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};
 
@@ -79,6 +79,9 @@ const fn side(family: Family) -> usize {
 
 /// How many entries are read ahead at once: enough to keep the memory busy, few enough to stay near.
 const READ_AHEAD: usize = 256;
+
+/// So many notices wait for [`Addresses::take_notices`]; on a standby they wait until it leads.
+const NOTICES_MAX: usize = 1000;
 
 /// How much, how often and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -423,6 +426,12 @@ impl Addresses {
     /// How long entries were other than wanted, from the change to Azure's confirmation.
     pub fn delays(&self) -> &Histogram {
         &self.delays
+    }
+
+    fn notify(&mut self, notice: AddressNotice) {
+        if self.notices.len() < NOTICES_MAX {
+            self.notices.push(notice);
+        }
     }
 
     /// What people should know, each once.

@@ -250,7 +250,7 @@ impl Addresses {
         if record.object.is_some() && !record.warned[side(family)] {
             record.warned[side(family)] = true;
             let node = Arc::clone(&record.name);
-            self.notices.push(AddressNotice::FamilyMissing { node, family });
+            self.notify(AddressNotice::FamilyMissing { node, family });
         }
     }
 }

@@ -9,17 +9,49 @@ use core::net::IpAddr;
 use sluice_model::reason::Reason;
 use sluice_model::{Failure, Family, ObjectName};
 
+/// A notice names at most this many things.
+const NAMED_MAX: usize = 10;
+
+/// The things that a notice is about: the first few, and how many there are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample<T> {
+    /// The first ones, at most ten.
+    pub first: Vec<T>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl<T> Sample<T> {
+    pub(super) const fn new() -> Sample<T> {
+        Sample { first: Vec::new(), count: 0 }
+    }
+
+    /// Counts one more, and makes its name if there is room for it.
+    pub(super) fn add(&mut self, name: impl FnOnce() -> T) {
+        self.count += 1;
+        if self.first.len() < NAMED_MAX {
+            self.first.push(name());
+        }
+    }
+
+    fn words(&self, name: impl Fn(&T) -> String) -> String {
+        let text = self.first.iter().map(name).collect::<Vec<String>>().join(", ");
+        match self.count - self.first.len() {
+            0 => text,
+            more => format!("{text}, and {more} more"),
+        }
+    }
+}
+
 /// Something that people should know about addresses; each is given once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AddressNotice {
-    /// Azure refuses these entries; they are tried again every few minutes and when they change.
+    /// Azure refuses these entries of a service; they are tried again every few minutes and when they change.
     Quarantined {
-        /// The services that they belong to.
-        services: Vec<Arc<str>>,
-        /// The entries, as (location, address); at most ten.
-        entries: Vec<(IpAddr, IpAddr)>,
-        /// How many there are.
-        count: usize,
+        /// The identity of the service.
+        service: Arc<str>,
+        /// The entries, as (location, address).
+        entries: Sample<(IpAddr, IpAddr)>,
         /// What Azure said.
         failure: Failure,
     },
@@ -32,10 +64,12 @@ pub enum AddressNotice {
     },
     /// Addresses of a slice cannot be used, and are skipped.
     Malformed {
+        /// The identity of the service that has the slice.
+        service: Arc<str>,
         /// The slice.
         slice: ObjectName,
         /// The addresses, as they are written.
-        addresses: Vec<Arc<str>>,
+        addresses: Sample<Arc<str>>,
     },
     /// A node has no address of a family that is wanted on it, so those addresses wait.
     FamilyMissing {
@@ -54,23 +88,32 @@ pub enum AddressNotice {
 }
 
 impl AddressNotice {
+    /// The identity of the service that it is about, if it is about one.
+    pub(crate) fn service(&self) -> Option<&str> {
+        match self {
+            AddressNotice::Quarantined { service, .. } | AddressNotice::Malformed { service, .. } => {
+                Some(service)
+            }
+            AddressNotice::RemovedByFullUpdate { .. }
+            | AddressNotice::FamilyMissing { .. }
+            | AddressNotice::LaneFailing { .. } => None,
+        }
+    }
+
     /// The reason word and a sentence for people.
     pub(crate) fn words(&self) -> (Reason, String) {
         match self {
-            AddressNotice::Quarantined { services, entries, count, failure } => {
-                let mut text =
-                    format!("Azure refuses {count} addresses of {}: {failure}", services.join(", "));
-                for (location, address) in entries {
-                    text.push_str(&format!("; {address} at {location}"));
-                }
+            AddressNotice::Quarantined { entries, failure, .. } => {
+                let named = entries.words(|(location, address)| format!("{address} at {location}"));
+                let text = format!("Azure refuses {} of its addresses ({named}): {failure}", entries.count);
                 (Reason::Refused, text)
             }
             AddressNotice::RemovedByFullUpdate { location, address } => (
                 Reason::Refused,
                 format!("Azure refused to unbind {address}, so {location} was written without it"),
             ),
-            AddressNotice::Malformed { slice, addresses } => {
-                let addresses = addresses.join(", ");
+            AddressNotice::Malformed { slice, addresses, .. } => {
+                let addresses = addresses.words(|address| String::from(&**address));
                 (
                     Reason::InvalidSpec,
                     format!("the EndpointSlice {slice} has unusable addresses: {addresses}"),

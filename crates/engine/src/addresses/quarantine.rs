@@ -1,24 +1,22 @@
 //! The entries that Azure refuses: who is in quarantine, and how one leaves it.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::take;
+use core::net::IpAddr;
 
 use sluice_model::Failure;
 
 use super::Addresses;
 use super::bisect::Group;
 use super::lane::Sent;
-use super::notice::AddressNotice;
+use super::notice::{AddressNotice, Sample};
 use super::odd::Standing;
 use super::place::{Entry, Spot};
 use super::services::ServiceIndex;
 use super::sets::SetId;
 use super::wide::Addr;
-
-/// A notice names at most this many entries.
-const ENTRIES_NAMED: usize = 10;
 
 impl Addresses {
     /// How many entries of a service Azure refuses. Costs as much as there are quarantined entries.
@@ -154,7 +152,7 @@ impl Addresses {
         }
     }
 
-    /// Says once of each entry that Azure refuses it.
+    /// Says once of each entry that Azure refuses it, to each service that it concerns.
     pub(super) fn report_quarantined(&mut self, since_turn: u64, failure: &Failure) {
         let mut spots = Vec::new();
         for (&(_, turn), &spot) in &self.bisect.quarantine {
@@ -166,26 +164,22 @@ impl Addresses {
                 spots.push(spot);
             }
         }
-        if spots.is_empty() {
-            return;
-        }
-        let mut services: BTreeSet<Arc<str>> = BTreeSet::new();
-        for &spot in &spots {
+        let mut refused: BTreeMap<Arc<str>, Sample<(IpAddr, IpAddr)>> = BTreeMap::new();
+        for spot in spots {
+            let place = &self.places[spot.place];
+            let entry = (place.ip, self.addrs.ip(place.family, spot.addr));
             let effective = self.effective(spot);
             let possible = self.possible_sets(spot);
             let possible = possible.iter().flat_map(|&set| self.sets.members(set));
-            let concerned = possible.chain(self.effective_members(&effective));
-            services.extend(concerned.map(|&service| Arc::clone(self.services.identity(service))));
+            let concerned: BTreeSet<&ServiceIndex> =
+                possible.chain(self.effective_members(&effective)).collect();
+            for &service in concerned {
+                let identity = Arc::clone(self.services.identity(service));
+                refused.entry(identity).or_insert_with(Sample::new).add(|| entry);
+            }
         }
-        let named = spots.iter().take(ENTRIES_NAMED).map(|spot| {
-            let place = &self.places[spot.place];
-            (place.ip, self.addrs.ip(place.family, spot.addr))
-        });
-        self.notices.push(AddressNotice::Quarantined {
-            services: services.into_iter().collect(),
-            entries: named.collect(),
-            count: spots.len(),
-            failure: failure.clone(),
-        });
+        for (service, entries) in refused {
+            self.notify(AddressNotice::Quarantined { service, entries, failure: failure.clone() });
+        }
     }
 }

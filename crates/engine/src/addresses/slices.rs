@@ -18,7 +18,7 @@ use sluice_model::seeded::Bug;
 use sluice_model::{Family, ObjectName, Uid};
 
 use super::nodes::NodeId;
-use super::notice::AddressNotice;
+use super::notice::{AddressNotice, Sample};
 use super::services::ServiceIndex;
 use super::slab::{Slab, key};
 use super::wanted::Wish;
@@ -100,6 +100,8 @@ pub(super) struct Snapshot {
     pub(super) owner: OwnerId,
     pub(super) ports: Box<[SlicePort]>,
     pub(super) points: Points,
+    /// Its unusable addresses, while no service of ours has the slice.
+    unusable: Option<Box<Sample<Arc<str>>>>,
     /// Its unusable addresses were reported.
     warned: bool,
 }
@@ -185,6 +187,7 @@ impl Addresses {
         for (id, points) in luggage {
             self.slices.slab[id].points = points;
             self.contribute(id, &Points::default());
+            self.warn_of_unusable(id);
         }
         self.slices.forget_owner_if_unused(owner);
     }
@@ -218,7 +221,10 @@ impl Addresses {
                 }
             }
         }
-        let mut unusable: Vec<Arc<str>> = slice.malformed.clone();
+        let mut unusable = Sample::new();
+        for address in &slice.malformed {
+            unusable.add(|| Arc::clone(address));
+        }
         let points = self.points(slice, &mut unusable);
         let record = &mut self.slices.slab[id];
         if *record.ports != *slice.ports {
@@ -227,14 +233,20 @@ impl Addresses {
                 self.services.touch(service);
             }
         }
-        if unusable.is_empty() {
-            record.warned = false;
-        } else if !record.warned {
-            record.warned = true;
-            let slice = slice.name.clone();
-            self.notices.push(AddressNotice::Malformed { slice, addresses: unusable });
-        }
+        record.warned &= unusable.count > 0;
+        record.unusable = (unusable.count > 0 && !record.warned).then(|| Box::new(unusable));
+        self.warn_of_unusable(id);
         self.replace_points(id, points);
+    }
+
+    /// Says once that addresses of a slice are unusable, if a service of ours has the slice.
+    fn warn_of_unusable(&mut self, id: SliceId) {
+        let record = &mut self.slices.slab[id];
+        let Some(service) = self.slices.owners[record.owner].service else { return };
+        let Some(addresses) = record.unusable.take() else { return };
+        record.warned = true;
+        let (service, slice) = (Arc::clone(self.services.identity(service)), record.name.clone());
+        self.notify(AddressNotice::Malformed { service, slice, addresses: *addresses });
     }
 
     /// An EndpointSlice is gone. Costs the slice.
@@ -290,6 +302,7 @@ impl Addresses {
             owner,
             ports: Box::default(),
             points: Points::default(),
+            unusable: None,
             warned: false,
         });
         self.slices.by_name.insert(name.clone(), id);
@@ -306,14 +319,14 @@ impl Addresses {
     }
 
     /// The endpoints in short form, sorted, each once. Their addresses are held, their nodes not yet.
-    fn points(&mut self, slice: &Slice, unusable: &mut Vec<Arc<str>>) -> Points {
+    fn points(&mut self, slice: &Slice, unusable: &mut Sample<Arc<str>>) -> Points {
         let mut points: [Vec<Point>; 2] = [Vec::new(), Vec::new()];
         let names = slice.endpoints.iter().map(|endpoint| endpoint.node.as_deref().unwrap_or(""));
         let guesses = self.guess_nodes(names);
         for (endpoint, guess) in slice.endpoints.iter().zip(guesses) {
             let ip = endpoint.address.to_canonical();
             if !is_routable(ip) {
-                unusable.push(alloc::format!("{ip}").into());
+                unusable.add(|| alloc::format!("{ip}").into());
                 continue;
             }
             let name = endpoint.node.as_deref().unwrap_or("");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
+use expect_test::expect;
 use sluice_model::azure::Registration;
 use sluice_model::effect::{Existence, KubeOutcome, Listing};
 use sluice_model::event::{Relist, Wait};
@@ -13,7 +14,7 @@ use sluice_model::kube::{Endpoint, NodeObject, Slice, SliceOwner};
 use sluice_model::plan::{PlanReport, StepResult};
 use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, Time};
 
-use super::story::{Story, told};
+use super::story::{Story, check, told};
 
 /// Tells the engine and checks that it still adds up.
 fn tell(story: &mut Story, event: Event) -> Vec<Effect> {
@@ -277,4 +278,28 @@ fn an_engine_leads_once() {
     assert_eq!(story.engine.next_deadline(), None);
     assert_eq!(story.shown().lines().count(), 1, "{}", story.shown());
     assert_eq!(story.engine.counters().refusals, 2);
+}
+
+#[test]
+fn unusable_addresses_are_warned_about_at_their_service_once_it_is_ours() {
+    check(
+        "show notices
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a malformed=web.example
+         endpoints web malformed=web.example
+         service web applied clusterip nofinalizer
+         service web applied",
+        expect![[r#"
+            warn web: InvalidSpec: the EndpointSlice shop/web-1 has unusable addresses: web.example
+            #1 provision web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_warning_names_at_most_ten_unusable_addresses() {
+    let odd: Vec<String> = (1..=1000).map(|at| format!("127.0.{}.{}@node-a", at / 250, at % 250)).collect();
+    let story = format!("show notices\nservice web applied\n#1 done\nendpoints web {}", odd.join(" "));
+    let shown = told(&story).shown();
+    assert!(shown.ends_with(" 127.0.0.9, 127.0.0.10, and 990 more\n"), "{shown}");
 }

@@ -422,7 +422,7 @@ pub(super) fn unusable_addresses_are_skipped_with_one_warning() {
          endpoints web 10.0.0.4@node-a 10.0.0.5@node-a malformed=web.example",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn cluster: InvalidSpec: the EndpointSlice shop/web-1 has unusable addresses: web.example
+            warn web: InvalidSpec: the EndpointSlice shop/web-1 has unusable addresses: web.example
             #2 push 10.0.0.4 to node-a for web   because addresses changed
             #3 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
@@ -586,7 +586,7 @@ pub(super) fn one_poison_address_is_set_aside_and_all_others_go_through() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 10.0.0.5 to node-a for web   because service became ready
             #3 push 10.0.0.4 to node-a for web   because addresses changed
-            warn cluster: Refused: Azure refuses 1 addresses of web: InvalidRequest (refused): as the story says; 10.0.0.4 at node-a
+            warn web: Refused: Azure refuses 1 of its addresses (10.0.0.4 at node-a): InvalidRequest (refused): as the story says
             #4 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
     );

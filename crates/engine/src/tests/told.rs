@@ -21,7 +21,7 @@ const STORIES: &[fn()] = &[
     adoption::what_is_registered_and_invalid_is_live_and_waits_for_its_owner,
     outbound::labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_made,
     outbound::there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_place,
-    inbound::unusable_addresses_are_skipped_with_one_warning,
+    inbound::an_address_without_a_location_of_its_family_waits_and_people_are_told_once,
     retry::a_quota_parks_from_ten_minutes_to_an_hour_and_the_event_names_it,
     a_gateway_beyond_the_quota_is_told_for_the_whole_cluster,
     retry::a_forbidden_plan_parks_from_five_minutes_to_an_hour_and_the_event_says_what,
@@ -30,7 +30,7 @@ const STORIES: &[fn()] = &[
     ownership::what_is_registered_for_somebody_elses_resource_is_shown_as_unclaimed,
     others::a_pod_whose_address_belongs_to_an_egress_of_others_is_warned_about,
     retry::a_refusal_is_looked_at_once_more_and_then_parked,
-    inbound::one_poison_address_is_set_aside_and_all_others_go_through,
+    a_gateway_that_azure_refuses_is_told_for_the_whole_cluster,
     retry::transient_failures_back_off_from_one_second_to_half_a_minute_then_park_for_five_minutes_and_so_on,
     drift::a_listing_that_fails_leads_to_no_write,
     kubernetes::a_finalizer_that_kubernetes_refuses_is_told_and_tried_again_and_nothing_is_made,
@@ -48,6 +48,23 @@ fn a_gateway_beyond_the_quota_is_told_for_the_whole_cluster() {
         expect![[r#"
             #1 provision gateway: gateway   because start-up
             warn cluster: QuotaExceeded: the gateway cannot be made: QuotaExceeded (quota): as the story says
+        "#]],
+    );
+}
+
+#[test]
+fn a_gateway_that_azure_refuses_is_told_for_the_whole_cluster() {
+    check(
+        "show notices
+         azure loses gateway
+         lead
+         #1 refused
+         tick 5
+         #2 refused",
+        expect![[r#"
+            #1 provision gateway: gateway   because start-up
+            #2 provision gateway: gateway   because start-up
+            warn cluster: Refused: the gateway cannot be made: InvalidRequest (refused): as the story says
         "#]],
     );
 }
