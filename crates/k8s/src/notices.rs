@@ -10,8 +10,9 @@
 //! `kube::runtime::events::Recorder`, which folds all notices of one reason into the first one's text, so
 //! that a Service whose second mistake has the same reason as the first would show the first for ever.
 //!
-//! The engine says things once and not often; should it not, a limit per object and one for all keep
-//! the API server from being flooded. What is held back is counted, and still stands in the log.
+//! The engine says things once and not often. Should it not, a limit per subject keeps both the log and the API server
+//! from being flooded, and a limit for all subjects the API server. A subject is an object, an egress, or a reason
+//! among those that are about the whole cluster. What is held back is counted.
 
 mod book;
 
@@ -29,7 +30,7 @@ use tokio::sync::OnceCell;
 use crate::call::{Call, Trouble, cut};
 use crate::strings::EVENT_SOURCE;
 use crate::write::{Fence, WallClock};
-use book::Book;
+use book::{Admission, Book};
 
 /// `note` may not be longer.
 const NOTE_BYTES_MAX: usize = 1024;
@@ -90,13 +91,23 @@ impl Notices {
         Notices { home: Some(Arc::new(home)), ..self }
     }
 
-    /// How many events were not written because there were too many.
+    /// How many notices were not written as events because there were too many.
     pub(crate) fn held_back(&self) -> u64 {
         self.held_back.load(Ordering::Relaxed)
     }
 
     /// Writes the line, then the event; one that cannot be written is only said in the log.
     pub(crate) async fn tell(&self, notice: &Notice) {
+        let now = (self.clock)();
+        let admission = self.book().admit(&subject(notice), now);
+        if admission != Admission::Admitted {
+            self.held_back.fetch_add(1, Ordering::Relaxed);
+            if admission == Admission::FirstHeldBack {
+                let about = about(notice);
+                tracing::warn!(%about, "too many notices; further ones are held back, at most one in 30 s is given");
+            }
+            return;
+        }
         log(notice);
         let Some(regarding) = self.regarding(&notice.about).await else { return };
         let note = match &notice.about {
@@ -113,11 +124,10 @@ impl Notices {
             },
         };
         let event = words.event_name(regarding["name"].as_str().unwrap_or(EVENT_SOURCE));
-        let now = (self.clock)();
-        let admitted = self.book().admit(words.about, &event, now);
+        let admitted = self.book().admit_event(&event, now);
         let Some(count) = admitted else {
             self.held_back.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(about = words.about, "too many events; this one stands only in the log");
+            tracing::debug!(about = words.about, "too many events; this one is only in the log");
             return;
         };
         match self.publish(&words, &event, &regarding, count, now).await {
@@ -236,12 +246,26 @@ fn with_code(note: &str, reason: Reason) -> String {
     cut(note, NOTE_BYTES_MAX - code.len()) + &code
 }
 
-fn log(notice: &Notice) {
-    let about: &dyn std::fmt::Display = match &notice.about {
+/// What shares one limit.
+fn subject(notice: &Notice) -> String {
+    match &notice.about {
+        About::Service(object) | About::Pod(object) => object.uid.to_string(),
+        About::Key(key) => key.to_string(),
+        About::Cluster => format!("cluster: {}", notice.reason.word()),
+    }
+}
+
+fn about(notice: &Notice) -> &dyn std::fmt::Display {
+    match &notice.about {
         About::Service(object) | About::Pod(object) => &object.name,
         About::Key(key) => key,
         About::Cluster => &"cluster",
-    };
+    }
+}
+
+fn log(notice: &Notice) {
+    let about = about(notice);
+    let text = cut(&notice.text, NOTE_BYTES_MAX);
     let kind = match &notice.about {
         About::Service(_) => "service",
         About::Pod(_) => "pod",
@@ -250,9 +274,9 @@ fn log(notice: &Notice) {
     };
     if notice.warning {
         let (reason, code) = (notice.reason.word(), notice.reason.code());
-        tracing::warn!(kind, %about, reason, code, "{}", notice.text);
+        tracing::warn!(kind, %about, reason, code, "{text}");
     } else {
-        tracing::info!(kind, %about, reason = notice.reason.word(), "{}", notice.text);
+        tracing::info!(kind, %about, reason = notice.reason.word(), "{text}");
     }
 }
 

@@ -205,8 +205,9 @@ the whole cluster has no object of its own and stands at the Lease by which Slui
 The source is `sluice`, the reason a fixed word, the note a sentence. A Warning ends with the code in brackets, as
 `(SGW0008)`; `sluice explain SGW0008` has its page. The same words about the same object make one
 event with a count for as long as the API server keeps it (an hour after the last time), also when another replica
-leads by then. An object gets at most ten at once and then one in half a minute; the others stand in
-the log alone, and `sluice_notices_held_back_total` counts them.
+leads by then. An object, an egress, or one reason among those for the cluster gets at most ten at once and then one in
+half a minute; the others are neither written nor logged. Of all together, 200 are written at once and then 20 in a
+second; the others are only in the log. `sluice_notices_held_back_total` counts both.
 
 | type | reason | code | at | when |
 |---|---|---|---|---|

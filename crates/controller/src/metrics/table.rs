@@ -305,7 +305,7 @@ pub(crate) const TABLE: &[Metric] = &[
     // What is told to people.
     counter(
         "notices_held_back_total",
-        "Notices that stand only in the log, because more events than one may write were due at once",
+        "Notices that were not written as events, because too many were due at once",
         |facts| whole(facts.tally.notices_held_back),
     ),
     // The loop.

@@ -7,9 +7,9 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// After so long without repetition an event is forgotten: the API server keeps them no longer either. Should
 /// it, nothing is lost: it says that the event is there.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// Per object: so many events at once, then one in 30 s.
-const OBJECT_PACE: Pace = Pace { burst: 10.0, per_second: 1.0 / 30.0 };
-/// For all objects together: so many at once, then 20 in a second.
+/// Per subject: so many notices at once, then one in 30 s.
+const SUBJECT_PACE: Pace = Pace { burst: 10.0, per_second: 1.0 / 30.0 };
+/// For all subjects together: so many events at once, then 20 in a second.
 const PACE: Pace = Pace { burst: 200.0, per_second: 20.0 };
 /// Memories beyond so many are swept of what no longer matters.
 pub(super) const REMEMBERED_MAX: usize = 4096;
@@ -25,19 +25,41 @@ struct Said {
 #[derive(Default)]
 pub(super) struct Book {
     said: HashMap<String, Said>,
-    pub(super) objects: HashMap<String, Bucket>,
+    pub(super) subjects: HashMap<String, Bucket>,
     all: Bucket,
 }
 
+/// What may be done with a notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Admission {
+    Admitted,
+    /// The first in a row about its subject that is held back.
+    FirstHeldBack,
+    HeldBack,
+}
+
 impl Book {
-    /// Whether it may be written at all, and if so how often the event has been said, as far as we know.
-    pub(super) fn admit(&mut self, about: &str, event: &str, now: Timestamp) -> Option<Option<u32>> {
+    /// Whether one more notice about a subject may be given.
+    pub(super) fn admit(&mut self, subject: &str, now: Timestamp) -> Admission {
         self.sweep(now);
-        let object = self.objects.entry(about.to_string()).or_default();
-        if !object.has_one(OBJECT_PACE, now) || !self.all.has_one(PACE, now) {
+        let bucket = self.subjects.entry(subject.to_string()).or_default();
+        let full = !bucket.has_one(SUBJECT_PACE, now);
+        let was_full = std::mem::replace(&mut bucket.holds_back, full);
+        match (full, was_full) {
+            (true, true) => Admission::HeldBack,
+            (true, false) => Admission::FirstHeldBack,
+            (false, _) => {
+                bucket.spend();
+                Admission::Admitted
+            }
+        }
+    }
+
+    /// Whether an event may be written, and if so how often it has been said, as far as we know.
+    pub(super) fn admit_event(&mut self, event: &str, now: Timestamp) -> Option<Option<u32>> {
+        if !self.all.has_one(PACE, now) {
             return None;
         }
-        object.spend();
         self.all.spend();
         Some(self.said.get(event).filter(|said| said.is_recent(now)).map(|said| said.count))
     }
@@ -51,15 +73,15 @@ impl Book {
         if self.said.len() > REMEMBERED_MAX {
             self.said.retain(|_, said| said.is_recent(now));
         }
-        if self.objects.len() > REMEMBERED_MAX {
-            self.objects.retain(|_, bucket| !bucket.is_full(OBJECT_PACE, now));
+        if self.subjects.len() > REMEMBERED_MAX {
+            self.subjects.retain(|_, bucket| !bucket.is_full(SUBJECT_PACE, now));
         }
-        // A storm over very many objects: better a few more questions than memory without end.
+        // A storm over very many subjects: better a few more questions than memory without end.
         if self.said.len() > REMEMBERED_MAX {
             self.said.clear();
         }
-        if self.objects.len() > REMEMBERED_MAX {
-            self.objects.clear();
+        if self.subjects.len() > REMEMBERED_MAX {
+            self.subjects.clear();
         }
     }
 }
@@ -81,6 +103,8 @@ struct Pace {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bucket {
     used: f64,
+    /// The last notice was held back.
+    holds_back: bool,
     at: Option<Timestamp>,
 }
 

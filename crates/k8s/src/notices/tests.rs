@@ -259,6 +259,70 @@ async fn a_storm_about_one_object_is_held_back_counted_and_hurts_no_other() {
 }
 
 #[tokio::test]
+async fn a_storm_is_held_back_from_the_log_too() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let (notices, hand, _) = scene(taken);
+    for number in 0..50 {
+        notices.tell(&notice(web(7), &format!("{number} {}", "mistake ".repeat(100_000)))).await;
+    }
+    let (held, given): (Vec<String>, Vec<String>) =
+        lines.taken().into_iter().partition(|line| line.contains("held back"));
+    assert_eq!((given.len(), held.len()), (10, 1), "said once: {held:?}");
+    assert!(given.iter().all(|line| line.len() < 2 * NOTE_BYTES_MAX), "long texts are cut");
+    hand.advance(35);
+    for _ in 0..5 {
+        notices.tell(&notice(web(7), "one more mistake")).await;
+    }
+    assert_eq!(lines.taken().len(), 2, "one, and that the others are held back");
+}
+
+#[tokio::test]
+async fn notices_at_the_lease_are_held_back_by_egress_and_by_reason() {
+    let (notices, _, heard) = scene(taken);
+    let egress = |name: &str| About::Key(ServiceKey::Outbound(EgressName::parse(name).unwrap()));
+    for number in 0..50 {
+        let text = format!("mistake {number}");
+        notices.tell(&notice(About::Cluster, &text)).await;
+        notices.tell(&notice(egress("blue"), &text)).await;
+    }
+    heard.lock().unwrap().clear();
+    notices.tell(&notice(egress("green"), "another egress")).await;
+    notices.tell(&Notice { reason: Reason::Forbidden, ..notice(About::Cluster, "another reason") }).await;
+    assert_eq!(methods(&heard.lock().unwrap()), ["POST", "POST"]);
+}
+
+/// The lines of the log that notices write on this thread.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    fn taken(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().ends_with("notices") && *metadata.level() <= tracing::Level::INFO
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            line.push_str(&format!("{field}={value:?} "));
+        });
+        self.0.lock().unwrap().push(line);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
 async fn a_storm_over_very_many_objects_is_held_back_too() {
     let (notices, _, heard) = scene(taken);
     for number in 0..5000 {
@@ -266,7 +330,7 @@ async fn a_storm_over_very_many_objects_is_held_back_too() {
     }
     assert_eq!(heard.lock().unwrap().len(), 200);
     assert_eq!(notices.held_back(), 4800);
-    assert!(notices.book().objects.len() <= REMEMBERED_MAX + 1);
+    assert!(notices.book().subjects.len() <= REMEMBERED_MAX + 1);
 }
 
 #[tokio::test]
