@@ -3,12 +3,13 @@
 use sluice_model::azure::Direction;
 use sluice_model::effect::{About, Cause, Listable};
 use sluice_model::kube::Kind;
+use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, Failure, FailureClass, ServiceKey, Time};
 
-use crate::addresses::{Mode, ServiceIndex};
+use crate::addresses::{AddressNotice, Mode, ServiceIndex};
 use crate::engine::{Engine, Errand};
-use crate::service::Service;
+use crate::service::{Compared, Service};
 use crate::state::{State, Trigger};
 
 impl Engine {
@@ -43,10 +44,19 @@ impl Engine {
         unread || self.keeper(record).is_some() || self.planner(record).leads_elsewhere()
     }
 
+    /// How many addresses a service should have. None while it is being deleted, or while it is not live and its spec
+    /// is rejected.
+    pub(crate) fn addresses_wanted(&self, record: &Service) -> u32 {
+        let deleting = matches!(record.state, State::DeletionPending | State::DeletionInProgress);
+        let rejected = matches!(record.compared, Some(Compared::Invalid(Reason::InvalidSpec, _)));
+        if deleting || rejected && !record.actual.is_live() { 0 } else { self.addresses.wanted(record.index) }
+    }
+
     /// Measures how long the addresses of a service waited for it.
     pub(crate) fn note_buffered(&mut self, service: ServiceIndex, ready: bool) {
         let now = self.now;
-        let wanted = u64::from(self.addresses.wanted(service));
+        let Some(record) = self.record(service) else { return };
+        let wanted = u64::from(self.addresses_wanted(record));
         let nowhere = u64::from(self.addresses.unplaceable(service));
         let Some(record) = self.record_mut(service) else { return };
         if !ready {
@@ -79,6 +89,12 @@ impl Engine {
         for notice in self.addresses.take_notices() {
             let (reason, text) = notice.words();
             let key = notice.service().and_then(ServiceKey::from_identity);
+            if let (Some(ServiceKey::Outbound(_)), AddressNotice::Quarantined { entries, .. }) =
+                (&key, &notice)
+            {
+                let failures = &mut self.counters.pod_promotion_failures;
+                *failures = failures.saturating_add(entries.count as u64);
+            }
             let about = key.and_then(|key| self.by_key.get(&key)).map(|service| self.about(*service));
             self.notify(about.unwrap_or(About::Cluster), true, reason, text);
         }

@@ -34,9 +34,10 @@ pub struct Counters {
     pub endpoint_buffer: Histogram,
     /// How long pods waited for their egress, measured from the first that waited.
     pub pod_buffer: Histogram,
-    /// Addresses of pods whose egress became ready.
+    /// Addresses of pods whose egress became ready, without those whose node has no address of the family.
     pub pod_promotions: u64,
-    /// Those of them that could not be sent: their node has no address of the family.
+    /// Addresses of pods that cannot be sent although their egress is ready: their node had no address of the family
+    /// when the egress became ready, or Azure refuses them.
     pub pod_promotion_failures: u64,
     /// Plans that failed, by class, in the order of [`FailureClass::ALL`].
     pub failures: [u64; FailureClass::ALL.len()],
@@ -128,6 +129,8 @@ pub struct Gauges {
     pub buffered_endpoints: u64,
     /// The same for the addresses of egress pods.
     pub buffered_pods: u64,
+    /// Addresses that services should have, without those of services that are rejected or being deleted.
+    pub addresses_wanted: u64,
     /// Services that are on their way out.
     pub pending_deletions: u64,
     /// Plans in flight, whether they work or wait.

@@ -77,8 +77,9 @@ impl Engine {
             if let Some(reason) = parked_for(record) {
                 gauges.parked_for[reason as usize] += 1;
             }
-            if record.buffered_since.is_some() && !deleting {
-                let wanted = u64::from(self.addresses.wanted(record.index));
+            let wanted = u64::from(self.addresses_wanted(record));
+            gauges.addresses_wanted += wanted;
+            if record.buffered_since.is_some() {
                 match record.key.is_inbound() {
                     true => gauges.buffered_endpoints += wanted,
                     false => gauges.buffered_pods += wanted,
@@ -108,11 +109,11 @@ impl Engine {
             wanted_since: record.wanted_since,
             last_attempt: record.last_attempt,
             last_failure: record.last_failure.clone(),
-            addresses_wanted: self.addresses.wanted(service),
+            addresses_wanted: self.addresses_wanted(record),
             addresses_programmed: self.addresses.programmed(service),
             addresses_mapped: self.addresses.mapped(service),
             addresses_buffered: match record.buffered_since {
-                Some(_) => self.addresses.wanted(service),
+                Some(_) => self.addresses_wanted(record),
                 None => 0,
             },
             addresses_unplaceable: self.addresses.unplaceable(service),

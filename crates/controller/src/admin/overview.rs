@@ -74,7 +74,7 @@ fn told(room: &Room, heard: Heard) -> Overview {
         egresses: counts(&gauges.states[1]),
         parked: parked.map(|(reason, count)| (reason.word().into(), count)).collect(),
         addresses: AddressTotals {
-            wanted: totals.wanted as u64,
+            wanted: gauges.addresses_wanted,
             buffered: gauges.buffered_endpoints + gauges.buffered_pods,
             programmed: totals.programmed as u64,
             dirty: totals.dirty as u64,

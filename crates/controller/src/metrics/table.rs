@@ -103,7 +103,7 @@ pub(crate) const TABLE: &[Metric] = &[
     .known_as("pod_promotion_total"),
     counter(
         "pod_promotion_failures_total",
-        "Those of them that could not be sent, because their node has no address of the family",
+        "Addresses of pods that cannot be sent although their egress is ready: no address of the family on their node, or refused by Azure",
         |facts| whole(facts.counters.pod_promotion_failures),
     )
     .known_as("pod_promotion_failures_total"),
@@ -151,7 +151,7 @@ pub(crate) const TABLE: &[Metric] = &[
     .by(&[CLASS]),
     // Addresses.
     gauge("addresses_wanted", "Addresses that services should have", |facts| {
-        whole(facts.totals.wanted as u64)
+        whole(facts.gauges.addresses_wanted)
     }),
     gauge("addresses_programmed", "Addresses that Azure is known to have", |facts| {
         whole(facts.totals.programmed as u64)

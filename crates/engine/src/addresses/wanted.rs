@@ -54,6 +54,10 @@ impl Addresses {
         }
         let place = record.place[side(family)];
         self.services.recount(service);
+        if self.services[service].wanted == 0 && !self.services[service].is_ready() {
+            // From now on addresses wait for it.
+            self.services.touch(service);
+        }
         let counts = &mut self.services[service];
         counts.wanted += 1;
         self.totals.wanted += 1;
@@ -87,6 +91,9 @@ impl Addresses {
         }
         let place = record.place[side(family)];
         self.services.recount(service);
+        if self.services[service].wanted == 1 && !self.services[service].is_ready() {
+            self.services.touch(service);
+        }
         let counts = &mut self.services[service];
         counts.wanted -= 1;
         counts.unplaceable -= u32::from(place.is_none());

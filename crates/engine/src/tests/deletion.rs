@@ -100,13 +100,13 @@ pub(super) fn the_teardown_waits_until_no_address_may_refer_to_the_service() {
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because addresses changed
-            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+            web is DeletionPending, not wanted, live, addresses: 0 wanted, 0 programmed, 1 mapped
               waits for 1 addresses
-            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+            web is DeletionPending, not wanted, live, addresses: 0 wanted, 0 programmed, 1 mapped
               waits for 1 addresses
             #3 remove node-a   because addresses changed
             #4 remove node-a   because addresses changed
-            web is DeletionPending, not wanted, live, addresses: 1 wanted, 0 programmed, 1 mapped
+            web is DeletionPending, not wanted, live, addresses: 0 wanted, 0 programmed, 1 mapped
               waits for 1 addresses
             #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             web is DeletionInProgress
@@ -408,7 +408,7 @@ pub(super) fn a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_
             t=0.9 #3 remove node-a   because addresses changed
             t=300.9 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
             t=300.9 (list locations)
-            t=302.2 web is DeletionPending, not wanted, live, addresses: 1 wanted, 1 programmed, 1 mapped
+            t=302.2 web is DeletionPending, not wanted, live, addresses: 0 wanted, 1 programmed, 1 mapped
             t=302.2   waits for 1 addresses
         "#]],
     );

@@ -180,7 +180,7 @@ pub(super) fn a_deletion_waits_for_addresses() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
             #3 remove node-a   because addresses changed
-            web is DeletionPending, not wanted, live, addresses: 1 wanted, 1 programmed, 1 mapped
+            web is DeletionPending, not wanted, live, addresses: 0 wanted, 1 programmed, 1 mapped
               waits for 1 addresses
         "#]],
     );

@@ -74,3 +74,78 @@ fn pending_deletions_and_operations_in_flight_are_gauges_and_the_deletion_is_mea
     assert_eq!(story.engine.gauges(), Default::default());
     assert_eq!(story.engine.counters().deletions.count, 1);
 }
+
+#[test]
+fn a_pod_that_gets_its_ip_later_waits_for_its_egress_and_is_promoted() {
+    let mut story = told("node node-a 192.168.0.1\npod p1 egress=blue node=node-a\ntick 3");
+    assert_eq!(story.engine.gauges().buffered_pods, 0, "it has no address yet");
+    story.play("pod p1 egress=blue ip=10.1.0.1 node=node-a\ntick 4");
+    assert_eq!(story.engine.gauges().buffered_pods, 1);
+    story.play("#1 done\n#2 done");
+    assert_eq!(story.engine.gauges().buffered_pods, 0, "{}", story.shown());
+    let counters = story.engine.counters();
+    assert_eq!((counters.pod_buffer.count, counters.pod_buffer.sum_ms), (1, 4_300));
+    assert_eq!((counters.pod_promotions, counters.pod_promotion_failures), (1, 0));
+}
+
+#[test]
+fn a_pod_that_loses_its_ip_does_not_wait_for_its_egress() {
+    let story = told(
+        "node node-a 192.168.0.1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         tick 3
+         pod p1 egress=blue node=node-a
+         tick 3
+         pod p1 egress=blue ip=10.1.0.2 node=node-a
+         tick 1
+         #1 done
+         #2 done",
+    );
+    let buffer = story.engine.counters().pod_buffer;
+    assert_eq!((buffer.count, buffer.sum_ms), (1, 1_300), "{}", story.shown());
+}
+
+#[test]
+fn a_promotion_fails_without_a_location_and_when_azure_refuses_the_address() {
+    let mut story = told(
+        "node node-a 192.168.0.1
+         pod p1 egress=blue node=node-a
+         pod p1 egress=blue ip=fd01::4 node=node-a
+         pod p2 egress=blue ip=10.1.0.2 node=node-a
+         #1 done
+         #2 done",
+    );
+    let promotions = |story: &Story| {
+        let counters = story.engine.counters();
+        (counters.pod_promotions, counters.pod_promotion_failures)
+    };
+    assert_eq!(promotions(&story), (1, 1), "{}", story.shown());
+    story.play("#3 refused");
+    assert_eq!(promotions(&story), (1, 2), "{}", story.shown());
+    story.play("tick 300\nlast refused");
+    assert_eq!(promotions(&story), (1, 2), "counted once: {}", story.shown());
+}
+
+#[test]
+fn a_service_that_is_rejected_or_deleted_wants_no_addresses() {
+    let mut story = told(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         service web applied invalid",
+    );
+    let counts = |story: &Story| {
+        let (view, gauges) = (&story.engine.services()[0], story.engine.gauges());
+        assert_eq!(u64::from(view.addresses_wanted), gauges.addresses_wanted);
+        assert_eq!(u64::from(view.addresses_buffered), gauges.buffered_endpoints);
+        (view.addresses_wanted, view.addresses_buffered)
+    };
+    assert_eq!(counts(&story), (0, 0));
+    story.play("service web applied");
+    assert_eq!(counts(&story), (2, 2));
+    story.play("#1 done\n#2 done");
+    assert_eq!(counts(&story), (2, 0));
+    story.play("service web applied invalid");
+    assert_eq!(counts(&story), (2, 0), "it is live and stays in sync");
+    story.play("service web applied deleting");
+    assert_eq!(counts(&story), (0, 0), "{}", story.shown());
+}

@@ -310,7 +310,7 @@ pub(super) fn there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_pl
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 inspect green: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             warn green: InvalidSpec: there are 1 egress gateways already; raise the limit
-            green is NotStarted, wanted, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
+            green is NotStarted, wanted, 1 pods
               waits for a change: there are 1 egress gateways already; raise the limit
             #4 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because last address left
             #5 provision green: public-ip, nat-gateway, register   because pods came

@@ -25,11 +25,11 @@ pub(super) fn a_service_rejected_during_its_creation_is_torn_down_and_never_publ
             #1 provision web: public-ip, load-balancer, register   because service applied
             warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
-            web is DeletionPending, wanted, addresses: 1 wanted, 0 programmed, 0 mapped
+            web is DeletionPending, wanted
               waits for operation #1
               waits for a change: internal load balancers are not supported; remove the annotation
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            web is NotStarted, wanted, addresses: 1 wanted, 0 programmed, 0 mapped
+            web is NotStarted, wanted
               waits for a change: internal load balancers are not supported; remove the annotation
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #3 provision web: public-ip, load-balancer, register   because service applied

@@ -261,7 +261,7 @@ pub(super) fn addresses_that_azure_still_has_send_the_teardown_back_to_wait_for_
             t=61.3 #5 list locations   because drift sweep
             t=61.4 web is DeletionPending
             t=61.5 #6 remove node-a   because addresses changed
-            t=61.7 web is DeletionPending, not wanted, waits: Draining, 1 failures, addresses: 1 wanted, 1 programmed, 1 mapped
+            t=61.7 web is DeletionPending, not wanted, waits: Draining, 1 failures, addresses: 0 wanted, 1 programmed, 1 mapped
             t=61.7   waits for its next attempt at t=62.4: Draining
             t=61.7   waits for 1 addresses
             t=62.4 #7 deprovision web: unregister, delete-public-ip   because retry due
