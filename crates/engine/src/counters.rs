@@ -95,8 +95,12 @@ impl Default for Counters {
 }
 
 /// The upper bounds of a [`Histogram`]'s buckets, in milliseconds; the last bucket has none.
-pub const BUCKET_BOUNDS_MS: [u64; 11] =
-    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000];
+///
+/// A creation takes 10 to 30 s, so there are more of them there.
+pub const BUCKET_BOUNDS_MS: [u64; 15] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000,
+    900_000,
+];
 
 /// How long things took: a histogram as plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

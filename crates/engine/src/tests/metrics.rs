@@ -26,6 +26,16 @@ fn the_time_from_wanted_to_created_is_counted() {
 }
 
 #[test]
+fn creations_of_13_18_and_25_seconds_are_told_apart() {
+    let bucket = |seconds: u64| {
+        let mut story = told(&std::format!("service web applied\ntick {seconds}"));
+        story.play("#1 done");
+        story.engine.counters().creations.buckets.iter().position(|count| *count > 0)
+    };
+    assert!(bucket(13) < bucket(18) && bucket(18) < bucket(25));
+}
+
+#[test]
 fn the_time_from_unwanted_to_forgotten_is_counted() {
     let mut story = told("service web applied\n#1 done\nservice web applied deleting\ntick 5\n#2 done");
     assert_eq!(story.engine.counters().deletions, Histogram::default());
