@@ -288,8 +288,9 @@ section! {
         "sluice.listen.health" => health: SocketAddr = is("0.0.0.0:8081");
         /// Where `/api/v1/` and the dashboard are. Anywhere but on loopback only with a token and TLS.
         "sluice.listen.api" => api: SocketAddr = is("127.0.0.1:8082");
-        /// A file with the token that the API asks for. Read again when it changes.
-        "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is asked for");
+        /// A file with the token that the API asks for. Read again when it changes. An empty file is an error, and so
+        /// is an empty value of this key.
+        "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is asked for").filled();
         /// The certificate of the API, in PEM, with those that signed it. Read again when it changes, with its key.
         "sluice.listen.tlsCertFile" => tls_certificate: Option<PathBuf> = unset("plain http");
         /// Its key, in PEM.

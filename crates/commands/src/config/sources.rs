@@ -1,6 +1,7 @@
 //! Gathers what is said about each key: in Azure's variables, the file, our variables, the flags.
 //!
-//! Later places win. A value that is empty or `null` counts as not said: `azure.json` is full of them.
+//! Later places win. A value that is empty or `null` counts as not said: `azure.json` is full of them. An empty
+//! value of a key that protects something is a problem.
 
 use std::collections::BTreeMap;
 
@@ -71,12 +72,8 @@ impl<'a> Sources<'a> {
     }
 
     fn say(&mut self, path: &'static str, given: Given, origin: Origin) {
-        let is_empty = match &given {
-            Given::Text(text) => text.trim().is_empty(),
-            Given::List(words) => words.is_empty(),
-            Given::Section => false,
-        };
-        if !is_empty {
+        let is_filled = self.rows.iter().any(|row| row.path == path && row.traits.is_filled);
+        if is_filled || !given.is_empty() {
             self.said.insert(path, Said { given, origin });
         }
     }
@@ -179,8 +176,8 @@ impl<'a> Sources<'a> {
         let twins: Vec<(String, &'static str)> =
             self.rows.iter().filter_map(|row| Some((row.twin()?, row.path))).collect();
         for (twin, path) in &twins {
-            if let Some(value) = environment.variable(twin) {
-                self.say(path, Given::Text(value.to_owned()), Origin::Environment { variable: twin.clone() });
+            if let Some(value) = environment.0.get(twin) {
+                self.say(path, Given::Text(value.clone()), Origin::Environment { variable: twin.clone() });
             }
         }
         // Kubernetes itself sets variables for a Service called sluice, so an unknown one is no error.

@@ -29,6 +29,8 @@ pub(crate) struct Traits {
     pub(crate) check: Option<Check>,
     /// The variable that Azure's own libraries look at.
     pub(crate) ambient: Option<&'static str>,
+    /// Whether an empty value is a mistake, and not the same as none.
+    pub(crate) is_filled: bool,
 }
 
 /// Looks at a value as text; says what is wrong with it.
@@ -48,7 +50,7 @@ pub(crate) const fn required(source: &'static str) -> Traits {
 
 impl Traits {
     const fn new(default: Default) -> Traits {
-        Traits { default, bounds: None, check: None, ambient: None }
+        Traits { default, bounds: None, check: None, ambient: None, is_filled: false }
     }
 
     /// The least and the most that it may be.
@@ -59,6 +61,11 @@ impl Traits {
     /// What else must hold.
     pub(crate) const fn checked(self, check: Check) -> Traits {
         Traits { check: Some(check), ..self }
+    }
+
+    /// An empty value is a mistake, and not the same as none.
+    pub(crate) const fn filled(self) -> Traits {
+        Traits { is_filled: true, ..self }
     }
 
     /// What Azure's own libraries call it in the environment.
@@ -183,6 +190,9 @@ impl Reader {
 }
 
 fn read<T: Setting>(given: &Given, traits: Traits) -> Result<T, String> {
+    if given.is_empty() {
+        return Err(format!("must not be empty; write {}, or leave the key out", T::allowed()));
+    }
     let value = T::read_given(given)?;
     if let Some((least, most)) = traits.bounds
         && !value.is_within(least, most)

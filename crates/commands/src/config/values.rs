@@ -20,6 +20,17 @@ pub(crate) enum Given {
     Section,
 }
 
+impl Given {
+    /// Whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Given::Text(text) => text.trim().is_empty(),
+            Given::List(words) => words.is_empty(),
+            Given::Section => false,
+        }
+    }
+}
+
 /// One kind of value.
 pub(crate) trait Setting: Sized {
     /// Whether it must not be seen.

@@ -234,6 +234,16 @@ mod tests {
         assert_eq!(tokens.borrow().reveal(), "newer");
     }
 
+    #[test]
+    fn an_empty_token_file_is_an_error_at_start() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), "\n").unwrap();
+        let mut config = listen(folder.path());
+        (config.tls_certificate, config.tls_key) = (None, None);
+        let error = Renewals::first(&config).map(drop).unwrap_err().to_string();
+        assert!(error.contains("has no token in it (sluice.listen.tokenFile)"), "{error}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_files_are_looked_at_by_themselves() {
         let folder = tempfile::tempdir().unwrap();

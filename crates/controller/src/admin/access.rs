@@ -92,12 +92,13 @@ impl Access {
     fn admits(&self, headers: &HeaderMap) -> bool {
         let renewed = self.renewed.as_ref().map(|it| it.borrow().clone());
         let token = renewed.or_else(|| self.token.clone());
-        let Some(token) = token.filter(|token| !token.is_empty()) else { return true };
+        let Some(token) = token else { return true };
         let Some(shown) = headers.get(AUTHORIZATION).and_then(|value| shown(value.as_bytes())) else {
             return false;
         };
-        // The time that a comparison takes must not say how much of a guess was right.
-        bool::from(shown.reveal().as_bytes().ct_eq(token.reveal().as_bytes()))
+        // The time that a comparison takes must not say how much of a guess was right. An empty token is a mistake,
+        // and not a password that everybody knows.
+        !token.is_empty() && bool::from(shown.reveal().as_bytes().ct_eq(token.reveal().as_bytes()))
     }
 }
 
@@ -263,10 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_token_is_no_token() {
-        let access = Access { token: Some(Secret::new(" ")), ..Access::default() };
-        let pod = "10.0.0.7:8443".parse().unwrap();
-        assert!(access.suits(pod, true).unwrap_err().without_token);
+    fn an_empty_token_admits_no_caller() {
+        let (_keep, renewed) = watch::channel(Secret::new(""));
+        let renewed = Access { token: Some(Secret::new("s3cret")), renewed: Some(renewed), ..open() };
+        let access = Access { token: Some(Secret::new(" ")), ..open() };
+        assert!(access.suits("10.0.0.7:8443".parse().unwrap(), true).unwrap_err().without_token);
+        for access in [access, renewed] {
+            assert_eq!(status(&access, &[("host", "localhost")]), Some(401));
+            for shown in ["Bearer ", "Bearer  ", "Basic Og==", "Bearer s3cret"] {
+                let pairs = [("host", "localhost"), ("authorization", shown)];
+                assert_eq!(status(&access, &pairs), Some(401), "{shown:?}");
+            }
+        }
     }
 
     #[test]

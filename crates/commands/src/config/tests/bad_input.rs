@@ -168,6 +168,19 @@ fn the_api_is_not_served_openly() {
               - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): other machines reach this address, so the API needs a token and TLS; set sluice.listen.tlsKeyFile too, or listen on 127.0.0.1
               - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): has the port of sluice.listen.health; they are two listeners and need two"#]],
     );
+    // Whoever names a file wants a token, also if a template put nothing in its place.
+    check(
+        &ours("listen:\n  tokenFile: \"\""),
+        expect![[
+            r#"the configuration cannot be used: sluice.listen.tokenFile is "" (azure.yaml:9): must not be empty; write the path of a file, or leave the key out"#
+        ]],
+    );
+    for (environment, set) in
+        [(&[("SLUICE_LISTEN_TOKEN_FILE", " ")][..], &[][..]), (&[], &["sluice.listen.tokenFile="])]
+    {
+        let error = load_with(LEAST, environment, set).unwrap_err().to_string();
+        assert!(error.contains("sluice.listen.tokenFile") && error.contains("must not be empty"), "{error}");
+    }
     let closed = "listen:\n  api: 0.0.0.0:8443\n  tokenFile: /t\n  tlsCertFile: /c\n  tlsKeyFile: /k";
     load(&ours(closed)).unwrap();
     load(&ours("listen:\n  api: '[::1]:9000'")).unwrap();
