@@ -9,7 +9,6 @@
 
 use std::fs::File;
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -43,12 +42,7 @@ struct Now {
 }
 
 /// Starts a log in a file, without colours; once per process.
-pub fn start_in_file(filter: &str, path: &Path) -> Result<Logs, Failure> {
-    let file = File::create(path).map_err(|error| Failure {
-        code: 1,
-        error: anyhow::Error::new(error).context(format!("cannot write the log, {}", path.display())),
-        hint: None,
-    })?;
+pub fn start_in_file(filter: &str, file: File) -> Result<Logs, Failure> {
     let (door_layer, door) = reload::Layer::new(parsed(filter)?);
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
     tracing_subscriber::registry().with(door_layer).with(lines).init();

@@ -154,8 +154,8 @@ async fn execute(arguments: Arguments, log: Option<String>) -> Result<bool, Fail
     // First of all, so that a signal during the start ends it in good order.
     let mut signals = Signals::listen()?;
     let folder = Folder::make(arguments.keep.as_deref())?;
-    let log_file = folder.path().join("sluice.log");
-    let _logs = logs::start_in_file(log.as_deref().unwrap_or(LOGGED), &log_file)?;
+    let log_file = parts::private_file(&folder.path().join("sluice.log"))?;
+    let _logs = logs::start_in_file(log.as_deref().unwrap_or(LOGGED), log_file)?;
     if arguments.kubernetes_only {
         return serve_kubernetes(&arguments, &folder, signals).await;
     }

@@ -1,6 +1,7 @@
 //! The parts of a playground: Azure, Kubernetes, and a configuration with which the controller finds both.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -32,8 +33,7 @@ impl Folder {
     pub(super) fn make(kept: Option<&Path>) -> Result<Folder> {
         match kept {
             Some(path) => {
-                fs::create_dir_all(path)
-                    .with_context(|| format!("cannot make the folder {}", path.display()))?;
+                private_folder(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
                 Ok(Folder { path: fs::canonicalize(path)?, temporary: None })
             }
             None => {
@@ -66,7 +66,7 @@ pub(super) async fn start_azure(
     time_factor: f64,
 ) -> Result<(sluice_emulator::Running, Azure), sluice_emulator::StartError> {
     let folder = folder.join("azure");
-    fs::create_dir_all(&folder)
+    private_folder(&folder)
         .map_err(|source| sluice_emulator::StartError::Folder { path: folder.clone(), source })?;
     let running = Emulator::start(Options {
         listen,
@@ -78,6 +78,29 @@ pub(super) async fn start_azure(
     .await?;
     let azure = Azure::of(&running).expect("a client that trusts our own CA can be made");
     Ok((running, azure))
+}
+
+/// An empty file that only its owner can read, also if others could read what was there.
+pub(super) fn private_file(path: &Path) -> Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.open(path);
+    #[cfg(unix)]
+    let opened = opened.and_then(|file| {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(file)
+    });
+    opened.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A folder, and those above it that are missing, that only its owner can enter. One that is there stays as it is.
+fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
 }
 
 /// Writes the controller's configuration.
@@ -114,7 +137,7 @@ pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running,
         metrics = doors.metrics,
         dashboard = doors.dashboard,
     );
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    private_file(path)?.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A client as kubectl would be: with that kubeconfig and nothing else.

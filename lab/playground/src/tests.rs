@@ -57,10 +57,34 @@ async fn the_tour_converges_in_one_process_and_reads_like_a_story() {
         rest = &rest[found..];
     }
     let path = folder.path().to_owned();
-    assert!(path.join("kubeconfig").exists() && path.join("azure.yaml").exists());
+    for name in ["kubeconfig", "azure.yaml"] {
+        assert!(path.join(name).exists(), "{name}");
+        #[cfg(unix)]
+        assert_eq!(mode(&path.join(name)), 0o600, "{name}");
+    }
     playground.stop().await;
     drop(folder);
     assert!(!path.exists(), "{} is left behind", path.display());
+}
+
+#[cfg(unix)]
+fn mode(path: &std::path::Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_the_folder_that_is_kept() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("of/mine");
+    let folder = Folder::make(Some(&path)).unwrap();
+    assert_eq!(mode(folder.path()), 0o700);
+    // A log of an earlier version, which everybody could read.
+    let log = path.join("sluice.log");
+    std::fs::write(&log, "old").unwrap();
+    parts::private_file(&log).unwrap();
+    assert_eq!((mode(&log), std::fs::read(&log).unwrap()), (0o600, Vec::new()));
 }
 
 /// Makes a shop, sends everybody home, and takes its load balancer away.
