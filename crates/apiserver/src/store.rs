@@ -104,13 +104,13 @@ impl Default for Store {
 impl Store {
     /// An empty store.
     pub fn new() -> Store {
-        Store::remembering(shelf::REMEMBERED)
+        Store::remembering(shelf::REMEMBERED, state::HISTORY_BYTES_MAX)
     }
 
-    /// An empty store that remembers so many changes of each kind for its watches.
-    pub fn remembering(changes: usize) -> Store {
+    /// An empty store that remembers so many changes of each kind for its watches, and so many bytes of all kinds.
+    pub fn remembering(changes: usize, bytes: usize) -> Store {
         let bells = KINDS.iter().map(|_| watch::Sender::new(0)).collect();
-        Store { inner: Arc::new(Inner { state: Mutex::new(State::new(changes)), bells }) }
+        Store { inner: Arc::new(Inner { state: Mutex::new(State::new(changes, bytes)), bells }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

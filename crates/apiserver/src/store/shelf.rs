@@ -17,11 +17,37 @@ pub(crate) struct Change {
     pub(crate) is_deletion: bool,
 }
 
+impl Change {
+    /// How much memory it holds, estimated. An object that two changes share counts for both: the other may be
+    /// forgotten first.
+    fn bytes(&self) -> usize {
+        self.before.as_deref().map_or(0, bytes) + bytes(&self.after)
+    }
+}
+
+fn bytes(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| FIELD_BYTES + key.len() + bytes(value)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inside
+}
+
+/// A key and its place in the map, without the key's text.
+const FIELD_BYTES: usize = 48;
+
 /// The objects of a kind.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) objects: BTreeMap<(String, String), Arc<Value>>,
-    ring: VecDeque<Change>,
+    /// Changes with their bytes.
+    ring: VecDeque<(Change, usize)>,
+    /// What the changes in it hold, estimated.
+    pub(crate) ring_bytes: usize,
     /// Changes up to this version may be forgotten.
     forgotten: u64,
     remembered: usize,
@@ -29,7 +55,13 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     pub(crate) fn new(remembered: usize, first_version: u64) -> Shelf {
-        Shelf { objects: BTreeMap::new(), ring: VecDeque::new(), forgotten: first_version, remembered }
+        Shelf {
+            objects: BTreeMap::new(),
+            ring: VecDeque::new(),
+            ring_bytes: 0,
+            forgotten: first_version,
+            remembered,
+        }
     }
 
     /// Objects of a namespace, or of all, in the order of their names.
@@ -46,10 +78,17 @@ impl Shelf {
     }
 
     pub(crate) fn remember(&mut self, change: Change) {
-        self.ring.push_back(change);
-        if self.ring.len() > self.remembered
-            && let Some(oldest) = self.ring.pop_front()
-        {
+        let bytes = change.bytes();
+        self.ring_bytes += bytes;
+        self.ring.push_back((change, bytes));
+        if self.ring.len() > self.remembered {
+            self.forget_oldest();
+        }
+    }
+
+    pub(crate) fn forget_oldest(&mut self) {
+        if let Some((oldest, bytes)) = self.ring.pop_front() {
+            self.ring_bytes -= bytes;
             self.forgotten = oldest.version;
         }
     }
@@ -59,13 +98,14 @@ impl Shelf {
         if version < self.forgotten {
             return Err(self.forgotten);
         }
-        let first = self.ring.partition_point(|change| change.version <= version);
-        Ok(self.ring.range(first..))
+        let first = self.ring.partition_point(|(change, _)| change.version <= version);
+        Ok(self.ring.range(first..).map(|(change, _)| change))
     }
 
     /// Forgets all changes, as a server does that was away for long.
     pub(crate) fn forget(&mut self, version: u64) {
         self.ring.clear();
+        self.ring_bytes = 0;
         self.forgotten = version;
     }
 }

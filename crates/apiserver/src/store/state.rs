@@ -17,6 +17,9 @@ use crate::value::{list, metadata, name_of, namespace_of, text};
 /// Versions begin here. Small ones are of an earlier life, as with a server whose disk was compacted: a watch
 /// from there is told that it is too late.
 const FIRST_VERSION: u64 = 100;
+/// Bytes, estimated, of the changes that are remembered for watches. Beyond it the kind with the most forgets its
+/// oldest changes; a watch from before them is told `410 Gone`.
+pub(crate) const HISTORY_BYTES_MAX: usize = 128 << 20;
 /// How many lists are kept for those who read them in pages.
 const PAGED_LISTS: usize = 64;
 
@@ -26,6 +29,7 @@ type Key = (usize, String, String);
 pub(crate) struct State {
     pub(crate) version: u64,
     shelves: Vec<Shelf>,
+    history_bytes_max: usize,
     uids: HashMap<String, Key>,
     owned: HashMap<String, BTreeSet<Key>>,
     /// By kind and term: the objects that have it. Lists with a label ask here and not everybody.
@@ -47,8 +51,9 @@ pub(crate) fn index(kind: &Kind) -> usize {
 }
 
 impl State {
-    pub(crate) fn new(remembered: usize) -> State {
+    pub(crate) fn new(remembered: usize, history_bytes_max: usize) -> State {
         State {
+            history_bytes_max,
             version: FIRST_VERSION,
             shelves: KINDS.iter().map(|_| Shelf::new(remembered, FIRST_VERSION)).collect(),
             uids: HashMap::new(),
@@ -87,6 +92,7 @@ impl State {
             is_deletion: false,
         };
         shelf.remember(change);
+        self.limit_history();
         self.keep_books(kind, before.as_deref(), Some(&object));
         object
     }
@@ -106,6 +112,7 @@ impl State {
             is_deletion: true,
         };
         shelf.remember(change);
+        self.limit_history();
         self.keep_books(kind, before.as_deref(), None);
         object
     }
@@ -187,6 +194,19 @@ impl State {
 
     pub(crate) fn with_uid(&self, uid: &str) -> Option<(&'static Kind, String, String)> {
         self.uids.get(uid).map(|(kind, namespace, name)| (KINDS[*kind], namespace.clone(), name.clone()))
+    }
+
+    /// What all changes that are remembered hold, estimated.
+    pub(crate) fn history_bytes(&self) -> usize {
+        self.shelves.iter().map(|shelf| shelf.ring_bytes).sum()
+    }
+
+    fn limit_history(&mut self) {
+        while self.history_bytes() > self.history_bytes_max
+            && let Some(largest) = self.shelves.iter_mut().max_by_key(|shelf| shelf.ring_bytes)
+        {
+            largest.forget_oldest();
+        }
     }
 
     pub(crate) fn forget(&mut self) {

@@ -201,7 +201,7 @@ async fn a_watch_that_sleeps_is_woken_by_a_change_of_its_kind() {
 
 #[test]
 fn a_watch_from_before_the_memory_is_gone() {
-    let store = Store::remembering(3);
+    let store = Store::remembering(3, usize::MAX);
     store.create(&NAMESPACE, "", json!({"metadata": {"name": "default"}}), &Write::by("test")).unwrap();
     let begin = store.version();
     for index in 0..4 {
@@ -266,4 +266,33 @@ fn owners_and_uids_are_found_without_a_search() {
     assert_eq!(store.with_uid(uid).unwrap().2, "owner");
     store.delete(&CONFIG_MAP, "default", "child", &Deletion::default()).unwrap();
     assert!(store.owned_by(uid).is_empty());
+}
+
+#[test]
+fn the_history_has_a_limit_in_bytes_and_an_older_watch_is_gone() {
+    let limit = 200_000;
+    let store = Store::remembering(1_000, limit);
+    created(&store, &NAMESPACE, json!({"metadata": {"name": "default"}}));
+    let begin = store.version();
+    created(&store, &POD, pod("small"));
+    for turn in 0..50 {
+        let data = format!("{turn}{}", "x".repeat(10_000));
+        let object = json!({"metadata": {"name": "large"}, "data": {"a": data}});
+        match turn {
+            0 => drop(created(&store, &CONFIG_MAP, object)),
+            _ => drop(store.update(&CONFIG_MAP, "default", "large", object, &Write::by("test")).unwrap()),
+        }
+        let bytes = store.lock().history_bytes();
+        assert!(bytes <= limit, "{bytes}");
+        assert!(turn < 20 || bytes > limit / 2, "most of it is used: {bytes}");
+    }
+    assert_eq!(store.watch(&CONFIG_MAP, None, Selection::default(), begin).unwrap_err().code, 410);
+    let newest = store.version() - 1;
+    let mut newest = store.watch(&CONFIG_MAP, None, Selection::default(), newest).unwrap();
+    assert_eq!(newest.ready().unwrap().len(), 1);
+    // Kinds with little to remember lose nothing.
+    let mut pods = store.watch(&POD, None, Selection::default(), begin).unwrap();
+    assert_eq!(pods.ready().unwrap().len(), 1);
+    store.forget_changes();
+    assert_eq!(store.lock().history_bytes(), 0);
 }

@@ -72,7 +72,7 @@ async fn a_look_that_panics_costs_its_own_key_and_a_controller_that_panics_begin
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_went_while_its_controller_was_too_far_behind_is_missed() {
-    let store = Store::remembering(3);
+    let store = Store::remembering(3, usize::MAX);
     shop(&store);
     let _running = tokio::spawn(run(store.clone(), || ReplicaSets));
     let spec = json!({"containers": [{"name": "web", "image": "web:1"}]});
