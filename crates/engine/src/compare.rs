@@ -157,7 +157,7 @@ impl Engine {
                 let mine = record.actual.is_nothing() && record.state == State::NotStarted;
                 if mine && !egress.is_default() && self.egresses_there() >= self.config.egress_max {
                     let text = format!(
-                        "there are {} egress gateways already; raise the limit",
+                        "there are {} egress gateways already; raise sluice.egress.max",
                         self.config.egress_max
                     );
                     return Err((Reason::InvalidSpec, text));
@@ -242,14 +242,20 @@ impl Engine {
         self.notify(about, true, Reason::InvalidSpec, text);
     }
 
-    /// How many egresses there are, made or being made. Counted once per event, however many ask.
+    /// How many egresses there are, made or being made, without the default outbound. Counted once per event,
+    /// however many ask.
     fn egresses_there(&self) -> usize {
         if let Some(count) = self.egress_count.get() {
             return count;
         }
-        let there = |it: &Service| !(it.actual.is_nothing() && it.state == State::NotStarted);
+        let counts = |it: &Service| match &it.key {
+            ServiceKey::Outbound(egress) if !egress.is_default() => {
+                !(it.actual.is_nothing() && it.state == State::NotStarted)
+            }
+            _ => false,
+        };
         let outbounds = self.outbounds.iter().filter_map(|service| self.record(*service));
-        let count = outbounds.filter(|record| there(record)).count();
+        let count = outbounds.filter(|record| counts(record)).count();
         self.egress_count.set(Some(count));
         count
     }

@@ -79,8 +79,8 @@ pub(crate) const STORIES: &[Story] = &[
         Box::pin(one_too_many(scene))
     })
     .with(|setting| {
-        // The default outbound is one of them.
-        setting.key("egress.max", 2);
+        // The default outbound is none of them.
+        setting.key("egress.max", 1);
     }),
     Story::new(
         "egress-namespace-deleted",
@@ -422,7 +422,7 @@ async fn one_too_many(scene: &Scene) -> Result<()> {
         it.unserved.insert("green".to_string());
     });
     scene.meanwhile(scene.egress_pods("green", 1, 1, &["a"])).await?;
-    scene.warned_somewhere(&["egress gateways already", "raise the limit"]).await?;
+    scene.warned_somewhere(&["egress gateways already", "raise sluice.egress.max"]).await?;
     scene.settled().await?;
     scene.no_write_about(mark, "green").await?;
     scene.except(|it| it.unserved.clear());

@@ -261,8 +261,8 @@ section! {
 section! {
     /// Egresses: the label is cluster-wide trust, so there are limits.
     Egress {
-        /// How many egresses there may be. Each is a NAT gateway and a public IP that cost money, made
-        /// by whoever may label a pod.
+        /// How many egresses there may be, without the default outbound. Each is a NAT gateway and a public IP that
+        /// cost money, and anyone who may label a pod can create one.
         "sluice.egress.max" => max: usize = is("50").within("0", "100000");
         /// How long an egress outlives its last pod. Set it to keep the address when a Deployment
         /// is recreated.

@@ -309,12 +309,30 @@ pub(super) fn there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_pl
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 inspect green: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
-            warn green: InvalidSpec: there are 1 egress gateways already; raise the limit
+            warn green: InvalidSpec: there are 1 egress gateways already; raise sluice.egress.max
             green is NotStarted, wanted, 1 pods
-              waits for a change: there are 1 egress gateways already; raise the limit
+              waits for a change: there are 1 egress gateways already; raise sluice.egress.max
             #4 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because last address left
             #5 provision green: public-ip, nat-gateway, register   because pods came
             green is Created
+        "#]],
+    );
+}
+
+#[test]
+pub(super) fn the_default_outbound_does_not_count_as_an_egress() {
+    check(
+        "config egress-max=1 default-outbound=ensure
+         azure has egress=default-natgw
+         lead
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         #1 done
+         #2 done
+         state blue",
+        expect![[r#"
+            #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
+            #2 provision blue: public-ip, nat-gateway, register   because pods came
+            blue is Created
         "#]],
     );
 }
