@@ -3,6 +3,7 @@
 //! The initial sync is worked off while new work is served, so this is told and never waited for.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sluice_model::effect::Listable;
 use sluice_model::kube::Kind;
@@ -86,7 +87,7 @@ pub struct FirstDifference {
     pub invalid: usize,
     /// Services that must be looked at first.
     pub unclear: usize,
-    /// Addresses to write.
+    /// Addresses to write or remove, with those of the services to make.
     pub addresses: usize,
     /// Resources of ours, by service, that nobody wants; a second look decides.
     pub orphans: usize,
@@ -138,8 +139,8 @@ impl Engine {
         }
         let scope = &self.config.scope;
         let strays = self.survey.strays.iter();
+        let mut created = Vec::new();
         let mut found = FirstDifference {
-            addresses: self.addresses.totals().dirty,
             orphans: strays.filter(|(key, stray)| stray.found.is_ours(scope, key, false)).count(),
             ..FirstDifference::default()
         };
@@ -154,15 +155,19 @@ impl Engine {
                 continue;
             }
             match (&record.compared, record.operation.as_ref().map(|operation| operation.intent())) {
-                (_, Some(Intent::Provision)) => found.create += 1,
+                (_, Some(Intent::Provision)) => created.push(record.index),
                 (_, Some(Intent::Update)) => found.update += 1,
                 (Some(Compared::InSync), _) => found.right += 1,
                 (Some(Compared::Invalid(..)), _) => found.invalid += 1,
-                (Some(Compared::Different), _) if record.state == State::NotStarted => found.create += 1,
+                (Some(Compared::Different), _) if record.state == State::NotStarted => {
+                    created.push(record.index)
+                }
                 (Some(Compared::Different), _) => found.update += 1,
                 _ => found.unclear += 1,
             }
         }
+        found.create = created.len();
+        found.addresses = self.addresses.to_write(&created);
         self.survey.first_difference = Some(found);
     }
 

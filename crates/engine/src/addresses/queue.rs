@@ -59,6 +59,20 @@ impl Addresses {
         self.totals.dirty += 1;
     }
 
+    /// How many entries differ from Azure, or will when these services are ready.
+    pub fn to_write(&self, soon_ready: &[ServiceIndex]) -> usize {
+        let actual = |spot: &Spot| self.places.entry(*spot).map_or(SetId::EMPTY, Entry::actual);
+        let differs =
+            |spot: &Spot| self.places.is_there(spot.place) && !self.is(&self.effective(*spot), actual(spot));
+        let queued = self.ring.iter().flat_map(|&service| &self.services[service].queue).copied();
+        let mut spots: Vec<Spot> =
+            queued.filter(differs).chain(self.awaits_listing.keys().copied()).collect();
+        spots.extend(soon_ready.iter().flat_map(|&service| self.spots_of(service)));
+        spots.sort_unstable();
+        spots.dedup();
+        spots.len()
+    }
+
     /// The service in whose name an entry is queued and bisected: the first of those that have or want it.
     pub(super) fn lead(&self, spot: Spot, entry: Entry, effective: &Effective) -> Option<ServiceIndex> {
         let wanted = self.effective_members(effective).first();

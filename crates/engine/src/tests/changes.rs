@@ -116,3 +116,23 @@ fn a_gateway_that_is_in_the_way_is_what_start_up_waits_for() {
     assert_eq!(progress.phase, Phase::Gateway);
     assert!(progress.gateway_trouble.is_some_and(|why| why.contains("belongs to the cluster other")));
 }
+
+#[test]
+fn start_up_counts_the_addresses_that_are_written() {
+    let mut story = Story::standby(Story::config());
+    story.play(
+        "node node-a 192.168.0.1
+         service web known
+         service shop known
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         endpoints shop 10.0.0.6@node-a 10.0.0.7@node-a 10.0.0.8@node-a
+         azure has web
+         azure has address 10.0.0.4 at 192.168.0.1 for web
+         azure has address 10.0.0.5 at 192.168.0.1 for web
+         azure has address 10.0.0.9 at 192.168.0.1 for web
+         lead",
+    );
+    let found = story.engine.start_up().found.unwrap();
+    // One is to be removed, and three wait for the service that is to be created.
+    assert_eq!((found.right, found.create, found.addresses), (1, 1, 4));
+}
