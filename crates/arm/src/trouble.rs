@@ -77,6 +77,11 @@ impl Trouble {
 /// Why a lost request is not simply repeated.
 const LOOK_FIRST: &str = "; the request may have been carried out, so Azure is asked before it is repeated";
 
+/// What the system says when a process has too many open files.
+const EMFILE: i32 = 24;
+/// What it says when all processes together have.
+const ENFILE: i32 = 23;
+
 fn lost(word: &'static str, text: String) -> Trouble {
     Trouble { fate: Fate::Lost, word, text }
 }
@@ -90,6 +95,8 @@ fn not_sent(word: &'static str, text: String) -> Trouble {
 struct Chain<'a> {
     tls: Option<&'a rustls::Error>,
     io: Option<io::ErrorKind>,
+    /// This process, or the machine, has no file descriptor left.
+    too_many_files: bool,
     hyper: Option<&'a hyper::Error>,
     h2: Option<&'a h2::Error>,
 }
@@ -106,6 +113,7 @@ impl<'a> Chain<'a> {
                 None => cause.source(),
                 Some(io) => {
                     chain.io = Some(io.kind());
+                    chain.too_many_files |= matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
                     // The source of an I/O error that wraps another is the other's source: ask for the other itself.
                     match io.get_ref() {
                         Some(inner) => Some(inner as &(dyn StdError + 'static)),
@@ -120,6 +128,13 @@ impl<'a> Chain<'a> {
     /// No connection came about, so nothing was sent.
     fn on_connecting(&self, error: &reqwest::Error, peer: Peer<'_>) -> Trouble {
         let Peer { host, setting, .. } = peer;
+        // First, since names cannot be resolved without a descriptor either.
+        if self.too_many_files {
+            let text = format!(
+                "no connection to {host}: too many open files; raise the limit of open files (ulimit -n)"
+            );
+            return not_sent("too-many-open-files", text);
+        }
         let through = peer.proxy.map(|proxy| format!(" through the proxy {proxy}")).unwrap_or_default();
         if let Some(tls) = self.tls {
             return not_sent("tls", tls_text(tls, host));
@@ -236,5 +251,41 @@ pub(crate) fn seconds(limit: Duration) -> String {
     match limit.subsec_millis() {
         0 => format!("{} s", limit.as_secs()),
         _ => format!("{} ms", limit.as_millis()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use reqwest::dns::{Name, Resolve, Resolving};
+
+    use super::*;
+
+    /// A resolver that fails as the system does.
+    struct Failing(i32);
+
+    impl Resolve for Failing {
+        fn resolve(&self, _: Name) -> Resolving {
+            let error = io::Error::from_raw_os_error(self.0);
+            Box::pin(async move { Err(error.into()) })
+        }
+    }
+
+    async fn trouble(os_error: i32) -> Trouble {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().dns_resolver(Arc::new(Failing(os_error))).build();
+        let error = client.unwrap().get("https://azure.example/").send().await.unwrap_err();
+        let connect_limit = Duration::from_secs(5);
+        Trouble::of(&error, Peer { host: "azure.example", proxy: None, setting: "the cloud", connect_limit })
+    }
+
+    #[tokio::test]
+    async fn too_many_open_files_are_not_blamed_on_dns() {
+        for os_error in [EMFILE, ENFILE] {
+            let text = "no connection to azure.example: too many open files; raise the limit of open files (ulimit -n)";
+            assert_eq!(trouble(os_error).await, not_sent("too-many-open-files", text.into()));
+        }
+        assert_eq!(trouble(5).await.word, "dns");
     }
 }

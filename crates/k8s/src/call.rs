@@ -8,6 +8,8 @@
 //!
 //! Missing on purpose: repetition. Whether to try again is for whoever decides.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
@@ -250,8 +252,31 @@ pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
     format!("{}{MARK}", &text[..end])
 }
 
+/// What is said instead of an error that comes from having no file descriptor left.
+pub(crate) const TOO_MANY_FILES: &str = "too many open files; raise the limit of open files (ulimit -n)";
+
+/// Whether this process (EMFILE) or the machine (ENFILE) has no file descriptor left.
+fn is_too_many_files(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let io = cause.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| matches!(io.raw_os_error(), Some(23 | 24))) {
+            return true;
+        }
+        // The source of an I/O error that wraps another is the other's source: ask for the other itself.
+        next = match io.and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
+    }
+    false
+}
+
 /// An error with all its causes; libraries tend to hide the one that helps at the bottom.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    if is_too_many_files(error) {
+        return TOO_MANY_FILES.into();
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -316,6 +341,18 @@ mod tests {
         let trouble = ending(Say::Hang).await;
         let words = "the API server did not answer (patch services/status): it was silent for 10.0 s";
         assert_eq!(trouble, Trouble::Unavailable(words.into()));
+    }
+
+    #[tokio::test]
+    async fn too_many_open_files_are_named_however_deep_they_are() {
+        for os_error in [23, 24] {
+            let trouble = ending(Say::OsError(os_error)).await;
+            let words = format!("the API server did not answer (patch services/status): {TOO_MANY_FILES}");
+            assert_eq!(trouble, Trouble::Unavailable(words));
+            let wrapped = io::Error::other(io::Error::other(io::Error::from_raw_os_error(os_error)));
+            assert_eq!(chain(&wrapped), TOO_MANY_FILES);
+        }
+        assert!(chain(&io::Error::from_raw_os_error(5)).contains("os error 5"));
     }
 
     #[test]

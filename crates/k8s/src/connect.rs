@@ -19,7 +19,7 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 use kube::{Client, Config};
 use serde_json::Value;
 
-use crate::call::{CALL_LIMIT, Call, Trouble, chain, cut, exchange};
+use crate::call::{CALL_LIMIT, Call, TOO_MANY_FILES, Trouble, chain, cut, exchange};
 
 /// How long a connection may take to come about, unless somebody needs it shorter.
 pub const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -109,6 +109,12 @@ pub enum ConnectError {
         host: String,
         /// What went wrong.
         why: String,
+    },
+    /// This process or machine has no file descriptor left.
+    #[error("no connection to the Kubernetes API server at {host}: {TOO_MANY_FILES}")]
+    TooManyFiles {
+        /// Its address.
+        host: String,
     },
     /// Its certificate is not one that we trust.
     #[error(
@@ -268,6 +274,7 @@ async fn greet(client: &Client, host: &str) -> Result<(), ConnectError> {
     *question.uri_mut() = Uri::from_static("/version");
     let (status, body) = match exchange(client, question, CALL_LIMIT).await {
         Ok(answer) => answer,
+        Err(why) if why == TOO_MANY_FILES => return Err(ConnectError::TooManyFiles { host }),
         // Every TLS library names the thing that it does not trust.
         Err(why) if why.contains("certificate") => return Err(ConnectError::Untrusted { host, why }),
         Err(why) => return Err(ConnectError::Unreachable { host, why }),

@@ -36,6 +36,8 @@ pub(crate) enum Say {
     Text(u16, &'static str),
     /// The connection breaks.
     Break,
+    /// The system refuses with this number.
+    OsError(i32),
     /// Nothing, ever.
     Hang,
 }
@@ -76,6 +78,7 @@ pub(crate) fn answering(
                 Say::Json(code, value) => (code, value.to_string()),
                 Say::Text(code, text) => (code, text.to_string()),
                 Say::Break => return Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+                Say::OsError(number) => return Err(std::io::Error::from_raw_os_error(number)),
                 Say::Hang => std::future::pending().await,
             };
             Ok(Response::builder().status(code).body(Full::new(Bytes::from(text))).unwrap())

@@ -96,6 +96,10 @@ async fn only_an_api_server_passes_for_one() {
             "the Kubernetes API server at https://cluster cannot be reached: it answers 503",
         ),
         (Say::Break, "the Kubernetes API server at https://cluster cannot be reached"),
+        (
+            Say::OsError(24),
+            "no connection to the Kubernetes API server at https://cluster: too many open files; raise the limit",
+        ),
     ] {
         let error = greeting(say).await.unwrap_err().to_string();
         assert!(error.starts_with(begin), "{error}");

@@ -34,7 +34,7 @@ impl Setback {
     }
 
     /// The connection could not be made, or broke.
-    pub(crate) fn unreachable<K: Watched>(ask: &Ask, error: &dyn std::error::Error) -> Setback {
+    pub(crate) fn unreachable<K: Watched>(ask: &Ask, error: &(dyn std::error::Error + 'static)) -> Setback {
         let why = chain(error);
         Setback::failed(format!("the API server could not be reached ({}): {why}", what::<K>(ask)))
     }
