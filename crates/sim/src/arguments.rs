@@ -39,6 +39,8 @@ pub(crate) enum Task {
     },
     /// What many services cost.
     Calls,
+    /// How long the shipped budget delays changes.
+    Budget,
     /// The help text.
     Help,
 }
@@ -95,6 +97,7 @@ WHAT TO RUN (the default is --seeds 200)
   --bugs             plant every seeded bug and say what catches it (needs the feature seeded-bugs)
     --bug-seeds N    seeds to try for each (default 400)
   --calls            make and remove 500 services, and print what that costs
+  --budget           change pods on an Azure without latency, and print how long the budget delays them
 
 HOW
   --bug NAME         plant one seeded bug, to see what it does (needs the feature seeded-bugs)
@@ -144,6 +147,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             "--all-stories" => modes.push(("--all-stories", Task::AllStories)),
             "--crash-points" => modes.push(("--crash-points", Task::CrashPoints)),
             "--calls" => modes.push(("--calls", Task::Calls)),
+            "--budget" => modes.push(("--budget", Task::Budget)),
             "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
             "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
             "--bug" => seeded = plant(bug(&value()?)?)?,

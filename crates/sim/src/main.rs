@@ -76,6 +76,7 @@ fn carry_out(arguments: &Arguments) -> Result<bool, String> {
         Task::AllStories => all_stories(arguments),
         Task::Bugs { seeds } => bugs(arguments, *seeds)?,
         Task::Calls => calls(arguments),
+        Task::Budget => budget(arguments),
     };
     Ok(failed)
 }
@@ -187,6 +188,26 @@ fn calls(arguments: &Arguments) -> bool {
         say!("{}", report::calls_as_json(&rows));
     } else {
         report::calls(&rows);
+    }
+    failed
+}
+
+fn budget(arguments: &Arguments) -> bool {
+    let mut rows = Vec::new();
+    for target in sluice_sim::calls::budget::targets() {
+        match sluice_sim::calls::budget::measure(&target) {
+            Ok(figures) => rows.push((target, figures)),
+            Err(violation) => {
+                eprintln!("{}: {violation}", target.name);
+                return true;
+            }
+        }
+    }
+    let failed = rows.iter().any(|(target, figures)| !target.misses(figures).is_empty());
+    if arguments.json {
+        say!("{}", report::budget_as_json(&rows));
+    } else {
+        report::budget(&rows);
     }
     failed
 }

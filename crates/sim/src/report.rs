@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use sluice_sim::bugs::Catch;
-use sluice_sim::calls::{Figures, Target, decimal};
+use sluice_sim::calls::{Figures, Target, budget, decimal};
 use sluice_sim::coverage::Coverage;
 use sluice_sim::crash_points::Enumeration;
 use sluice_sim::names::{FaultKind, Invariant};
@@ -273,6 +273,53 @@ pub(crate) fn calls_as_json(rows: &[(Target, (Figures, Figures))]) -> String {
         }
     }
     format!("[{}]", out.join(","))
+}
+
+/// The table of the shipped budget.
+pub(crate) fn budget(rows: &[(budget::Target, budget::Figures)]) {
+    say!(
+        "{:<32} | {:>10} | {:>8} {:>8} | {:>9} {:>6}",
+        "50 Services with 100 pods, then",
+        "first sync",
+        "wait p50",
+        "p99",
+        "locations",
+        "writes"
+    );
+    for (target, it) in rows {
+        say!(
+            "{:<32} | {:>7} ms | {:>5} ms {:>5} ms | {:>9} {:>6}",
+            target.name,
+            it.first_sync.as_millis(),
+            it.wait_p50.as_millis(),
+            it.wait_p99.as_millis(),
+            it.locations,
+            it.writes
+        );
+    }
+    for miss in rows.iter().flat_map(|(target, figures)| target.misses(figures)) {
+        say!("missed: {miss}");
+    }
+}
+
+/// The same for machines.
+pub(crate) fn budget_as_json(rows: &[(budget::Target, budget::Figures)]) -> String {
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|(target, it)| {
+            format!(
+                "{{\"story\":{},\"first_sync_ms\":{},\"wait_p50_ms\":{},\"wait_p99_ms\":{},\
+                 \"locations_in_5_min\":{},\"writes_in_5_min\":{}}}",
+                quoted(target.name),
+                it.first_sync.as_millis(),
+                it.wait_p50.as_millis(),
+                it.wait_p99.as_millis(),
+                it.locations,
+                it.writes
+            )
+        })
+        .collect();
+    format!("[{}]", rows.join(","))
 }
 
 fn quoted(text: &str) -> String {

@@ -1,13 +1,14 @@
 //! The engine, the updaters and the model of Azure under one clock, and no more of Kubernetes
 //! than they need.
 
+use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_cloud::{Cloud, Config as CloudConfig};
 use sluice_engine::{Config as EngineConfig, DefaultOutbound, Engine};
 use sluice_model::azure::ArmId;
-use sluice_model::call::{Body, OperationState, Reply, Request};
+use sluice_model::call::{Answer, Body, Bucket, Method, OperationState, Payload, Reply, Request};
 use sluice_model::effect::{Existence, KubeOutcome};
 use sluice_model::event::Relist;
 use sluice_model::kube::{
@@ -46,6 +47,10 @@ pub(super) struct Bench {
     running: BTreeMap<ArmId, (Time, u32)>,
     /// The time of all steps so far.
     steps: Duration,
+    /// When each write and deletion was sent; `true` for those of addresses.
+    pub(super) writes_sent: Vec<(Time, bool)>,
+    /// When each address was first in a request.
+    pub(super) address_sent: BTreeMap<IpAddr, Time>,
 }
 
 enum Happening {
@@ -61,8 +66,9 @@ impl Bench {
         engine.slots_max = load.slots;
         engine.default_outbound = DefaultOutbound::Leave;
         engine.allow_mass_deletion = true;
-        let mut cloud = CloudConfig { seed: load.seed, ..CloudConfig::default() };
-        let mut updater = UpdaterConfig::default();
+        let mut cloud =
+            CloudConfig { seed: load.seed, synchronous_posts: load.instant, ..CloudConfig::default() };
+        let mut updater = UpdaterConfig { share_permille: load.share_permille, ..UpdaterConfig::default() };
         if !load.throttled {
             cloud.buckets = None;
             let size = BucketSize { burst: 1_000_000, per_second: 1_000_000 };
@@ -94,6 +100,8 @@ impl Bench {
             open: BTreeMap::new(),
             running: BTreeMap::new(),
             steps: Duration::ZERO,
+            writes_sent: Vec::new(),
+            address_sent: BTreeMap::new(),
         }
     }
 
@@ -155,6 +163,25 @@ impl Bench {
         events
     }
 
+    /// A new pod with this address takes the place of the one that the last change of this Service brought.
+    pub(super) fn replace_pod(&mut self, service: usize, address: IpAddr) -> Result<(), Violation> {
+        self.version += 1;
+        let (_, mut slice) = objects(service, self.load.pods_each, self.version);
+        let node = Some(format!("node-{}", service % NODES).into());
+        slice.endpoints.push(Endpoint { address, node, ready: true, serving: true, terminating: false });
+        self.work(VecDeque::from([Event::SliceApplied(slice)]))
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Nothing of the addresses is left to send.
+    pub(super) fn addresses_in_sync(&self) -> bool {
+        let totals = self.engine.addresses().totals();
+        totals.dirty == 0 && totals.either == 0 && self.open.is_empty()
+    }
+
     /// Every Service has its IP, and every pod is in Azure.
     pub(super) fn all_served(&self) -> bool {
         let pods = self.load.services * self.load.pods_each;
@@ -174,7 +201,7 @@ impl Bench {
         Ok(())
     }
 
-    fn run(&mut self, is_done: impl Fn(&Bench) -> bool) -> Result<(), Violation> {
+    pub(super) fn run(&mut self, is_done: impl Fn(&Bench) -> bool) -> Result<(), Violation> {
         while !is_done(self) {
             let Some(at) = self.wakes_at() else {
                 return Err(Violation::internal("nothing happens any more, and not all is done"));
@@ -215,7 +242,10 @@ impl Bench {
         match what {
             Happening::Arrives(call) => {
                 let Some(request) = self.open.get(&call) else { return VecDeque::new() };
-                let answer = self.cloud.handle(self.now, request);
+                let mut answer = self.cloud.handle(self.now, request);
+                if self.load.instant {
+                    answer = finished(&mut self.cloud, self.now, request, answer);
+                }
                 if let Some(operation) = &answer.operation {
                     let waiting = match &request.body {
                         Body::Services(services) => services.len(),
@@ -268,6 +298,7 @@ impl Bench {
                     Output::Report(event) => events.push_back(event),
                     Output::Send { call, request, .. } => {
                         self.budget.s12_begin(self.now, &request)?;
+                        self.note_sent(&request);
                         self.open.insert(call, request);
                         self.plan(self.load.round_trip / 2, Happening::Arrives(call));
                     }
@@ -275,6 +306,17 @@ impl Bench {
             }
             if events.is_empty() {
                 return Ok(());
+            }
+        }
+    }
+
+    fn note_sent(&mut self, request: &Request) {
+        if request.method.bucket() != Bucket::Reads {
+            self.writes_sent.push((self.now, request.method == Method::UpdateLocations));
+        }
+        if let Body::Locations(locations) = &request.body {
+            for it in locations.iter().flat_map(|location| &location.addresses) {
+                self.address_sent.entry(it.address).or_insert(self.now);
             }
         }
     }
@@ -334,6 +376,24 @@ impl Bench {
         events.push_back(Event::EffectFinished { id, outcome });
         events
     }
+}
+
+/// The answer of an Azure whose operations take no time: with the result instead of an operation.
+fn finished(cloud: &mut Cloud, now: Time, request: &Request, answer: Answer) -> Answer {
+    let Some(operation) = &answer.operation else { return answer };
+    if cloud.operation_state(operation) == Some(&OperationState::Running) {
+        cloud.end_now(now, &request.target);
+    }
+    let payload = match request.method {
+        Method::Put | Method::PatchTags => {
+            let limits = cloud.set_aside_limits();
+            let read = cloud.handle(now, &Request::bare(Method::Get, request.target.clone()));
+            cloud.bring_back_limits(limits);
+            read.payload
+        }
+        _ => Payload::None,
+    };
+    Answer { status: 200, payload, operation: None, retry_after: None, ..answer }
 }
 
 fn objects(number: usize, pods: usize, version: u64) -> (ServiceObject, Slice) {

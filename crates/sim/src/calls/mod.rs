@@ -10,6 +10,7 @@
 //! apart.
 
 mod bench;
+pub mod budget;
 
 use core::time::Duration;
 
@@ -33,6 +34,10 @@ pub struct Load {
     pub rest: Duration,
     /// How long the way to Azure and back takes.
     pub round_trip: Duration,
+    /// Azure's operations take no time, and its answers have their results.
+    pub instant: bool,
+    /// Our share of what Azure allows.
+    pub share_permille: u32,
     /// Decides every latency.
     pub seed: u64,
 }
@@ -47,6 +52,8 @@ impl Load {
             throttled: true,
             rest: Duration::ZERO,
             round_trip: Duration::from_millis(40),
+            instant: false,
+            share_permille: 800,
             seed: 1,
         }
     }
