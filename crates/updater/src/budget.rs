@@ -2,15 +2,16 @@
 //!
 //! Azure counts twice: a token bucket per subscription, and a window of five minutes per
 //! resource provider. We take our share of each. Calls pass one of four gates. The two
-//! write gates are lanes: each owns a part of the writes and borrows only what the other
-//! lets overflow, so that neither can eat what the other is about to need.
+//! write gates are lanes: each owns a part of the writes and may use what the other leaves. A lane never lends
+//! all it has: of its bucket it keeps a twelfth, and of its window a twelfth and an even pace, so that a lane that
+//! was idle goes on at once, whatever the other did.
 //!
 //! ```text
-//!                     token buckets              windows of 5 min
-//! Reads ─────────────▶ reads                      reads
-//! ServiceWrites ──┬──▶ writes, 70 % ◀─overflow─▶  writes, 70 % ◀─overflow─▶ ┐
-//! LocationWrites ─┼──▶ writes, 30 % ◀─overflow─▶  writes, 30 % ◀─overflow─▶ ┤ writes
-//! Deletes ────────┴──▶ deletes                    (as service writes)       ┘
+//!                     token buckets           windows of 5 min
+//! Reads ─────────────▶ reads                   reads
+//! ServiceWrites ──┬──▶ writes, 70 % ◀─ lend ─▶ writes, 70 % ◀─ lend ─▶ ┐
+//! LocationWrites ─┼──▶ writes, 30 % ◀─ lend ─▶ writes, 30 % ◀─ lend ─▶ ┘
+//! Deletes ────────┴──▶ deletes                 (as service writes)
 //! ```
 //!
 //! A 429 shuts gates whatever the buckets hold; that is the business of [`crate::pauses`].
@@ -71,6 +72,12 @@ impl Gate {
 const SERVICES: usize = 0;
 const LOCATIONS: usize = 1;
 
+/// A lane borrows first when it has used a third of its share of the window. A burst stays below that, and leaves
+/// the other lane's share alone.
+const BUSY_FROM: u32 = 3;
+/// Locations are paced when half of their share of the window is used.
+const PACED_FROM: u32 = 2;
+
 /// The share of every bucket and window, and the pauses that Azure asked for.
 #[derive(Clone)]
 pub(crate) struct Budget {
@@ -79,24 +86,15 @@ pub(crate) struct Budget {
     /// The writes' bucket, cut in two lanes.
     writes: [Tokens; 2],
     reads_window: Window,
-    writes_window: Window,
-    lanes: [Lane; 2],
+    /// The writes' window, cut in two lanes. A borrowed call is counted in the window of the lane that lent it.
+    lanes: [Window; 2],
+    /// When the last location call left that was not borrowed.
+    location_at: Time,
     pub(crate) pauses: Pauses,
     share_permille: u32,
     lane_permille: [u32; 2],
     gather_locations: Duration,
     seeded: Seeded,
-}
-
-/// A lane's part of the writes' window.
-#[derive(Clone)]
-struct Lane {
-    /// What it may use by right.
-    own: Window,
-    /// Fills as fast as the lane may go on for ever; what it lets overflow, the other may borrow.
-    pace: Tokens,
-    /// What the other has let overflow lately.
-    borrowed: Tokens,
 }
 
 impl Budget {
@@ -111,18 +109,8 @@ impl Budget {
             deletes: Tokens::share_of(config.deletes, share, 1_000),
             writes: lane_permille.map(|lane| Tokens::share_of(config.writes, share, lane)),
             reads_window: window(part(config.reads_per_window, share)),
-            writes_window: window(writes_limit),
-            lanes: lane_permille.map(|lane| {
-                let own = part(writes_limit, lane);
-                // burst + borrowed + pace × window = own share: whatever is borrowed, the
-                // lane that lent it can still go at its pace.
-                let burst = (own / 12).max(1);
-                Lane {
-                    own: window(own),
-                    pace: Tokens::per(burst, own.saturating_sub(2 * burst).max(1), config.window),
-                    borrowed: Tokens::empty(burst),
-                }
-            }),
+            lanes: lane_permille.map(|lane| window(part(writes_limit, lane))),
+            location_at: Time::ZERO,
             pauses: Pauses::new(config, seeded),
             share_permille: share,
             lane_permille,
@@ -138,27 +126,29 @@ impl Budget {
         if at > now {
             return Err(at);
         }
+        let [services, locations] = &mut self.writes;
         match gate {
             Gate::Reads => self.reads.take(),
             Gate::Deletes => self.deletes.take(),
-            Gate::ServiceWrites => self.writes[SERVICES].take(),
-            Gate::LocationWrites => self.writes[LOCATIONS].take(),
+            Gate::ServiceWrites => services.take_or_borrow(locations),
+            Gate::LocationWrites => locations.take_or_borrow(services),
         }
         match gate.lane() {
             None => self.reads_window.count(now),
-            Some(lane) => {
-                self.writes_window.count(now);
-                let lane = &mut self.lanes[lane];
-                lane.pace.take();
-                // What was borrowed goes first: it overflows again, and what is one's own stays.
-                if lane.borrowed.whole(now) > 0 {
-                    lane.borrowed.take();
-                } else {
-                    lane.own.count(now);
-                }
-            }
+            Some(lane) => self.count(now, lane),
         }
         Ok(())
+    }
+
+    /// Counts a write in the window of its lane, or of the one that lends. A busy lane borrows before it uses up
+    /// what is its own: what it does not borrow now it cannot borrow later.
+    fn count(&mut self, now: Time, lane: usize) {
+        let (mine, other) = (&self.lanes[lane], &self.lanes[1 - lane]);
+        let borrows = (mine.has_used_one_in(BUSY_FROM) && other.lends_at(now, 1) <= now) || mine.room() == 0;
+        if lane == LOCATIONS && !borrows {
+            self.location_at = now;
+        }
+        self.lanes[if borrows { 1 - lane } else { lane }].count(now);
     }
 
     /// When `calls` calls could be made at once; `now` if they could already. Exact for one
@@ -176,7 +166,7 @@ impl Budget {
         };
         let window = match gate.lane() {
             None => self.reads_window.earliest(now, calls),
-            Some(lane) => self.writes_window.earliest(now, calls).max(self.in_lane(now, lane, calls)),
+            Some(lane) => self.in_lane(now, lane, calls),
         };
         now.max(paused).max(bucket).max(window)
     }
@@ -184,27 +174,26 @@ impl Budget {
     /// When the lane's part of the window has room, its own or borrowed.
     fn in_lane(&self, now: Time, lane: usize, calls: u32) -> Time {
         let (mine, other) = (&self.lanes[lane], &self.lanes[1 - lane]);
-        let (own_room, lent) = (mine.own.room(), mine.borrowed.whole(now));
-        if own_room.saturating_add(lent) >= calls {
+        if mine.room() >= calls {
             return now;
         }
-        let by_right = mine.own.earliest(now, calls.saturating_sub(lent).max(1));
-        let by_loan = mine.borrowed.earliest(now, calls.saturating_sub(own_room).max(1), Some(&other.pace));
-        by_right.min(by_loan)
+        let missing = calls.saturating_sub(mine.room());
+        mine.earliest(now, calls).min(other.lends_at(now, missing))
     }
 
-    /// When the locations may send again without outrunning their own share. The more of theirs
-    /// the services have used, the longer addresses gather, since every call is one that could
-    /// be lent.
+    /// When the locations may send again: at once while half of their share is unused, or while the services leave
+    /// some of theirs. Otherwise what is left is spread evenly over the time until more becomes free, and the more
+    /// of their share the services have used, the longer addresses gather, since every call could be lent.
     pub(crate) fn next_location(&mut self, now: Time) -> Time {
         self.refill(now);
-        let paced = if self.seeded.has(Bug::NoBudget) {
-            now
-        } else {
-            self.lanes[LOCATIONS].pace.earliest(now, 1, None)
-        };
-        let pressed = now + self.gather_locations * self.lanes[SERVICES].own.used_permille() / 1_000;
-        paced.max(pressed).max(self.earliest(now, Gate::LocationWrites, 1))
+        let allowed = self.earliest(now, Gate::LocationWrites, 1);
+        let [services, locations] = &self.lanes;
+        if !locations.has_used_one_in(PACED_FROM) || self.seeded.has(Bug::NoBudget) {
+            return allowed;
+        }
+        let paced = self.location_at + locations.interval(now);
+        let pressed = now + self.gather_locations * services.used_permille() / 1_000;
+        allowed.max(paced.max(pressed).min(services.lends_at(now, 1)))
     }
 
     /// How many calls the gate's bucket would allow at once.
@@ -235,8 +224,11 @@ impl Budget {
             Gate::Reads => self.reads.at_most(ours),
             Gate::Deletes => self.deletes.at_most(ours),
             Gate::ServiceWrites | Gate::LocationWrites => {
-                for (tokens, lane) in self.writes.iter_mut().zip(self.lane_permille) {
-                    tokens.at_most(part(ours, lane));
+                let [services, locations] = &self.writes;
+                if services.whole(now).saturating_add(locations.whole(now)) > ours {
+                    for (tokens, lane) in self.writes.iter_mut().zip(self.lane_permille) {
+                        tokens.set(part(ours, lane));
+                    }
                 }
             }
         }
@@ -244,12 +236,12 @@ impl Budget {
 
     /// Reads and writes in their windows.
     pub(crate) fn in_windows(&self) -> (u32, u32) {
-        (self.reads_window.used(), self.writes_window.used())
+        (self.reads_window.used(), self.lanes.iter().map(Window::used).sum())
     }
 
     /// Reads and writes that fit into their windows.
     pub(crate) fn in_windows_max(&self) -> (u32, u32) {
-        (self.reads_window.limit(), self.writes_window.limit())
+        (self.reads_window.limit(), self.lanes.iter().map(Window::limit).sum())
     }
 
     /// Lets time pass.
@@ -258,13 +250,9 @@ impl Budget {
         self.deletes.refill(now);
         spill(&mut self.writes, now);
         self.reads_window.forget(now);
-        self.writes_window.forget(now);
-        let [services, locations] = &mut self.lanes;
-        services.own.forget(now);
-        locations.own.forget(now);
-        let (left_by_services, left_by_locations) = (services.pace.refill(now), locations.pace.refill(now));
-        services.borrowed.add(left_by_locations);
-        locations.borrowed.add(left_by_services);
+        for lane in &mut self.lanes {
+            lane.forget(now);
+        }
     }
 }
 
@@ -306,12 +294,33 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_alone_has_its_own_share_at_once_and_borrows_the_rest_as_it_overflows() {
-        let mut budget = budget(&Config::default());
-        let taken = drain(&mut budget, Gate::ServiceWrites, 0, 300);
-        // 70 % of 800 by right, and what the locations' lane lets overflow.
-        assert!((560 + 150..=800).contains(&taken.len()), "{}", taken.len());
-        assert_eq!(taken.iter().filter(|ms| **ms == 0).count(), 112);
+    fn a_lane_alone_borrows_all_but_a_twelfth_of_the_others_burst() {
+        for (gate, all) in [(Gate::ServiceWrites, 160 - 4), (Gate::LocationWrites, 160 - 9)] {
+            let taken = drain(&mut budget(&Config::default()), gate, 0, 300);
+            assert_eq!(taken.iter().filter(|ms| **ms == 0).count(), all, "{gate:?}");
+        }
+    }
+
+    #[test]
+    fn a_lane_alone_has_its_share_of_the_window_and_most_of_the_others() {
+        for gate in [Gate::ServiceWrites, Gate::LocationWrites] {
+            let taken = drain(&mut budget(&Config::default()), gate, 0, 300).len();
+            assert!((700..=800).contains(&taken), "{gate:?}: {taken}");
+        }
+    }
+
+    #[test]
+    fn services_that_were_idle_have_their_pace_whatever_the_locations_did() {
+        for idle_s in [1, 17, 60, 150, 299, 300, 450, 900] {
+            let mut budget = budget(&Config::default());
+            drain(&mut budget, Gate::LocationWrites, 0, idle_s);
+            for call in 0..600 {
+                // A twelfth of the bucket at once, then 466 in five minutes.
+                let now = Time::from_millis(idle_s * 1_000 + 650 * u64::saturating_sub(call, 8));
+                while budget.take(now, Gate::LocationWrites).is_ok() {}
+                assert_eq!(budget.take(now, Gate::ServiceWrites), Ok(()), "call {call}, {idle_s} s");
+            }
+        }
     }
 
     #[test]
@@ -331,19 +340,39 @@ mod tests {
     }
 
     #[test]
-    fn the_locations_pace_stays_within_their_share() {
+    fn locations_stay_within_their_share_while_services_need_theirs() {
         for (permille, limit) in [(300, 240), (50, 40)] {
             let config = Config { location_lane_permille: permille, ..Config::default() };
             let mut budget = budget(&config);
             let (mut now, mut calls) = (Time::ZERO, Vec::new());
             while now < Time::from_millis(900_000) {
+                while budget.take(now, Gate::ServiceWrites).is_ok() {}
                 if budget.take(now, Gate::LocationWrites).is_ok() {
                     calls.push(now.as_millis());
                 }
-                now = budget.next_location(now).max(now + Duration::from_millis(50));
+                now = now + Duration::from_millis(50);
             }
             let busiest = most_in_a_window(&calls, 300_000);
             assert!(busiest <= limit && busiest > limit * 8 / 10, "{busiest} of {limit}");
+        }
+    }
+
+    #[test]
+    fn locations_that_are_paced_never_stand_still() {
+        for share_permille in [800, 50] {
+            let config = Config { share_permille, ..Config::default() };
+            let limit = u64::from(part(part(1_000, share_permille), 300));
+            let mut budget = budget(&config);
+            let mut now = Time::ZERO;
+            let mut longest_ms = 0;
+            while now < Time::from_millis(1_200_000) {
+                assert_eq!(budget.take(now, Gate::LocationWrites), Ok(()));
+                let next = budget.next_location(now).max(now + Duration::from_millis(50));
+                longest_ms = longest_ms.max(next.since(now).as_millis());
+                now = next;
+            }
+            // Half of the share is spread over the window.
+            assert!(longest_ms <= u128::from(300_000 / (limit / 2)) + 100, "{longest_ms} ms of {limit}");
         }
     }
 
@@ -364,18 +393,21 @@ mod tests {
     }
 
     #[test]
-    fn addresses_gather_longer_the_more_of_their_share_the_services_have_used() {
+    fn addresses_gather_the_longer_the_more_services_use_once_half_is_used() {
         let mut budget = budget(&Config::default());
+        let now = Time::from_millis(20_000);
         let mut waits = Vec::new();
-        for _ in 0..4 {
-            let now = Time::from_millis(20_000);
-            waits.push(budget.next_location(now).since(now).as_millis());
-            // The bucket gives only 112 at once, the window counts on.
-            for _ in 0..112 {
-                budget.lanes[SERVICES].own.count(now);
+        for used in [0, 119, 1, 0, 0] {
+            for _ in 0..used {
+                budget.lanes[LOCATIONS].count(Time::ZERO);
             }
+            // The bucket gives fewer at once, the window counts on.
+            for _ in 0..112 {
+                budget.lanes[SERVICES].count(now);
+            }
+            waits.push(budget.next_location(now).since(now).as_millis());
         }
-        assert_eq!(waits, [0, 600, 1_200, 1_800]);
+        assert_eq!(waits, [0, 0, 1_800, 2_400, 3_000]);
     }
 
     #[test]
@@ -385,8 +417,8 @@ mod tests {
         let mut budget = budget(&config);
         let taken = drain(&mut budget, Gate::Deletes, 0, 1).len();
         assert!((560..600).contains(&taken), "{taken}");
-        assert!(budget.take(Time::from_millis(1_000), Gate::ServiceWrites).is_err());
-        assert!(budget.take(Time::from_millis(1_000), Gate::LocationWrites).is_ok());
+        assert!(budget.take(Time::from_millis(950), Gate::ServiceWrites).is_err());
+        assert!(budget.take(Time::from_millis(950), Gate::LocationWrites).is_ok());
     }
 
     #[test]

@@ -9,8 +9,8 @@ pub struct Config {
     pub commit_size_max: usize,
     /// How much longer registrations gather while the write budget binds.
     pub gather_under_pressure: Duration,
-    /// How much longer addresses gather after a call when the services have used up their share of
-    /// the writes; in proportion while they have used a part of it.
+    /// How much longer addresses gather after a call when locations have used half of their share of the writes and
+    /// services all of theirs; in proportion while services have used a part of it.
     pub gather_locations_under_pressure: Duration,
     /// How long an answer may take before the request counts as lost, should whoever sends it never
     /// say so. A little more than the sender's own limit of 60 s: that one knows the host, and whether

@@ -1,8 +1,8 @@
 //! The locations updater: one `updateAddressLocations` call after the other.
 //!
 //! The engine decides what goes into a call and never has two under way; should it ask for
-//! a second one anyway, that one waits. Each end says when the lane's own share of the write
-//! budget allows the next call, so that steady churn is paced and a lone change goes at once.
+//! a second one anyway, that one waits. Each end says when the write budget allows the next call, so
+//! that steady churn is paced and a change leaves at once while half of the lane's share is unused.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -10,11 +10,16 @@ use crate::config::BucketSize;
 /// One token. Tokens are kept in millionths, so that slow rates need no fractions.
 const ONE: u64 = 1_000_000;
 
+/// A lane keeps one in so many of its calls for itself, whatever the other lane needs.
+pub(crate) const KEPT_BACK: u32 = 12;
+
 /// A bucket of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
     level: u64,
     cap: u64,
+    /// What another bucket cannot borrow.
+    kept: u64,
     /// Millionths per millisecond.
     rate: u64,
     at: Time,
@@ -27,20 +32,9 @@ impl Tokens {
         // A part of a token is no call: the burst is rounded down to whole ones.
         let burst = u64::from(size.burst) * permille / 1_000_000;
         let cap = burst.max(1).saturating_mul(ONE);
+        let kept = (burst / u64::from(KEPT_BACK)).max(1).saturating_mul(ONE);
         let rate = u64::from(size.per_second).saturating_mul(permille) / 1_000;
-        Tokens { level: cap, cap, rate, at: Time::ZERO }
-    }
-
-    /// A bucket that holds `burst` and gets `calls` per `span`.
-    pub(crate) fn per(burst: u32, calls: u32, span: Duration) -> Tokens {
-        let span_ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1);
-        let cap = u64::from(burst) * ONE;
-        Tokens { level: cap, cap, rate: u64::from(calls) * ONE / span_ms, at: Time::ZERO }
-    }
-
-    /// A bucket that gets only what is added.
-    pub(crate) fn empty(burst: u32) -> Tokens {
-        Tokens { level: 0, cap: u64::from(burst) * ONE, rate: 0, at: Time::ZERO }
+        Tokens { level: cap, cap, kept, rate, at: Time::ZERO }
     }
 
     /// Lets time pass; returns what did not fit.
@@ -60,8 +54,19 @@ impl Tokens {
         self.level = self.level.saturating_sub(ONE);
     }
 
+    /// Takes a token, and from `lender` what is missing of one.
+    pub(crate) fn take_or_borrow(&mut self, lender: &mut Tokens) {
+        let missing = ONE.saturating_sub(self.level);
+        lender.level = lender.level.saturating_sub(missing);
+        self.take();
+    }
+
     pub(crate) fn at_most(&mut self, tokens: u32) {
         self.level = self.level.min(u64::from(tokens) * ONE);
+    }
+
+    pub(crate) fn set(&mut self, tokens: u32) {
+        self.level = (u64::from(tokens) * ONE).min(self.cap);
     }
 
     /// How many whole tokens there are.
@@ -74,22 +79,22 @@ impl Tokens {
         u32::try_from(self.cap / ONE).unwrap_or(u32::MAX)
     }
 
-    /// When there will be so many tokens, if nobody takes any; what `other` cannot hold flows
-    /// in here too.
-    pub(crate) fn earliest(&self, now: Time, tokens: u32, other: Option<&Tokens>) -> Time {
-        let missing = (u64::from(tokens) * ONE).saturating_sub(self.level_at(now));
+    /// When there will be so many tokens if none are taken, with those that `lender` does not keep for itself.
+    pub(crate) fn earliest(&self, now: Time, tokens: u32, lender: Option<&Tokens>) -> Time {
+        let lent = lender.map_or(0, |it| it.level_at(now).saturating_sub(it.kept));
+        let missing = (u64::from(tokens) * ONE).saturating_sub(self.level_at(now).saturating_add(lent));
         if missing == 0 {
             return now;
         }
         let alone_ms = ceil_div(missing, self.rate);
-        let Some(other) = other.filter(|other| other.rate > 0) else { return after(now, alone_ms) };
-        let other_full_ms = ceil_div(other.cap - other.level_at(now), other.rate);
-        if alone_ms <= other_full_ms {
+        let Some(lender) = lender.filter(|it| it.rate > 0) else { return after(now, alone_ms) };
+        let lends_after_ms = ceil_div(lender.kept.saturating_sub(lender.level_at(now)), lender.rate);
+        if alone_ms <= lends_after_ms {
             return after(now, alone_ms);
         }
-        let left = missing.saturating_sub(self.rate.saturating_mul(other_full_ms));
-        let together_ms = ceil_div(left, self.rate.saturating_add(other.rate));
-        after(now, other_full_ms.saturating_add(together_ms))
+        let left = missing.saturating_sub(self.rate.saturating_mul(lends_after_ms));
+        let together_ms = ceil_div(left, self.rate.saturating_add(lender.rate));
+        after(now, lends_after_ms.saturating_add(together_ms))
     }
 
     fn level_at(&self, now: Time) -> u64 {
@@ -161,6 +166,47 @@ impl Window {
             self.used = self.used.saturating_sub(calls);
             self.seconds.pop_front();
         }
+    }
+
+    /// Whether at least one in so many calls of the limit is used up.
+    pub(crate) fn has_used_one_in(&self, parts: u32) -> bool {
+        self.used >= self.limit / parts.max(1)
+    }
+
+    /// When so many calls of another can be counted here and the owner still finds room for a burst, and from
+    /// then on for an even pace.
+    pub(crate) fn lends_at(&self, now: Time, calls: u32) -> Time {
+        let burst = (self.limit / KEPT_BACK).max(1);
+        let pace = u64::from(self.limit.saturating_sub(2 * burst));
+        let needed = i64::from(calls.min(burst)) + i64::from(burst);
+        if i64::from(self.limit) < needed {
+            return Time::NEVER;
+        }
+        let mut spare = i64::from(self.room()) - needed;
+        let mut at_ms = now.as_millis();
+        for &(end, calls) in &self.seconds {
+            let free_ms = end.saturating_add(self.span_ms);
+            // What is spare now lasts for so long at the owner's pace; it has to last until more becomes free.
+            let lasts_ms = u64::try_from(spare).ok().map(|spare| match pace {
+                0 => u64::MAX,
+                _ => spare.saturating_mul(self.span_ms) / pace,
+            });
+            at_ms = at_ms.max(free_ms.saturating_sub(lasts_ms.unwrap_or(0)));
+            spare += i64::from(calls);
+        }
+        Time::from_millis(at_ms)
+    }
+
+    /// The shortest interval at which calls can go on for ever.
+    pub(crate) fn interval(&self, now: Time) -> Duration {
+        let mut room = u64::from(self.room());
+        let mut longest_ms = 0;
+        for &(end, calls) in &self.seconds {
+            let free_in_ms = end.saturating_add(self.span_ms).saturating_sub(now.as_millis());
+            longest_ms = longest_ms.max(free_in_ms.div_ceil(room.max(1)));
+            room += u64::from(calls);
+        }
+        Duration::from_millis(longest_ms)
     }
 
     /// When there is room for so many calls; more than the limit never fit, so at most that many.

@@ -276,9 +276,9 @@ fn location_syncs_go_one_by_one_and_say_when_the_next_may_go() {
         story.sync(call, locations()).quietly();
         story.reply(call, refused(200, "DuplicateLocationsInRequest"));
     }
-    // The burst is used up: from here on one call in a second and a half, for ever.
+    // Less than half of the lane's share is used, so nothing is paced.
     expect![[r#"
-        t=1.5 #39 failed DuplicateLocationsInRequest (refused), next at 3.0
+        t=1.5 #39 failed DuplicateLocationsInRequest (refused), next at 1.5
     "#]]
     .assert_eq(&story.told());
 }

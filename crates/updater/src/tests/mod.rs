@@ -12,4 +12,5 @@ mod listings;
 mod operations;
 mod plans;
 mod random;
+mod shares;
 mod story;
