@@ -27,15 +27,15 @@ use std::sync::Arc;
 
 use sluice_model::Time;
 use sluice_model::azure::{ArmId, LocationUpdate, Provisioning, Tags};
-use sluice_model::call::{Body, Bucket, Method, OperationState, Payload, Reply, Request};
+use sluice_model::call::{Body, Bucket, Method, OperationState, PageToken, Payload, Reply, Request};
 use sluice_model::effect::Listable;
 use sluice_model::failure::{Failure, FailureClass};
 
 pub use belief::{Face, Told};
 use belief::{Fact, Mapping, SECOND_LOOK, begin, begin_mapping, learn, learn_mapping};
 use reading::{
-    face_of_nat, face_of_payload, identities_in, is_last, kind_of_collection, kind_of_resource, locations_of,
-    lower, runs_on, services_of, state_after, tagged, tags_of_body, told_of_service_request,
+    face_of_nat, face_of_payload, identities_in, kind_of_collection, kind_of_resource, locations_of, lower,
+    runs_on, services_of, state_after, tagged, tags_of_body, told_of_service_request,
 };
 
 /// An answer that takes longer is given up.
@@ -52,7 +52,7 @@ struct Sent {
     at: Time,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Listing {
     began_seq: u64,
     resources: Vec<(ArmId, Face)>,
@@ -70,7 +70,8 @@ pub struct Ledger {
     resources: BTreeMap<ArmId, Fact>,
     registrations: BTreeMap<Arc<str>, Fact>,
     mappings: BTreeMap<(IpAddr, IpAddr), Mapping>,
-    listings: BTreeMap<ArmId, Listing>,
+    /// Listings that go on with this page; two may be under way at once.
+    listings: BTreeMap<(ArmId, PageToken), Vec<Listing>>,
     listed: BTreeSet<Listable>,
     gateway_read: bool,
     subnet_read: bool,
@@ -93,15 +94,6 @@ impl Ledger {
                 }
             }
             Method::UpdateLocations => self.locations_sent(locations_of(request), seq),
-            Method::List if request.page.is_none() => {
-                let listing = Listing {
-                    began_seq: seq,
-                    resources: Vec::new(),
-                    registrations: Vec::new(),
-                    locations: Vec::new(),
-                };
-                self.listings.insert(request.target.clone(), listing);
-            }
             Method::Get | Method::List | Method::Poll => {}
         }
         self.calls.insert(call, Sent { request: request.clone(), seq, at: now });
@@ -510,42 +502,43 @@ impl Ledger {
         let target = sent.request.target.clone();
         if let Some(failure) = failure {
             // A page that fails is asked for again; the listing goes on.
-            let listing = self.listings.get(&target);
-            let of_gateway = target.segment("serviceGateways").is_some();
-            if let (FailureClass::NotFound, true, Some(listing)) = (failure.class, of_gateway, listing) {
-                let began_seq = listing.began_seq;
-                self.gateway_absent(now, began_seq);
+            if failure.class == FailureClass::NotFound && target.segment("serviceGateways").is_some() {
+                self.gateway_absent(now, sent.seq);
             }
             return;
         }
         let Reply::Answered(answer) = reply else { return };
-        let Some(listing) = self.listings.get_mut(&target) else { return };
-        let last = match &answer.payload {
+        let listing = match &sent.request.page {
+            None => Some(Listing { began_seq: sent.seq, ..Listing::default() }),
+            Some(page) => self.listings.get_mut(&(target.clone(), page.clone())).and_then(Vec::pop),
+        };
+        let Some(mut listing) = listing else { return };
+        let next = match &answer.payload {
             Payload::PublicIps(page) => {
                 listing.resources.extend(page.items.iter().map(|ip| {
                     let face = Face { address: ip.address, ..tagged(&ip.meta.tags) };
                     (ip.meta.id.clone(), face)
                 }));
-                is_last(page)
+                page.next.clone()
             }
             Payload::LoadBalancers(page) => {
                 listing
                     .resources
                     .extend(page.items.iter().map(|lb| (lb.meta.id.clone(), tagged(&lb.meta.tags))));
-                is_last(page)
+                page.next.clone()
             }
             Payload::NatGateways(page) => {
                 listing
                     .resources
                     .extend(page.items.iter().map(|nat| (nat.meta.id.clone(), face_of_nat(nat))));
-                is_last(page)
+                page.next.clone()
             }
             Payload::Registrations(page) => {
                 listing.registrations.extend(page.items.iter().map(|registration| {
                     let cleared = registration.pools.is_empty() && registration.nat_gateway.is_none();
                     (lower(&registration.name), Face { cleared, ..Face::default() })
                 }));
-                is_last(page)
+                page.next.clone()
             }
             Payload::Locations(page) => {
                 for location in &page.items {
@@ -554,12 +547,13 @@ impl Ledger {
                         (location.location, entry.address, services)
                     }));
                 }
-                is_last(page)
+                page.next.clone()
             }
-            _ => false,
+            _ => return,
         };
-        if last && let Some(listing) = self.listings.remove(&target) {
-            self.listed_whole(now, &target, listing);
+        match next {
+            Some(next) => self.listings.entry((target, next)).or_default().push(listing),
+            None => self.listed_whole(now, &target, listing),
         }
     }
 

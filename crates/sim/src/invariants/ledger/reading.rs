@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sluice_model::azure::{ArmId, LocationUpdate, NatGateway, Provisioning, ServiceRequest, Tags};
-use sluice_model::call::{Answer, Body, OperationState, Page, Payload, Request};
+use sluice_model::call::{Answer, Body, OperationState, Payload, Request};
 use sluice_model::effect::Listable;
 
 use super::Listing;
@@ -95,10 +95,6 @@ fn provisioning_of(payload: &Payload) -> Option<Provisioning> {
         Payload::Gateway(gateway) => Some(gateway.meta.provisioning),
         _ => None,
     }
-}
-
-pub(super) fn is_last<T>(page: &Page<T>) -> bool {
-    page.next.is_none()
 }
 
 pub(super) fn lower(name: &str) -> Arc<str> {
