@@ -179,7 +179,12 @@ impl World {
             let taken = match sent {
                 Some(entry) if entry.services.contains(name) => false,
                 Some(_) => {
-                    let beside = there.services.iter().any(|other| self.is_of_others(other) && told(other));
+                    // A managed load balancer that has lost its tags looks like one of others, and is none.
+                    let bound_by_others = |other: &Arc<str>| {
+                        self.foreign_addresses.contains_key(&(*location, *address, Arc::clone(other)))
+                    };
+                    let mut others = there.services.iter().filter(|other| bound_by_others(other));
+                    let beside = others.any(|other| self.is_of_others(other) && told(other));
                     told(name) || is_old && beside
                 }
                 None if update.full || update.addresses.is_empty() => {
