@@ -6,6 +6,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use sluice_model::ServiceKey;
 use sluice_model::kube::{FamilyPolicy, ServiceObject, ServicePort, ServiceSpec};
@@ -22,6 +23,9 @@ use crate::resources::Carrier;
 use crate::service::{Compared, Service};
 use crate::state::{State, Trigger};
 use crate::validate::{Invalid, Valid, is_rejected, validate};
+
+/// A named port that is unresolved for longer is told to people.
+pub(crate) const UNRESOLVED_TOLD_AFTER: Duration = Duration::from_secs(60);
 
 impl Engine {
     pub(crate) fn planner<'a>(&'a self, record: &'a Service) -> Planner<'a> {
@@ -260,6 +264,31 @@ impl Engine {
         count
     }
 
+    /// Says once that a named port is unresolved, when it has been so for a minute. The endpoints of a new app come
+    /// seconds after its Service.
+    pub(crate) fn tell_if_unresolved(&mut self, service: ServiceIndex) {
+        let now = self.now;
+        let Some(record) = self.record_mut(service) else { return };
+        let text = match &record.compared {
+            Some(Compared::Invalid(Reason::PortUnresolved, text)) => Some(text),
+            Some(Compared::Invalid(..)) | None => None,
+            Some(_) => record.unresolved.as_ref(),
+        };
+        let Some(text) = text else {
+            record.unresolved_since = None;
+            record.unresolved_told = false;
+            return;
+        };
+        let since = *record.unresolved_since.get_or_insert(now);
+        if now < since + UNRESOLVED_TOLD_AFTER || record.unresolved_told {
+            return;
+        }
+        let text = text.clone();
+        record.unresolved_told = true;
+        let about = self.about(service);
+        self.notify(about, true, Reason::PortUnresolved, text);
+    }
+
     pub(crate) fn tell_if_invalid(&mut self, service: ServiceIndex) {
         let now = self.now;
         let look_again = now + LOOK_AGAIN;
@@ -284,6 +313,10 @@ impl Engine {
         }
         record.timeline.push(now, Moment::Invalid(news.0));
         record.told = Some(news.clone());
+        if news.0 == Reason::PortUnresolved {
+            // That may pass by itself, so it is told later.
+            return;
+        }
         let about = self.about(service);
         self.notify(about, true, news.0, news.1);
     }

@@ -13,6 +13,7 @@ use sluice_model::seeded::Bug;
 use sluice_model::{ServiceKey, Time};
 
 use crate::addresses::ServiceIndex;
+use crate::compare::UNRESOLVED_TOLD_AFTER;
 use crate::engine::Engine;
 use crate::explain::Moment;
 use crate::hold::Hold;
@@ -60,6 +61,7 @@ impl Engine {
         self.compare(service);
         self.note_in_sync(service);
         self.tell_if_invalid(service);
+        self.tell_if_unresolved(service);
         self.tell_of_keeper(service);
         self.tell_of_idle_annotations(service);
         self.tend_addresses(service);
@@ -327,6 +329,7 @@ impl Engine {
             record.linger_until.filter(|at| *at > now),
             record.adoption.retry_at.filter(|at| *at > now),
             record.vanished.as_ref().filter(|it| it.asking.is_none()).map(|it| it.ask_at),
+            record.unresolved_since.filter(|_| !record.unresolved_told).map(|at| at + UNRESOLVED_TOLD_AFTER),
             report,
         ]
         .into_iter()

@@ -78,6 +78,10 @@ pub(crate) struct Service {
     pub(crate) throttled: Option<(Time, Time)>,
     /// Its load balancer keeps a port that the endpoints do not agree on: what is wrong.
     pub(crate) unresolved: Option<String>,
+    /// Since when a named port has been unresolved, whether the load balancer keeps one or not.
+    pub(crate) unresolved_since: Option<Time>,
+    /// People have been told so.
+    pub(crate) unresolved_told: bool,
     /// The annotations without effect that people have been told of.
     pub(crate) idle_told: Vec<Arc<str>>,
     /// People have been told that its second IP family is not served.
@@ -189,6 +193,8 @@ impl Service {
             last_failure: None,
             throttled: None,
             unresolved: None,
+            unresolved_since: None,
+            unresolved_told: false,
             idle_told: Vec::new(),
             second_family_told: false,
             different_since: None,

@@ -91,7 +91,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::PortUnresolved,
         &[Place::Service],
-        "a named target port has no number that all endpoints agree on",
+        "a named target port has had no number that all endpoints agree on for a minute",
     ),
     warning(
         Reason::InvalidSpec,

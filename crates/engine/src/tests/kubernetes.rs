@@ -370,10 +370,11 @@ pub(super) fn an_unresolved_port_is_a_condition_and_never_a_write() {
          show notices
          node node-a 192.168.0.1
          service web applied port=80->http
+         tick 59
          endpoints web 10.0.0.4@node-a port=8080
-         #1 done",
+         #1 done
+         tick 300",
         expect![[r#"
-            warn web: PortUnresolved: no endpoint says which port "http" is
             (write status of web: Provisioning PortUnresolved, not Serving PortUnresolved)
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
@@ -431,18 +432,46 @@ pub(super) fn a_live_load_balancer_keeps_its_port_while_no_endpoint_says_which_i
 }
 
 #[test]
-pub(super) fn endpoints_that_disagree_are_a_condition() {
+pub(super) fn a_port_that_is_unresolved_for_a_minute_is_warned_about_once() {
     check(
         "show notices
+         show times
          node node-a 192.168.0.1
          endpoints web 10.0.0.4@node-a port=8080
          endpoints web 10.0.0.5@node-a port=9090 slice=2
          service web applied port=80->http
-         explain web",
+         explain web
+         tick 300
+         endpoints web vanish slice=1
+         endpoints web vanish slice=2
+         slices relisted
+         tick 300",
         expect![[r#"
-            warn web: PortUnresolved: the endpoints disagree about which port "http" is
-            web is NotStarted, wanted, addresses: 2 wanted, 0 programmed, 0 mapped
-              waits for a change: the endpoints disagree about which port "http" is
+            t=0.8 web is NotStarted, wanted, addresses: 2 wanted, 0 programmed, 0 mapped
+            t=0.8   waits for a change: the endpoints disagree about which port "http" is
+            t=60.7 warn web: PortUnresolved: the endpoints disagree about which port "http" is
+        "#]],
+    );
+}
+
+#[test]
+fn a_live_port_that_is_unresolved_for_a_minute_is_warned_about_too() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a port=8080
+         service web applied port=80->http
+         #1 done
+         #2 done
+         show notices
+         show times
+         endpoints web 10.0.0.5@node-a port=9090 slice=2
+         #3 done
+         tick 300",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            t=0.9 #3 push 10.0.0.5 to node-a for web   because addresses changed
+            t=60.9 warn web: PortUnresolved: the endpoints disagree about which port "http" is; it stays 8080
         "#]],
     );
 }

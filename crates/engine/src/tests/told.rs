@@ -17,7 +17,7 @@ const STORIES: &[fn()] = &[
     deletion::a_deleted_service_without_addresses_is_torn_down_at_once,
     drift::a_lost_public_ip_is_made_again_the_status_corrected_and_people_warned,
     deletion::a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_which_ones_hold_it,
-    kubernetes::an_unresolved_port_is_a_condition_and_never_a_write,
+    kubernetes::a_port_that_is_unresolved_for_a_minute_is_warned_about_once,
     adoption::what_is_registered_and_invalid_is_live_and_waits_for_its_owner,
     outbound::labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_made,
     outbound::there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_place,
