@@ -11,6 +11,7 @@ use core::hash::BuildHasher;
 use core::net::IpAddr;
 
 use foldhash::fast::FixedState;
+use sluice_model::kube::Concern;
 use sluice_model::reason::Reason;
 use sluice_model::{EffectId, ServiceKey, Time};
 
@@ -53,6 +54,7 @@ pub(crate) struct Glance {
     addresses: [u32; 4],
     live: bool,
     waits: [bool; 2],
+    trouble: Option<(Reason, Concern)>,
 }
 
 impl Changes {
@@ -110,10 +112,15 @@ impl Engine {
             if record.glance == Some(glance) {
                 continue;
             }
+            let is_other_trouble = record.glance.is_none_or(|before| before.trouble != glance.trouble);
             let number = self.changes.next(&record.key.clone(), record.change);
             if let Some(record) = self.record_mut(service) {
                 record.glance = Some(glance);
                 record.change = number;
+            }
+            if (is_other_trouble || glance.trouble.is_some()) && self.is_leading() {
+                // Trouble can begin, change and end without an event about the service, and its conditions say so.
+                self.tend_object(service);
             }
         }
     }
@@ -145,6 +152,7 @@ impl Engine {
             ],
             live: record.actual.is_live(),
             waits: [record.throttled.is_some(), record.unresolved.is_some()],
+            trouble: self.trouble(record).map(|trouble| (trouble.reason, trouble.concern)),
         }
     }
 }

@@ -151,6 +151,8 @@ pub struct Gauges {
     pub states: [[u64; State::COUNT]; 2],
     /// Services that wait for long, or for a mended spec, by reason in the order of [`Reason::ALL`].
     pub parked_for: [u64; Reason::ALL.len()],
+    /// Services in trouble, by reason in the order of [`Reason::ALL`].
+    pub trouble: [u64; Reason::ALL.len()],
     /// Services whose teardown the brake holds.
     pub held: u64,
     /// Services that the initial sync has not brought to rest yet.

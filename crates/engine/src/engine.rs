@@ -86,6 +86,8 @@ pub struct Engine {
     next_effect: u64,
     out: Vec<Effect>,
     pub(crate) changes: Changes,
+    /// What was last noted of the trouble that all services share.
+    pub(crate) trouble_noted: [Option<Reason>; 2],
     pub(crate) counters: Counters,
     refusals: Refusals,
 }
@@ -178,6 +180,7 @@ impl Engine {
             next_effect: 1,
             out: Vec::new(),
             changes: Changes::default(),
+            trouble_noted: [None; 2],
             counters: Counters::default(),
             refusals: Refusals::default(),
         }
@@ -199,6 +202,7 @@ impl Engine {
             }
             self.addresses.take_touched();
         }
+        self.note_shared_trouble();
         self.number_changes();
         mem::take(&mut self.out)
     }
@@ -216,7 +220,8 @@ impl Engine {
         let survey = self.survey.next_deadline();
         let foundation = self.foundation.next_deadline();
         let adoption = self.adoptions.next_deadline().filter(|_| self.may_adopt());
-        [services, locations, survey, foundation, adoption]
+        let trouble = self.addresses.lane_trouble_at();
+        [services, locations, survey, foundation, adoption, trouble]
             .into_iter()
             .flatten()
             .min()

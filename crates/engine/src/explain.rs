@@ -8,7 +8,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use sluice_model::allow_deletion::Fingerprint;
-use sluice_model::kube::Kind;
+use sluice_model::kube::{Concern, Kind};
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
 use sluice_model::{EffectId, ObjectName, ServiceKey, Time};
@@ -66,6 +66,8 @@ pub struct ServiceView {
     pub live: bool,
     /// Its deletion is held as one of too many.
     pub held: Option<Held>,
+    /// What keeps it from being as desired for longer than ordinary work takes.
+    pub trouble: Option<Trouble>,
 }
 
 /// A service whose deletion is held.
@@ -86,10 +88,23 @@ pub struct LastFailure {
     pub step: &'static str,
     /// Azure's code, or ours.
     pub code: Arc<str>,
+    /// Why, in one word.
+    pub reason: Reason,
     /// A sentence.
     pub text: String,
     /// Azure asked not to be called again before then.
     pub not_before: Time,
+}
+
+/// What keeps a service from being as desired for longer than ordinary work takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trouble {
+    /// Why, in one word.
+    pub reason: Reason,
+    /// What is not as desired.
+    pub concern: Concern,
+    /// A sentence, with numbers and Azure's words.
+    pub text: String,
 }
 
 /// One service, and why it is where it is.

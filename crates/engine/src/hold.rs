@@ -32,7 +32,7 @@ pub(crate) struct Attempts {
     pub(crate) total: u32,
     /// Parks in a row for a quota, a permission and a refusal: what one of them has grown to says nothing
     /// about the others.
-    parks: [u32; 3],
+    pub(crate) parks: [u32; 3],
     /// Refusals in a row.
     pub(crate) refusals: u32,
 }

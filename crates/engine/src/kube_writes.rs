@@ -83,8 +83,7 @@ impl Engine {
             return None;
         }
         let complete = self.survey.is_complete();
-        let stuck = self.is_leading() && self.foundation.is_out_of_order();
-        if !complete && !stuck {
+        if !complete && self.trouble(record).is_none() {
             return None;
         }
         if !complete || self.is_braked(record.index) {

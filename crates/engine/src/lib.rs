@@ -46,13 +46,14 @@ pub mod state;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod trouble;
 pub mod validate;
 mod views;
 
 pub use config::{Config, DefaultOutbound, GatewayMode};
 pub use counters::{Counters, Gauges, Histogram};
 pub use engine::Engine;
-pub use explain::{Explanation, Held, LastFailure, ServiceView, WaitsFor};
+pub use explain::{Explanation, Held, LastFailure, ServiceView, Trouble, WaitsFor};
 pub use hold::Hold;
 pub use start_up::{FirstDifference, Phase, StartUp};
 pub use state::{Cell, State, Trigger};

@@ -333,6 +333,7 @@ impl Engine {
             at: now,
             step: step.map_or("", Step::word),
             code: code.clone(),
+            reason: if failure.class == FailureClass::StillMapped { Reason::Draining } else { hold.reason },
             text: hold.text.clone(),
             not_before,
         });

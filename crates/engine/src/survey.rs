@@ -70,6 +70,8 @@ pub(crate) struct Look {
     pub(crate) in_flight: Option<EffectId>,
     pub(crate) next_at: Option<Time>,
     pub(crate) failures: u32,
+    /// Since when it has failed, and how the last one did.
+    pub(crate) failing: Option<(Time, Failure)>,
     /// A listing that begins then or later is believed at once.
     pub(crate) trusted_since: Option<Time>,
 }
@@ -283,6 +285,7 @@ impl Engine {
         let listing = match result {
             Ok(listing) => {
                 look.failures = 0;
+                look.failing = None;
                 let next_at = if self.seeded.has(Bug::NoDriftSweep) { Time::NEVER } else { next_at };
                 look.next_at = Some(planned.map_or(next_at, |at| at.min(next_at)));
                 listing
@@ -293,6 +296,8 @@ impl Engine {
             }
             Err(failure) => {
                 look.failures = look.failures.saturating_add(1);
+                let since = look.failing.take().map_or(began.min(now), |(since, _)| since);
+                look.failing = Some((since, failure.clone()));
                 let retry = &self.config.retry;
                 let doublings = look.failures.saturating_sub(1).min(8);
                 let span = retry.backoff_min.saturating_mul(1 << doublings).min(retry.backoff_max);

@@ -74,6 +74,9 @@ impl Engine {
             gauges.held += u64::from(self.is_braked(record.index));
             let direction = usize::from(!record.key.is_inbound());
             gauges.states[direction][record.state as usize] += 1;
+            if let Some(trouble) = self.trouble(record) {
+                gauges.trouble[trouble.reason as usize] += 1;
+            }
             if let Some(reason) = parked_for(record) {
                 gauges.parked_for[reason as usize] += 1;
             }
@@ -120,6 +123,7 @@ impl Engine {
             addresses_quarantined: self.addresses.quarantined(service),
             live: record.actual.is_live(),
             held: self.held(record),
+            trouble: self.told_trouble(record),
         }
     }
 

@@ -156,6 +156,35 @@ pub struct Condition {
     pub holds: bool,
     /// Why.
     pub reason: Reason,
+    /// What the reason is about.
+    pub concern: Concern,
+}
+
+/// What is in trouble: the Azure resources of a service, its addresses, or its deletion.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Concern {
+    /// Its Azure resources, which the reason alone describes.
+    #[default]
+    Resources,
+    /// Addresses that are not programmed.
+    Addresses,
+    /// A deletion that does not end.
+    Deletion,
+}
+
+impl Concern {
+    /// Every concern.
+    pub const ALL: [Concern; 3] = [Concern::Resources, Concern::Addresses, Concern::Deletion];
+
+    /// The sentence that precedes the reason's in the message of a condition. It has no numbers, since a condition
+    /// is written again whenever it changes.
+    pub const fn sentence(self) -> Option<&'static str> {
+        match self {
+            Concern::Resources => None,
+            Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
+            Concern::Deletion => Some("Its deletion is stuck."),
+        }
+    }
 }
 
 /// Our two conditions.

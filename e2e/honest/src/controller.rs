@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use sluice_model::kube::{Condition, ConditionKind, ObjectRef};
+use sluice_model::kube::{Concern, Condition, ConditionKind, ObjectRef};
 use sluice_model::reason::Reason;
 use sluice_sim::cluster::objects::OUR_FINALIZER;
 use sluice_sim::cluster::{Cluster, KubeWrite};
@@ -36,8 +36,8 @@ pub(crate) fn next_write(cluster: &Cluster) -> Option<KubeWrite> {
 
 fn conditions() -> Vec<Condition> {
     let mut conditions = vec![
-        Condition { kind: ConditionKind::Provisioning, holds: false, reason: Reason::Provisioned },
-        Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned },
+        Condition { kind: ConditionKind::Provisioning, holds: false, reason: Reason::Provisioned, concern: Concern::Resources },
+        Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned, concern: Concern::Resources },
     ];
     conditions.sort();
     conditions

@@ -287,6 +287,10 @@ impl Addresses {
             self.places.forget_if_unused(place);
         }
         let bug = self.seeded;
+        if let Some(failure) = failure {
+            let since = self.lane.failing.take().map_or(flight.began, |(since, _)| since);
+            self.lane.failing = Some((since, failure.clone()));
+        }
         match failure {
             None => self.succeed(flight),
             Some(failure) => match failure.class {

@@ -60,6 +60,8 @@ pub(super) struct Bisect {
     pub(super) quarantine: BTreeMap<Turn, Spot>,
     pub(super) turns: u64,
     pub(super) retry_at: Option<Time>,
+    /// What Azure said when it last refused an entry by itself.
+    pub(super) refusal: Option<Failure>,
     /// Calls left before the rest is quarantined untried.
     calls_left: u32,
     /// The last batch was one of ordinary changes.

@@ -53,6 +53,10 @@ pub(super) struct Lane {
     failures_in_a_row: u32,
     /// A change has ended a backoff since the last answer.
     hurried: bool,
+    /// Since when no request has been answered as it should be, and how the last one failed.
+    pub(super) failing: Option<(Time, Failure)>,
+    /// A request of this process has been answered as it should be.
+    pub(super) has_answered: bool,
     random: u64,
     pub(super) written: VecDeque<Written>,
     /// The newest write that is no longer remembered.
@@ -66,6 +70,8 @@ impl Lane {
             throttled_until: Time::ZERO,
             failures_in_a_row: 0,
             hurried: false,
+            failing: None,
+            has_answered: false,
             random: seed,
             written: VecDeque::new(),
             forgotten_until: None,
@@ -93,6 +99,8 @@ impl Lane {
         self.failures_in_a_row = 0;
         self.hurried = false;
         self.backoff_until = Time::ZERO;
+        self.failing = None;
+        self.has_answered = true;
     }
 
     /// Waits as long as Azure asks; nobody's fault, so it is not counted.

@@ -44,6 +44,7 @@ mod sets;
 mod slab;
 mod slices;
 mod table;
+mod trouble;
 mod wanted;
 mod wide;
 
@@ -62,6 +63,7 @@ pub use listing::Trust;
 pub use notice::{AddressNotice, Sample};
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};
+pub use trouble::LaneTrouble;
 
 use crate::counters::Histogram;
 use place::Spot;

@@ -19,11 +19,32 @@ use super::sets::SetId;
 use super::wide::Addr;
 
 impl Addresses {
-    /// How many entries of a service Azure refuses. Costs as much as there are quarantined entries.
+    /// How many entries of a service Azure refuses, those included that are being tried again. Costs as much as there
+    /// are quarantined entries and suspects.
     pub fn quarantined(&self, service: ServiceIndex) -> u32 {
-        let spots = self.bisect.quarantine.values();
-        let count = spots.filter(|&&spot| self.concerns(spot, service)).count();
+        let in_flight = self.flight.iter().filter_map(|flight| flight.group.as_ref()).flat_map(Group::all);
+        let suspects = self.bisect.suspects().chain(in_flight);
+        let again = suspects.filter(|spot| self.odd.get(spot).is_some_and(|odd| odd.reported));
+        let spots = self.bisect.quarantine.values().copied().chain(again);
+        let count = spots.filter(|&spot| self.concerns(spot, service)).count();
         u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// The services of an entry look different now.
+    fn recount_concerned(&mut self, spot: Spot) {
+        let effective = self.effective(spot);
+        let mut concerned: Vec<ServiceIndex> = self.effective_members(&effective).to_vec();
+        for set in self.possible_sets(spot) {
+            concerned.extend(self.sets.members(set));
+        }
+        for service in concerned {
+            self.services.recount(service);
+        }
+    }
+
+    /// What Azure said when it last refused an entry.
+    pub fn last_refusal(&self) -> Option<&Failure> {
+        self.bisect.refusal.as_ref()
     }
 
     /// Tries the quarantined entries of a service again at once, because something about it was mended.
@@ -68,6 +89,7 @@ impl Addresses {
         self.bisect.quarantine.insert(turn, spot);
         self.totals.quarantined += 1;
         self.bisect.retry_at.get_or_insert(self.now + self.limits.quarantine_retry);
+        self.recount_concerned(spot);
         if self.possible_sets(spot) == [refused] {
             // Nothing is left to do for it.
             self.acquit(spot);
@@ -81,6 +103,7 @@ impl Addresses {
         if let Standing::Quarantined { turn, refused } = take(&mut odd.standing) {
             self.leave_quarantine(turn, refused);
         }
+        self.recount_concerned(spot);
         self.tidy_odd(spot);
     }
 
@@ -95,7 +118,9 @@ impl Addresses {
     }
 
     fn leave_quarantine(&mut self, turn: super::bisect::Turn, refused: SetId) {
-        self.bisect.quarantine.remove(&turn);
+        if let Some(spot) = self.bisect.quarantine.remove(&turn) {
+            self.recount_concerned(spot);
+        }
         self.totals.quarantined -= 1;
         self.sets.drop(refused, &mut self.services);
         if self.bisect.quarantine.is_empty() {
@@ -164,6 +189,10 @@ impl Addresses {
                 spots.push(spot);
             }
         }
+        if spots.is_empty() {
+            return;
+        }
+        self.bisect.refusal = Some(failure.clone());
         let mut refused: BTreeMap<Arc<str>, Sample<(IpAddr, IpAddr)>> = BTreeMap::new();
         for spot in spots {
             let place = &self.places[spot.place];

@@ -344,7 +344,7 @@ pub(super) fn a_service_whose_load_balancer_cannot_be_tagged_keeps_its_finalizer
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
-            (write status of web: Provisioning Forbidden, not Serving Forbidden)
+            (write status of web: Provisioning Forbidden of Deletion, not Serving Forbidden of Deletion)
             web is DeletionInProgress, not wanted, live, parked: Forbidden, 1 failures
               waits for its next attempt at t=244.5: Forbidden
         "#]],

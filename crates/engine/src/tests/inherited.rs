@@ -85,7 +85,7 @@ fn a_public_ip_tagged_for_a_service_keeps_it_until_it_is_gone() {
          state web",
         expect![[r#"
             t=0.6 warn web: Conflict: Finalizers of another controller stay on: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/kubernetes-a1 is tagged k8s-azure-service for this Service. Delete it, or remove the tag
-            t=0.6 (write status of web: Provisioning Conflict, not Serving Conflict)
+            t=0.6 (write status of web: Provisioning Conflict of Deletion, not Serving Conflict of Deletion)
             t=0.7 web is DeletionPending, not wanted, parked: Conflict
             t=0.7   waits for its next attempt at t=60.6: Conflict
             t=60.6 (write status of web: nothing)

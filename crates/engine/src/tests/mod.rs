@@ -32,5 +32,6 @@ mod table;
 mod take_over;
 mod teardown;
 mod told;
+mod trouble;
 mod updates;
 mod validate;

@@ -89,7 +89,6 @@ pub(super) fn a_park_is_a_condition_with_its_reason() {
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded)
-            (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #2 inspect web: read-public-ip   because outcome unknown
             #3 provision web: public-ip, load-balancer, register   because retry due
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)

@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
-//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] | service other/web applied …
+//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|deletion: its condition] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]
@@ -28,7 +28,7 @@
 //! tick SECONDS | allow deletion | leadership lost
 //! show|hide status|lists|notices|news|times     `notices`: warnings; `show`: seen, and answered at once where it needs an answer
 //! hold|release status|lists                     `hold`: seen, and answered by the story
-//! state web | explain web | timeline web | initial sync
+//! state web | explain web | trouble web | timeline web | initial sync
 //! ```
 
 pub(crate) mod azure;
@@ -245,6 +245,12 @@ impl Story {
                 self.say(format!("{name} is {state}"));
             }
             ["explain", name] => self.say_explanation(name),
+            ["trouble", name] => {
+                let trouble = self.engine.view_of(&self.key(name)).and_then(|view| view.trouble);
+                let words =
+                    trouble.map(|it| format!("{name}: {} of {:?}: {}", it.reason, it.concern, it.text));
+                self.say(words.unwrap_or_else(|| format!("{name} is in no trouble")));
+            }
             ["timeline", name] => self.say_timeline(name),
             ["initial", "sync"] => {
                 let left = self.engine.initial_sync_left();

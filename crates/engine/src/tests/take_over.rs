@@ -57,7 +57,7 @@ fn conditions_name_what_keeps_a_service_although_our_finalizer_was_refused_often
             #3 add finalizer to web   because service applied
             #4 add finalizer to web   because service applied
             #5 add finalizer to web   because service applied
-            (write status of web: Provisioning Conflict, not Serving Conflict)
+            (write status of web: Provisioning Conflict of Deletion, not Serving Conflict of Deletion)
             web is DeletionPending
         "#]],
     );

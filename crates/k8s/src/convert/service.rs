@@ -6,7 +6,8 @@ use sluice_model::Family;
 use sluice_model::address::parse_ip;
 use sluice_model::annotations::{self, Treatment};
 use sluice_model::kube::{
-    Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+    Concern, Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec,
+    TargetPort,
 };
 use sluice_model::reason::Reason;
 
@@ -163,5 +164,8 @@ fn condition(light: &light::Condition) -> Option<Condition> {
         Some("False") => false,
         _ => return None,
     };
-    Some(Condition { kind, holds, reason })
+    let message = light.message.as_deref().unwrap_or_default();
+    let says = |concern: &Concern| concern.sentence().is_some_and(|sentence| message.contains(sentence));
+    let concern = Concern::ALL.into_iter().find(says).unwrap_or_default();
+    Some(Condition { kind, holds, reason, concern })
 }

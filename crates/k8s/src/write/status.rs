@@ -145,11 +145,14 @@ fn put(
 
 /// The address that we publish stands in `LoadBalancerServing`: a later process reads it there.
 fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
-    let why = sentence(condition.reason);
+    let why = match condition.concern.sentence() {
+        Some(concern) => format!("{concern} {}", sentence(condition.reason)),
+        None => sentence(condition.reason).into(),
+    };
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
         Some(ip) => format!("{} {why}", published_message(ip)),
-        None => why.into(),
+        None => why,
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::scripted::{Heard, Say, Script};
 use crate::strings::{PREDECESSOR_FINALIZER, SERVICE_CONTROLLER_FINALIZER};
 use sluice_model::ObjectName;
-use sluice_model::kube::ConditionKind;
+use sluice_model::kube::{Concern, ConditionKind};
 use sluice_model::reason::Reason;
 
 const GET: &str = "GET /api/v1/namespaces/shop/services/web";
@@ -267,7 +267,12 @@ async fn the_last_finalizer_takes_its_list_with_it_and_none_at_all_is_no_write()
 #[tokio::test]
 async fn the_status_is_written_at_its_subresource_and_then_not_again() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let conditions = [Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned }];
+    let conditions = [Condition {
+        kind: ConditionKind::Serving,
+        holds: true,
+        reason: Reason::Provisioned,
+        concern: Concern::Resources,
+    }];
     let (client, script) = Script::of([
         (GET, Say::ok(service(41, &[FINALIZER]))),
         (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),

@@ -9,13 +9,19 @@ use std::vec::Vec;
 
 use sluice_model::annotations::INTERNAL;
 use sluice_model::kube::{
-    Endpoint, FamilyPolicy, NodeObject, Phase, PodObject, Protocol, ServiceObject, ServicePort, ServiceSpec,
-    Slice, SliceOwner, SlicePort, TargetPort,
+    Concern, Condition, ConditionKind, Endpoint, FamilyPolicy, NodeObject, Phase, PodObject, Protocol,
+    ServiceObject, ServicePort, ServiceSpec, Slice, SliceOwner, SlicePort, TargetPort,
 };
+use sluice_model::reason::Reason;
 use sluice_model::{Event, Family, ObjectName, Uid};
 
 use super::Story;
 use crate::{Config, DefaultOutbound, GatewayMode};
+
+/// A condition that a leader before has written.
+fn stuck(concern: Concern, reason: Reason) -> Condition {
+    Condition { kind: ConditionKind::Provisioning, holds: true, reason, concern }
+}
 
 /// `config slots=1 linger=60 egress-max=2 namespaces=shop,bank gateway=verify default-outbound=ensure allow-mass-deletion`
 pub(super) fn configure(config: &mut Config, line: &str) {
@@ -155,7 +161,11 @@ impl Story {
                 Some(ip) => Some(ip.parse().expect("an address")),
                 None => known.as_ref().and_then(|known| known.published),
             },
-            conditions: known.filter(|_| !option("wiped")).map(|known| known.conditions).unwrap_or_default(),
+            conditions: match value(options, "stuck=") {
+                Some("addresses") => vec![stuck(Concern::Addresses, Reason::AzureUnavailable)],
+                Some(_) => vec![stuck(Concern::Deletion, Reason::Draining)],
+                None => known.filter(|_| !option("wiped")).map(|known| known.conditions).unwrap_or_default(),
+            },
         }
     }
 

@@ -65,11 +65,11 @@ impl Story {
                 let mut parts = Vec::new();
                 parts.extend(ingress.map(|ip| format!("{ip}")));
                 parts.extend(retract.map(|ip| format!("not {ip}")));
-                parts.extend(
-                    conditions.iter().map(|it| {
-                        format!("{}{:?} {}", if it.holds { "" } else { "not " }, it.kind, it.reason)
-                    }),
-                );
+                parts.extend(conditions.iter().map(|it| {
+                    let concern = it.concern.sentence().map(|_| format!(" of {:?}", it.concern));
+                    let not = if it.holds { "" } else { "not " };
+                    format!("{not}{:?} {}{}", it.kind, it.reason, concern.unwrap_or_default())
+                }));
                 if parts.is_empty() {
                     parts.push("nothing".into());
                 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sluice_model::Family;
 use sluice_model::kube::{
-    Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec, TargetPort,
+    Concern, Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec,
+    TargetPort,
 };
 use sluice_model::reason::Reason;
 
@@ -66,8 +67,18 @@ fn a_plain_service_is_read_whole() {
         ingress: ips(&["20.1.2.3"]),
         published: Some("20.1.2.3".parse().unwrap()),
         conditions: vec![
-            Condition { kind: ConditionKind::Provisioning, holds: false, reason: Reason::Provisioned },
-            Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned },
+            Condition {
+                kind: ConditionKind::Provisioning,
+                holds: false,
+                reason: Reason::Provisioned,
+                concern: Concern::Resources,
+            },
+            Condition {
+                kind: ConditionKind::Serving,
+                holds: true,
+                reason: Reason::Provisioned,
+                concern: Concern::Resources,
+            },
         ],
     };
     assert_eq!(all, expected);
@@ -212,6 +223,12 @@ fn a_condition_in_unknown_words_is_not_ours() {
     assert_eq!(conditions("Provisioned", "True"), 1);
     assert_eq!(conditions("Magic", "True"), 0);
     assert_eq!(conditions("Provisioned", "Unknown"), 0);
+    for concern in Concern::ALL {
+        let message = format!("{} Azure does not answer.", concern.sentence().unwrap_or_default());
+        let one = json!([{"type": "LoadBalancerProvisioning", "status": "True", "reason": "AzureUnavailable", "message": message}]);
+        let read = read(json!({"status": {"conditions": one}}));
+        assert_eq!(read.conditions[0].concern, concern, "{message}");
+    }
 }
 
 #[test]

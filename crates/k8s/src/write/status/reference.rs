@@ -1,6 +1,6 @@
 //! `docs/conditions.md`, made from the reasons and the sentences that stand in the status.
 
-use sluice_model::kube::ConditionKind;
+use sluice_model::kube::{Concern, ConditionKind};
 use sluice_model::reason::Reason;
 
 use super::sentence;
@@ -39,6 +39,21 @@ goes on from each.
 
 const TAIL: &str = "
 A pause that Azure asks for is shown as `Throttled` from 30 seconds on; shorter ones are over before people look.
+
+## Trouble
+
+A Service is in trouble when its desired state is not programmed for longer than ordinary work takes. `PROVISIONING` is
+then `True` with the reason, and the message says first what is not as desired:
+
+| what | the message begins with | from when on |
+|---|---|---|
+| its Azure resources | the sentence of the reason | the service is parked, or its operations failed three times in a row |
+| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, or Azure refuses addresses |
+| its deletion | DELETION | its operations or address updates fail as above, or it waits for addresses longer than `sluice.deletion.reportAfter` |
+
+`SERVING` is `False` with the same reason when not a single address of the Service is programmed. A condition has no numbers
+and none of Azure's words, so that retries do not write it again; `sluice status` and `sluice explain` have both, and
+`sluice_services_in_trouble` counts by reason. All of them read the same rule.
 ";
 
 fn page() -> String {
@@ -58,7 +73,10 @@ fn page() -> String {
              cannot say so.\n"
         ));
     }
+    let concern = |concern: Concern| concern.sentence().unwrap_or_default();
     (text + TAIL)
+        .replace("ADDRESSES", concern(Concern::Addresses))
+        .replace("DELETION", concern(Concern::Deletion))
         .replace("PROVISIONING", condition_type(ConditionKind::Provisioning))
         .replace("SERVING", condition_type(ConditionKind::Serving))
 }

@@ -1,5 +1,7 @@
 //! What changes in a status, and what of others stays.
 
+use sluice_model::kube::Concern;
+
 use super::*;
 use crate::convert::published_in;
 
@@ -15,7 +17,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn condition(kind: ConditionKind, holds: bool, reason: Reason) -> Condition {
-    Condition { kind, holds, reason }
+    Condition { kind, holds, reason, concern: Concern::Resources }
 }
 
 fn live() -> [Condition; 2] {
@@ -133,6 +135,20 @@ fn what_is_published_can_be_read_back_whatever_the_reason() {
         assert_eq!(published_in(&message), None, "{message}");
         assert!(message.ends_with('.') && !message.contains("  "), "{message}");
     }
+}
+
+#[test]
+fn a_message_says_what_is_in_trouble_before_the_reason() {
+    let stuck = Condition {
+        concern: Concern::Addresses,
+        ..condition(ConditionKind::Provisioning, true, Reason::AzureUnavailable)
+    };
+    let changes = operations(&json!({}), None, None, &[stuck], at("2026-11-16T10:00:00Z"));
+    let written = set(&changes, "/status/conditions").unwrap();
+    assert_eq!(
+        written[0]["message"],
+        "Some of its addresses are not programmed in Azure. Azure does not answer, or with errors; it is tried again by itself."
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use sluice_model::effect::{Existence, KubeOutcome};
-use sluice_model::kube::{Condition, ConditionKind, ObjectRef};
+use sluice_model::kube::{Concern, Condition, ConditionKind, ObjectRef};
 use sluice_model::reason::Reason;
 
 use super::{at, name, reference, web, with_web};
@@ -23,6 +23,7 @@ fn status(object: &ObjectRef, ingress: Option<IpAddr>, based_on: Option<u64>) ->
             kind: ConditionKind::Serving,
             holds: ingress.is_some(),
             reason: Reason::Provisioned,
+            concern: Concern::Resources,
         }],
         based_on,
     }

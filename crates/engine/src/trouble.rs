@@ -1,0 +1,267 @@
+//! The one rule about trouble: what is desired and not programmed for longer than ordinary work takes, and why.
+//!
+//! Conditions, `status`, `explain`, the dashboard and the metrics all read it. It is worked out from the state of the
+//! moment, never from events, so it holds after a restart and when Kubernetes has deleted its events. What changes with
+//! every retry (numbers, Azure's words) is only in the text, which conditions do not have.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use sluice_model::effect::Listable;
+use sluice_model::kube::{Concern, Condition, ConditionKind};
+use sluice_model::reason::Reason;
+use sluice_model::{Failure, FailureClass};
+
+use crate::addresses::{LaneTrouble, ServiceIndex};
+use crate::engine::Engine;
+use crate::explain;
+use crate::service::{Compared, Service};
+use crate::state::State;
+
+/// A pause that Azure asked for is shown from this length on: shorter ones are over before people look.
+const THROTTLED_SHOWN: Duration = Duration::from_secs(30);
+
+/// Operations, or writes to Kubernetes, that fail so often in a row are trouble.
+const FAILURES_SHOWN: u32 = 3;
+
+/// Listings that fail for so long are trouble.
+const LISTING_SHOWN: Duration = Duration::from_secs(30);
+
+/// What is wrong with one service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Trouble<'a> {
+    pub(crate) reason: Reason,
+    pub(crate) concern: Concern,
+    cause: Cause<'a>,
+}
+
+/// What its sentence is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause<'a> {
+    /// A sentence that is there already.
+    Said(&'a str),
+    Gateway,
+    Listing(Listable, &'a Failure),
+    MassDeletion,
+    ConflictInDoubt,
+    Pause,
+    Lane(LaneTrouble<'a>),
+    /// A leader before this one has said so, and nothing contradicts it yet.
+    SaidBefore,
+    LongDrain,
+    Quarantine,
+    KeptByOthers,
+    KubernetesWrites,
+}
+
+impl Engine {
+    /// What keeps a service from being as desired, if that lasts longer than ordinary work.
+    pub(crate) fn trouble<'a>(&'a self, record: &'a Service) -> Option<Trouble<'a>> {
+        if !self.is_leading() {
+            return None;
+        }
+        let wanted = self.is_wanted(record.index);
+        let found = |reason, cause| Some(Trouble { reason, concern: Concern::Resources, cause });
+        let leaves = !wanted && matches!(record.state, State::DeletionPending | State::DeletionInProgress);
+        let concern = if leaves { Concern::Deletion } else { Concern::Resources };
+        let operation = |reason, cause| Some(Trouble { reason, concern, cause });
+        if self.survey.is_complete() {
+            if self.is_braked(record.index) {
+                return found(Reason::MassDeletionHeld, Cause::MassDeletion);
+            }
+            if let Some(Compared::Invalid(reason, text)) = record.compared.as_ref().filter(|_| wanted) {
+                return found(*reason, Cause::Said(text));
+            }
+            if let Some(hold) = record.hold.as_ref().filter(|hold| hold.parked) {
+                return operation(hold.reason, Cause::Said(&hold.text));
+            }
+        }
+        if self.foundation.is_out_of_order() {
+            return found(Reason::GatewayUnavailable, Cause::Gateway);
+        }
+        if !self.survey.is_complete() {
+            let (kind, failure) = self.failing_listing()?;
+            return found(reason_of(failure.class), Cause::Listing(kind, failure));
+        }
+        let is_failing = record.attempts.total >= FAILURES_SHOWN || record.attempts.parks != [0; 3];
+        if let Some(failure) = record.last_failure.as_ref().filter(|_| is_failing) {
+            return operation(failure.reason, Cause::Said(&failure.text));
+        }
+        // While it is read again, a conflict is neither over nor new.
+        let in_conflict = shown(record).is_some_and(|it| it.reason == Reason::Conflict);
+        if in_conflict && wanted && record.actual.is_unclear() {
+            return found(Reason::Conflict, Cause::ConflictInDoubt);
+        }
+        if is_throttled(record) {
+            return operation(Reason::Throttled, Cause::Pause);
+        }
+        if let Some(text) = record.unresolved.as_ref().filter(|_| wanted) {
+            return found(Reason::PortUnresolved, Cause::Said(text));
+        }
+        if let Some(trouble) = self.address_trouble(record) {
+            return Some(trouble);
+        }
+        let unconfirmed = record.vanished.as_ref().map_or(0, |it| it.failures);
+        if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
+            return found(Reason::KubernetesRefused, Cause::KubernetesWrites);
+        }
+        None
+    }
+
+    /// Addresses that are not programmed, or that a deletion waits for.
+    fn address_trouble<'a>(&'a self, record: &'a Service) -> Option<Trouble<'a>> {
+        let service = record.index;
+        let drains = self.waits_for_addresses(record);
+        let concern = if drains { Concern::Deletion } else { Concern::Addresses };
+        let of = |reason, cause| Some(Trouble { reason, concern, cause });
+        if !drains && self.addresses.quarantined(service) > 0 {
+            return of(Reason::Refused, Cause::Quarantine);
+        }
+        if !drains && self.addresses.kept_from(service) > 0 {
+            return of(Reason::Conflict, Cause::KeptByOthers);
+        }
+        if !drains && !self.addresses.is_behind(service) {
+            return None;
+        }
+        match self.addresses.lane_trouble() {
+            Some(LaneTrouble::Failing(failure)) => {
+                return of(reason_of(failure.class), Cause::Lane(LaneTrouble::Failing(failure)));
+            }
+            Some(LaneTrouble::Slow) => return of(Reason::AzureUnavailable, Cause::Lane(LaneTrouble::Slow)),
+            None => {}
+        }
+        let before = shown(record).filter(|it| it.concern == concern);
+        if let Some(before) = before.filter(|_| !self.addresses.has_sent()) {
+            return of(before.reason, Cause::SaidBefore);
+        }
+        let since = record.unwanted_since.filter(|_| drains)?;
+        let is_long = self.now >= since + self.config.report_after || before.is_some();
+        if is_long { of(Reason::Draining, Cause::LongDrain) } else { None }
+    }
+
+    /// The same, in words.
+    pub(crate) fn told_trouble(&self, record: &Service) -> Option<explain::Trouble> {
+        let Trouble { reason, concern, cause } = self.trouble(record)?;
+        Some(explain::Trouble { reason, concern, text: self.sentence(record, concern, cause) })
+    }
+
+    fn sentence(&self, record: &Service, concern: Concern, cause: Cause<'_>) -> String {
+        let service = record.index;
+        let mapped = self.addresses.mapped(service);
+        let what = match concern {
+            Concern::Resources => String::new(),
+            Concern::Deletion if mapped == 1 => "its deletion waits for 1 address in Azure".into(),
+            Concern::Deletion => format!("its deletion waits for {mapped} addresses in Azure"),
+            Concern::Addresses => {
+                let wanted = self.addresses.wanted(service);
+                match wanted.saturating_sub(self.addresses.programmed(service)) {
+                    0 => "some of its addresses in Azure are out of date".into(),
+                    missing => format!("{missing} of {wanted} addresses are not programmed in Azure"),
+                }
+            }
+        };
+        match cause {
+            Cause::Said(text) => text.into(),
+            Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
+            Cause::Listing(kind, failure) => {
+                format!("Azure's {} cannot be listed, so nothing is decided: {failure}", kind.word())
+            }
+            Cause::MassDeletion => {
+                "the mass-deletion guard holds its deletion: too many services were found unwanted at once"
+                    .into()
+            }
+            Cause::ConflictInDoubt => "a resource that is not managed is in the way; it is read again".into(),
+            Cause::Pause => "Azure asked for a pause".into(),
+            Cause::Lane(LaneTrouble::Failing(failure)) => {
+                format!("{what}: the address updates fail and are retried: {failure}")
+            }
+            Cause::Lane(LaneTrouble::Slow) => {
+                format!("{what}: the address update in flight has not ended for over a minute")
+            }
+            Cause::SaidBefore => format!("{what}: no address update has succeeded since the leader changed"),
+            Cause::LongDrain => {
+                let mut text = what;
+                for (location, address) in self.addresses.holding(service, 3) {
+                    text.push_str(&format!(", {address} at {location}"));
+                }
+                text
+            }
+            Cause::Quarantine => {
+                let many = self.addresses.quarantined(service);
+                let said = self.addresses.last_refusal().map(|it| format!(": {it}")).unwrap_or_default();
+                format!("{what}: Azure refuses {many} of them, which are retried every few minutes{said}")
+            }
+            Cause::KeptByOthers => {
+                let many = self.addresses.kept_from(service);
+                format!("{what}: an egress that is not managed has {many} of them")
+            }
+            Cause::KubernetesWrites => {
+                "the API server does not accept writes to its object, or does not answer; they are retried"
+                    .into()
+            }
+        }
+    }
+
+    /// A listing of Azure that has failed for long, and how it last did.
+    pub(crate) fn failing_listing(&self) -> Option<(Listable, &Failure)> {
+        let failing = |kind: Listable| {
+            let (since, failure) = self.survey.looks[kind as usize].failing.as_ref()?;
+            (self.now >= *since + LISTING_SHOWN).then_some((kind, failure))
+        };
+        Listable::ALL.into_iter().find_map(failing)
+    }
+
+    /// What is the same for all services and can begin or end without an event about any of them.
+    fn shared_trouble(&self) -> [Option<Reason>; 2] {
+        let lane = self.addresses.lane_trouble().map(|trouble| match trouble {
+            LaneTrouble::Failing(failure) => reason_of(failure.class),
+            LaneTrouble::Slow => Reason::AzureUnavailable,
+        });
+        let listing = self.failing_listing().filter(|_| !self.survey.is_complete());
+        [lane, listing.map(|(_, failure)| reason_of(failure.class))]
+    }
+
+    /// Looks at every service when the address updates, or the first listings, begin or cease to be in trouble.
+    pub(crate) fn note_shared_trouble(&mut self) {
+        let trouble = self.shared_trouble();
+        if self.trouble_noted == trouble {
+            return;
+        }
+        self.trouble_noted = trouble;
+        let all: Vec<ServiceIndex> = self.services.iter().flatten().map(|record| record.index).collect();
+        for service in all {
+            self.changes.look_at(service);
+        }
+    }
+}
+
+/// What a leader before this one, or this one, last wrote about trouble.
+fn shown(record: &Service) -> Option<&Condition> {
+    let conditions = &record.object.as_ref()?.conditions;
+    conditions.iter().find(|it| it.kind == ConditionKind::Provisioning && it.holds)
+}
+
+/// Azure asked for a pause that is long enough to be shown.
+fn is_throttled(record: &Service) -> bool {
+    let waits = record.throttled.filter(|(since, until)| until.since(*since) >= THROTTLED_SHOWN).is_some();
+    let held = record.hold.as_ref().zip(record.last_failure.as_ref()).is_some_and(|(hold, failure)| {
+        hold.reason == Reason::Throttled && hold.until.since(failure.at) >= THROTTLED_SHOWN
+    });
+    waits || held
+}
+
+/// The word for what address updates and listings fail with.
+const fn reason_of(class: FailureClass) -> Reason {
+    match class {
+        FailureClass::Throttled => Reason::Throttled,
+        FailureClass::Quota => Reason::QuotaExceeded,
+        FailureClass::Forbidden => Reason::Forbidden,
+        FailureClass::Refused => Reason::Refused,
+        FailureClass::NotFound => Reason::GatewayUnavailable,
+        FailureClass::Transient | FailureClass::StillMapped | FailureClass::InUse | FailureClass::Unknown => {
+            Reason::AzureUnavailable
+        }
+    }
+}
