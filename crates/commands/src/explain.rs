@@ -148,9 +148,14 @@ fn told(explanation: &Explanation, paint: Paint) -> String {
     let mut say = |line: String| {
         let _ = writeln!(text, "{line}");
     };
-    let state = format!("{}{}", progress.state, if progress.parked { ", parked" } else { "" });
+    let more = match (progress.parked, progress.trouble) {
+        (true, _) => ", parked",
+        (false, true) => ", in trouble",
+        (false, false) => "",
+    };
+    let state = format!("{}{more}", progress.state);
     let state = match progress.state {
-        _ if progress.parked || progress.attempts > 0 => paint.bad(&state),
+        _ if progress.trouble => paint.bad(&state),
         State::Created => paint.good(&state),
         _ => paint.busy(&state),
     };

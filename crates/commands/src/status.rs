@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use futures::future::LocalBoxFuture;
 use serde::Serialize;
+use sluice_view::overview::Role;
 use sluice_view::{EgressStatus, Overview, ServiceStatus, State, Status};
 
 pub use leader::{Leader, LeaderArguments, Refused};
@@ -43,7 +44,10 @@ pub struct Arguments {
     /// Go on and show what changes: on a terminal the table, else a line for each change
     #[arg(short, long)]
     watch: bool,
-    /// End with exit code 2 if something is parked or failing
+    /// Only those in trouble
+    #[arg(long)]
+    trouble: bool,
+    /// End with exit code 2 if something is in trouble
     #[arg(long, conflicts_with = "watch")]
     check: bool,
     #[command(flatten)]
@@ -75,7 +79,7 @@ pub enum Output {
 pub enum Verdict {
     /// Nothing that was asked about.
     Fine,
-    /// `--check` was asked for, and something is parked or failing.
+    /// `--check` was asked for, and something is in trouble.
     Trouble,
 }
 
@@ -108,8 +112,16 @@ async fn execute(arguments: Arguments) -> anyhow::Result<Verdict> {
     let mut out = std::io::stdout().lock();
     // Whoever has stopped reading misses nothing.
     let _ = out.write_all(arguments.shown(&overview, &all, Paint::for_stdout()).as_bytes());
-    let trouble = all.iter().any(|status| table::is_trouble(status.progress()));
-    Ok(if arguments.check && trouble { Verdict::Trouble } else { Verdict::Fine })
+    Ok(if arguments.check && is_trouble(&overview, &all) { Verdict::Trouble } else { Verdict::Fine })
+}
+
+/// Whether one of them is in trouble, or the controller itself: then it cannot be said that none is.
+fn is_trouble(overview: &Overview, all: &[Status]) -> bool {
+    all.iter().any(|status| status.progress().trouble)
+        || overview.role != Role::Leader
+        || overview.azure_trouble.is_some()
+        || overview.initial_sync.gateway_trouble.is_some()
+        || overview.watches.iter().any(|watch| watch.trouble.is_some())
 }
 
 pub(crate) async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
@@ -120,8 +132,10 @@ pub(crate) async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
 }
 
 impl Arguments {
+    /// Those that are asked for, the ones in trouble first.
     fn filtered(&self, mut all: Vec<Status>) -> Vec<Status> {
         all.retain(|status| self.wants(status));
+        all.sort_by_key(|status| !status.progress().trouble);
         all
     }
 
@@ -131,7 +145,8 @@ impl Arguments {
             (Some(_), Status::Egress(_)) => false,
             (Some(_), Status::Service(service)) => service.namespace == self.namespace,
         };
-        in_namespace && (self.state.is_empty() || self.state.contains(&status.progress().state))
+        let in_trouble = !self.trouble || status.progress().trouble;
+        in_namespace && in_trouble && (self.state.is_empty() || self.state.contains(&status.progress().state))
     }
 
     fn shown(&self, overview: &Overview, all: &[Status], paint: Paint) -> String {
@@ -304,12 +319,34 @@ mod tests {
 
     #[test]
     fn filters_choose_by_namespace_and_state() {
-        assert_eq!(titles(&[]), ["service/shop/web", "egress/blue"]);
+        assert_eq!(titles(&[]), ["egress/blue", "service/shop/web"], "trouble comes first");
+        assert_eq!(titles(&["--trouble"]), ["egress/blue"]);
         assert_eq!(titles(&["-n", "shop"]), ["service/shop/web"]);
         assert_eq!(titles(&["-n", "bank"]), [""; 0]);
         assert_eq!(titles(&["--state", "notstarted,Created"]).len(), 2);
         assert_eq!(titles(&["--state", "NotStarted"]), ["egress/blue"]);
         assert!(Line::try_parse_from(["status", "--state", "Ready"]).is_err());
+    }
+
+    #[test]
+    fn a_check_fails_for_a_service_in_trouble_and_for_a_controller_that_cannot_know() {
+        assert!(!is_trouble(&overview(), &[fine()]));
+        assert!(is_trouble(&overview(), &[fine(), parked()]));
+        let with = |change: fn(&mut Overview)| {
+            let mut overview = overview();
+            change(&mut overview);
+            is_trouble(&overview, &[fine()])
+        };
+        assert!(with(|it| it.role = Role::Standby));
+        assert!(with(|it| it.initial_sync.gateway_trouble = Some("the subnet is missing".into())));
+        assert!(with(|it| {
+            let trouble = Some("the API server does not answer".into());
+            it.watches = vec![sluice_view::overview::WatchLine { trouble, ..Default::default() }];
+        }));
+        assert!(with(|it| {
+            let reason = sluice_model::reason::Reason::AzureUnavailable;
+            it.azure_trouble = Some(sluice_view::Why::new(reason, "Azure cannot be listed"));
+        }));
     }
 
     #[test]

@@ -48,7 +48,7 @@ const age = (record) => now() - record.since;
 
 function attention(record) {
   const onItsWay = record.state !== "Created";
-  if (record.parked) return 0;
+  if (record.parked || record.trouble) return 0;
   if (record.why || record.attempts > 0) return 1;
   if (record.addresses.quarantined > 0) return 2;
   if (onItsWay && age(record) >= LONG_SECONDS) return 3;
@@ -70,6 +70,7 @@ function record(kind, it) {
     since: now() - it.since.ageSeconds,
     attempts: it.attempts ?? 0,
     parked: it.parked ?? false,
+    trouble: it.trouble ?? false,
     why: it.why,
     ip: it.publicIp ?? "",
     addresses: it.addresses ?? { wanted: 0, programmed: 0, quarantined: 0 },
@@ -179,7 +180,7 @@ function line(it) {
   }
   row.append(
     name,
-    cell("td", "state", cell("span", `pill ${TONES[it.state] ?? "is-idle"}`, it.state)),
+    cell("td", "state", cell("span", `pill ${it.trouble ? "is-trouble" : TONES[it.state] ?? "is-idle"}`, it.state)),
     cell("td", "age", span(age(it))),
     cell("td", "attempts", it.attempts > 0 ? `${it.attempts}×` : ""),
     cell("td", "addresses",
@@ -255,6 +256,8 @@ function soon() {
 }
 
 function ages() {
+  // A page that hears nothing knows no ages.
+  if (document.documentElement.dataset.stale !== undefined) return;
   for (const row of inPage.values()) {
     const text = span(age(row.record));
     const place = row.querySelector(".age");

@@ -95,6 +95,13 @@ const TELLINGS: &[Telling] = &[
         next_step: "Look at Azure's status and at the network. They are tried again for ever, and need no restart.",
     },
     Telling {
+        reason: "Draining",
+        severity: Severity::Warning,
+        one: "cannot be deleted because addresses in Azure still refer to it",
+        many: "cannot be deleted because addresses in Azure still refer to them",
+        next_step: "Open it to see which addresses. They are removed first, and nothing is deleted before.",
+    },
+    Telling {
         reason: "Throttled",
         severity: Severity::Note,
         one: "waits because Azure asked for a pause",
@@ -122,7 +129,6 @@ mod tests {
                 Reason::Provisioning
                     | Reason::Provisioned
                     | Reason::Updating
-                    | Reason::Draining
                     | Reason::Deleting
                     // Told once for all, as the brake.
                     | Reason::MassDeletionHeld

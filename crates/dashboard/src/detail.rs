@@ -64,8 +64,12 @@ fn head(explanation: &Explanation, title: &str) -> Markup {
         section.panel.hero aria-labelledby="title" {
             div.line {
                 h1 #title { (title) }
-                (pill(progress.state))
-                @if progress.parked { span.pill.is-trouble { "parked" } }
+                (pill(progress))
+                @if progress.parked {
+                    span.pill.is-trouble { "parked" }
+                } @else if progress.trouble {
+                    span.pill.is-trouble { "in trouble" }
+                }
                 @if let Some(ip) = progress.public_ip { span.ip { (ip) } }
             }
             p.summary #summary aria-live="polite" { (without_age(&explanation.summary, progress.since.age_seconds)) }

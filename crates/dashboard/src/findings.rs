@@ -132,7 +132,12 @@ pub fn findings(overview: &Overview, services: &[ServiceStatus], egresses: &[Egr
     addresses(&rows, &mut all);
     // Those of one severity stay in the order in which they were found.
     all.sort_by_key(|finding| finding.severity);
-    all.push(served(overview, &rows));
+    let mut last = served(overview, &rows);
+    if last.severity == Severity::Fine && all.first().is_some_and(|worst| worst.severity < Severity::Note) {
+        // Nothing is shown as fine beside trouble.
+        last.severity = Severity::Note;
+    }
+    all.push(last);
     all
 }
 
@@ -142,6 +147,10 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
         all.push(
             Finding::new(Severity::Trouble, sentence).then("Run `sluice doctor`: it says what is missing."),
         );
+    }
+    if let Some(why) = &overview.azure_trouble {
+        let step = "What is shown of Azure may be old. Look at Azure's status, the network and the permissions: `sluice doctor`.";
+        all.push(Finding::new(Severity::Trouble, why.message.trim_end_matches('.')).then(step));
     }
     for watch in &overview.watches {
         if let Some(trouble) = &watch.trouble {
@@ -224,8 +233,11 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     let mut by_reason: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
     for row in rows {
         let reason = row.progress.why.as_ref().map(|why| why.reason.as_str());
-        // The brake is told once for all.
-        if let Some(reason) = reason.filter(|reason| *reason != "MassDeletionHeld") {
+        // The brake is told once for all, and refused addresses are told as such.
+        let is_told = |reason: &str| {
+            reason == "MassDeletionHeld" || reason == "Refused" && row.progress.addresses.quarantined > 0
+        };
+        if let Some(reason) = reason.filter(|reason| !is_told(reason)) {
             by_reason.entry(reason).or_default().push(row);
         }
     }
@@ -314,7 +326,7 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
 /// The last line: how much of what is wanted is served.
 fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
     let wanted: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.wanted).collect();
-    let live = wanted.iter().filter(|row| row.progress.live).count();
+    let live = wanted.iter().filter(|row| row.progress.live && !row.progress.trouble).count();
     if wanted.is_empty() {
         let sentence = match rows.is_empty() {
             true => "There is nothing to serve yet",
@@ -339,7 +351,8 @@ fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
         all if all == wanted.len() => "services",
         _ => "services and egresses",
     };
-    let sentence = format!("{} of {} {nouns} are served", grouped(live as u64), grouped(wanted.len() as u64));
+    let sentence =
+        format!("{} of {} {nouns} are served as desired", grouped(live as u64), grouped(wanted.len() as u64));
     Finding::new(Severity::Note, sentence)
 }
 
@@ -352,7 +365,7 @@ fn subjects(rows: &[&Row<'_>]) -> String {
 pub(crate) mod tests {
     use sluice_model::reason::Reason;
     use sluice_view::overview::{AddressTotals, Counts, InitialSync, Lane, WatchLine};
-    use sluice_view::{Due, Since};
+    use sluice_view::{Due, Since, Why};
 
     use super::*;
     use crate::rows::tests::{egress, parked, service};
@@ -370,6 +383,8 @@ pub(crate) mod tests {
             services: Counts::default(),
             egresses: Counts::default(),
             parked: BTreeMap::new(),
+            trouble: BTreeMap::new(),
+            azure_trouble: None,
             addresses: AddressTotals::default(),
             budget: Vec::new(),
             operations_active: 0,
@@ -412,7 +427,7 @@ pub(crate) mod tests {
         assert_eq!(found[0].severity, Severity::Trouble);
         assert_eq!(found[0].names[0].href, "/services/shop/api");
         assert_eq!(found[0].all.as_ref().unwrap().href, "/?q=QuotaExceeded#table");
-        assert_eq!(found[1].text(), "0 of 5 services are served.");
+        assert_eq!(found[1].text(), "0 of 5 services are served as desired.");
 
         let one = &services[..1];
         assert!(texts(&overview(), one, &[])[0].starts_with("1 service waits for quota: shop/api."));
@@ -477,6 +492,34 @@ pub(crate) mod tests {
             assert!(finding.text().starts_with(begin), "{}", finding.text());
         }
         assert!(told.is_sorted_by_key(|finding| finding.severity));
+    }
+
+    #[test]
+    fn nothing_is_fine_while_a_live_service_is_in_trouble_or_azure_cannot_be_listed() {
+        let mut stuck = service("shop", "web", State::Created);
+        stuck.progress.trouble = true;
+        stuck.progress.why = Some(Why::new(Reason::AzureUnavailable, "4 of 6 addresses are not programmed"));
+        let told = findings(&overview(), &[stuck, service("shop", "api", State::Created)], &[]);
+        assert!(told[0].text().starts_with("1 service waits for Azure"), "{}", told[0].text());
+        assert_eq!(told[1].text(), "1 of 2 services are served as desired.");
+        assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
+
+        let mut overview = overview();
+        overview.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure's gateway cannot be listed"));
+        let told = findings(&overview, &[service("shop", "api", State::Created)], &[]);
+        assert!(told[0].text().starts_with("Azure's gateway cannot be listed. What is shown"));
+        assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
+    }
+
+    #[test]
+    fn refused_addresses_are_told_once() {
+        let mut odd = service("shop", "odd", State::Created);
+        odd.progress.trouble = true;
+        odd.progress.addresses.quarantined = 1;
+        odd.progress.why = Some(Why::new(Reason::Refused, "Azure refuses 1 of them"));
+        let told = texts(&overview(), &[odd], &[]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("Azure refuses 1 address of 1 service: shop/odd."), "{told:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use sluice_view::moment::span;
-use sluice_view::{EgressStatus, Overview, ServiceStatus, State};
+use sluice_view::{EgressStatus, Overview, Progress, ServiceStatus, State};
 
 use crate::charts::charts;
 use crate::diagram::diagram;
@@ -223,7 +223,7 @@ fn row_line(row: &Row<'_>) -> Markup {
                 a href=(row.href) { (row.title) }
                 @if row.kind == Kind::Egress { span.kind { "egress" } }
             }
-            td.state role="cell" { (pill(progress.state)) }
+            td.state role="cell" { (pill(progress)) }
             td.age role="cell" { (span(progress.since.age_seconds)) }
             td.attempts role="cell" { @if progress.attempts > 0 { (progress.attempts) "×" } }
             td.addresses role="cell" {
@@ -240,9 +240,10 @@ fn row_line(row: &Row<'_>) -> Markup {
     }
 }
 
-/// A state as a word with a colour.
-pub(crate) fn pill(state: State) -> Markup {
-    html! { span.pill.(state_class(state)) { (state.word()) } }
+/// A state as a word with a colour; what is in trouble has that colour in every state.
+pub(crate) fn pill(progress: &Progress) -> Markup {
+    let class = if progress.trouble { "is-trouble" } else { state_class(progress.state) };
+    html! { span.pill.(class) { (progress.state.word()) } }
 }
 
 #[cfg(test)]
@@ -273,6 +274,15 @@ mod tests {
         assert!(html.contains("Ask for a higher limit"), "{html}");
         assert!(html.contains("<a href=\"/egresses/blue\">blue</a><span class=\"kind\">egress</span>"));
         assert!(html.contains("3 of 3"));
+    }
+
+    #[test]
+    fn a_state_in_trouble_is_not_green() {
+        let mut web = service("shop", "web", State::Created);
+        assert!(shown(&[web.clone()], &[], &Filter::default()).contains("pill is-fine"));
+        web.progress.trouble = true;
+        let html = shown(&[web], &[], &Filter::default());
+        assert!(html.contains("pill is-trouble") && !html.contains("pill is-fine"), "{html}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl<'a> Row<'a> {
     pub fn attention(&self) -> u8 {
         let progress = self.progress;
         let on_its_way = progress.state != State::Created;
-        if progress.parked {
+        if progress.parked || progress.trouble {
             0
         } else if progress.why.is_some() || progress.attempts > 0 {
             1
@@ -240,6 +240,7 @@ pub(crate) mod tests {
             last_attempt: None,
             next_retry: None,
             parked: false,
+            trouble: false,
             why: None,
             last_failure: None,
             public_ip: None,
@@ -263,6 +264,7 @@ pub(crate) mod tests {
 
     pub(crate) fn parked(mut service: ServiceStatus, reason: Reason) -> ServiceStatus {
         service.progress.parked = true;
+        service.progress.trouble = true;
         service.progress.attempts = 2;
         service.progress.why = Some(Why::new(reason, "PublicIPCountLimitReached: no more public IPs"));
         service

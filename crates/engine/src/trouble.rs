@@ -213,6 +213,13 @@ impl Engine {
         Listable::ALL.into_iter().find_map(failing)
     }
 
+    /// Why the state of Azure is not known any more, if listings fail for long.
+    pub fn listing_trouble(&self) -> Option<(Reason, String)> {
+        let (kind, failure) = self.failing_listing().filter(|_| self.is_leading())?;
+        let text = format!("Azure's {} cannot be listed: {failure}", kind.word());
+        Some((reason_of(failure.class), text))
+    }
+
     /// What is the same for all services and can begin or end without an event about any of them.
     fn shared_trouble(&self) -> [Option<Reason>; 2] {
         let lane = self.addresses.lane_trouble().map(|trouble| match trouble {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::moment::{Due, Since};
-use crate::state::State;
+use crate::state::{State, Why};
 
 /// One replica of the controller, and all that it looks after.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,6 +37,12 @@ pub struct Overview {
     /// How many of both are parked, by the reason's word; only those that occur.
     #[serde(default)]
     pub parked: BTreeMap<String, u64>,
+    /// How many of both are in trouble, by the reason's word; only those that occur.
+    #[serde(default)]
+    pub trouble: BTreeMap<String, u64>,
+    /// Why the state of Azure is not known any more, while listings fail.
+    #[serde(default)]
+    pub azure_trouble: Option<Why>,
     /// The addresses of all of them together.
     pub addresses: AddressTotals,
     /// Our share of Azure's limits.

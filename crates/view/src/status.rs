@@ -78,6 +78,9 @@ pub struct Progress {
     /// It waits long enough that people were told.
     #[serde(default)]
     pub parked: bool,
+    /// Its desired state is not programmed for longer than ordinary work takes; `why` says what is wrong.
+    #[serde(default)]
+    pub trouble: bool,
     /// What keeps it from being as wanted now.
     #[serde(default)]
     pub why: Option<Why>,
@@ -187,6 +190,7 @@ pub(crate) mod tests {
                 last_attempt: Some(Since { at: "2026-11-16T02:41:00Z".into(), age_seconds: 5 }),
                 next_retry: Some(Due { at: "2026-11-16T02:51:00Z".into(), in_seconds: 595 }),
                 parked: true,
+                trouble: true,
                 why: Some(Why::new(Reason::QuotaExceeded, "PublicIPCountLimitReached: no more public IPs")),
                 last_failure: None,
                 public_ip: None,
@@ -222,6 +226,7 @@ pub(crate) mod tests {
                 "inSeconds": 595
               },
               "parked": true,
+              "trouble": true,
               "why": {
                 "reason": "QuotaExceeded",
                 "code": "SGW0008",

@@ -95,7 +95,7 @@ pub(super) fn lines(all: &[Status], layout: Layout, paint: Paint) -> Vec<String>
         let progress = status.progress();
         lines.push(line(row, &widths, |at, text| match titles[at] {
             "STATE" => painted(progress, text, paint),
-            "PROBLEM" if is_trouble(progress) => paint.bad(text),
+            "PROBLEM" if progress.trouble => paint.bad(text),
             _ => text.to_owned(),
         }));
     }
@@ -117,25 +117,21 @@ fn line(cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> Strin
 }
 
 fn state_word(progress: &Progress) -> String {
-    match progress.parked {
-        true => format!("{} (parked)", progress.state),
-        false => progress.state.to_string(),
+    match (progress.parked, progress.trouble) {
+        (true, _) => format!("{} (parked)", progress.state),
+        (false, true) => format!("{} (trouble)", progress.state),
+        (false, false) => progress.state.to_string(),
     }
 }
 
 fn painted(progress: &Progress, text: &str, paint: Paint) -> String {
-    if is_trouble(progress) {
+    if progress.trouble {
         return paint.bad(text);
     }
     match progress.state {
         State::Created => paint.good(text),
         _ => paint.busy(text),
     }
-}
-
-/// Somebody should look at it.
-pub(super) fn is_trouble(progress: &Progress) -> bool {
-    progress.parked || progress.attempts > 0 || progress.addresses.quarantined > 0
 }
 
 fn problem(progress: &Progress) -> String {
@@ -145,11 +141,7 @@ fn problem(progress: &Progress) -> String {
     if let Some(failure) = &progress.last_failure {
         return format!("{} failed: {}", failure.step, failure.message);
     }
-    match progress.addresses.quarantined {
-        0 => "-".into(),
-        1 => "Azure refuses 1 address".into(),
-        many => format!("Azure refuses {many} addresses"),
-    }
+    "-".into()
 }
 
 fn cut(text: &str) -> String {
@@ -166,7 +158,7 @@ fn cut(text: &str) -> String {
 /// A few sentences about the whole, and what to look at next.
 pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
-    let troubled: Vec<&Status> = all.iter().filter(|status| is_trouble(status.progress())).collect();
+    let troubled: Vec<&Status> = all.iter().filter(|status| status.progress().trouble).collect();
     lines.push(format!(
         "{} and {}; {}.",
         counted(overview.services.total, "service"),
@@ -176,6 +168,9 @@ pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<
             many => paint.bad(&format!("{many} in trouble")),
         }
     ));
+    if let Some(why) = &overview.azure_trouble {
+        lines.push(paint.bad(&format!("{} ({}): {}.", why.reason, why.code, why.message)));
+    }
     let sync = &overview.initial_sync;
     if !sync.done {
         let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -263,6 +258,7 @@ pub(crate) mod tests {
                 last_attempt: Some(since(3_705)),
                 next_retry: None,
                 parked: false,
+                trouble: false,
                 why: None,
                 last_failure: None,
                 public_ip: Some("20.1.2.3".parse().unwrap()),
@@ -287,6 +283,7 @@ pub(crate) mod tests {
                 last_attempt: Some(since(5)),
                 next_retry: Some(Due { at: "2026-11-16T12:10:00Z".into(), in_seconds: 595 }),
                 parked: true,
+                trouble: true,
                 why: Some(Why::new(Reason::QuotaExceeded, text)),
                 public_ip: None,
                 addresses: Addresses { wanted: 2, buffered: 2, ..Addresses::default() },
@@ -309,6 +306,8 @@ pub(crate) mod tests {
             services: Counts { total: 1, ..Counts::default() },
             egresses: Counts { total: 1, ..Counts::default() },
             parked: Default::default(),
+            trouble: Default::default(),
+            azure_trouble: None,
             addresses: Default::default(),
             budget: Vec::new(),
             operations_active: 0,
@@ -360,6 +359,7 @@ pub(crate) mod tests {
         troubled.mass_deletion_held = 7;
         troubled.addresses.kept_for_others = 2;
         troubled.released = vec!["/subscriptions/s/…/publicIPAddresses/web-pip".into()];
+        troubled.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure's gateway cannot be listed"));
         troubled.initial_sync.done = false;
         troubled.initial_sync.phase = "gateway".into();
         troubled.initial_sync.gateway_trouble = Some("the subnet is missing".into());
@@ -367,6 +367,7 @@ pub(crate) mod tests {
         expect![[r#"
             [
                 "1 service and 1 egress; 1 in trouble.",
+                "AzureUnavailable (SGW0013): Azure's gateway cannot be listed.",
                 "The initial sync is not done: gateway, 0 left: the subnet is missing.",
                 "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
                 "Public IPs without the cluster tag, kept when their service is deleted: /subscriptions/s/…/publicIPAddresses/web-pip.",
@@ -375,6 +376,18 @@ pub(crate) mod tests {
             ]
         "#]]
         .assert_debug_eq(&lines);
+    }
+
+    #[test]
+    fn a_live_service_whose_addresses_are_not_programmed_is_in_trouble() {
+        let Status::Service(mut service) = fine() else { unreachable!() };
+        let text = "1 of 3 addresses are not programmed in Azure";
+        service.progress.trouble = true;
+        service.progress.why = Some(Why::new(Reason::AzureUnavailable, text));
+        let all = [Status::Service(service)];
+        let lines = lines(&all, Layout { wide: true }, Paint::NONE).join("\n");
+        assert!(lines.contains("Created (trouble)") && lines.contains(text), "{lines}");
+        assert!(summary(&overview(), &all, Paint::NONE)[0].ends_with("1 in trouble."));
     }
 
     #[test]

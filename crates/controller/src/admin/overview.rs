@@ -5,7 +5,7 @@ use sluice_engine::{Counters, Engine, Gauges, Phase, StartUp};
 use sluice_model::reason::Reason;
 use sluice_updater::{GateNumbers, Numbers};
 use sluice_view::overview::{AddressTotals, Counts, FoundAndMended, InitialSync, Lane};
-use sluice_view::{Overview, State};
+use sluice_view::{Overview, State, Why};
 
 use super::almanac::Today;
 use super::{Room, Silence};
@@ -18,6 +18,7 @@ struct Heard {
     totals: Totals,
     unclaimed: Vec<String>,
     released: Vec<String>,
+    azure_trouble: Option<(Reason, String)>,
     numbers: Numbers,
 }
 
@@ -29,6 +30,7 @@ impl Heard {
             counters: engine.counters().clone(),
             totals: engine.addresses().totals(),
             unclaimed: engine.unclaimed().iter().map(ToString::to_string).collect(),
+            azure_trouble: engine.listing_trouble(),
             released: engine.released().iter().map(ToString::to_string).collect(),
             numbers,
         }
@@ -51,11 +53,14 @@ pub(super) async fn overview_and<T: Send + 'static>(
 }
 
 fn told(room: &Room, heard: Heard) -> Overview {
-    let Heard { start_up, gauges, counters, totals, unclaimed, released, numbers } = heard;
+    let Heard { start_up, gauges, counters, totals, unclaimed, released, azure_trouble, numbers } = heard;
     let today = room.parts.almanac.today();
     let standing = room.standing();
     let about = &room.parts.about;
-    let parked = Reason::ALL.into_iter().zip(gauges.parked_for).filter(|(_, count)| *count > 0);
+    let counted = |counts: [u64; Reason::ALL.len()]| {
+        let some = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        some.map(|(reason, count)| (reason.word().into(), count)).collect()
+    };
     Overview {
         version: about.version.clone(),
         identity: about.identity.clone(),
@@ -72,7 +77,9 @@ fn told(room: &Room, heard: Heard) -> Overview {
         watches: (room.parts.watches)(),
         services: counts(&gauges.states[0]),
         egresses: counts(&gauges.states[1]),
-        parked: parked.map(|(reason, count)| (reason.word().into(), count)).collect(),
+        parked: counted(gauges.parked_for),
+        trouble: counted(gauges.trouble),
+        azure_trouble: azure_trouble.map(|(reason, text)| Why::new(reason, text)),
         addresses: AddressTotals {
             wanted: gauges.addresses_wanted,
             buffered: gauges.buffered_endpoints + gauges.buffered_pods,

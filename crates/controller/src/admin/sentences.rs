@@ -20,11 +20,12 @@ pub(super) fn summary(status: &Status, waits_for: &[Wait]) -> String {
         State::NotStarted if progress.wanted => format!("{title} has no {carrier} yet, for {age}."),
         State::NotStarted => format!("{title} is not wanted, and nothing of it is known to be in Azure."),
         State::CreationInProgress => format!("The {carrier} of {title} is being made, for {age}."),
-        State::Created if waits_for.is_empty() => {
-            format!("{title} is registered and as wanted, for {age}. There is nothing to wait for.")
-        }
         State::Created if progress.parked => {
             format!("{title} is registered and stays as it is, for {age}; traffic goes on.")
+        }
+        State::Created if progress.trouble => format!("{title} is registered, for {age}, and in trouble."),
+        State::Created if waits_for.is_empty() => {
+            format!("{title} is registered and as wanted, for {age}. There is nothing to wait for.")
         }
         State::Created => format!("{title} is registered and as wanted, for {age}."),
         State::UpdateInProgress => {
@@ -86,11 +87,10 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
 /// What one can do about a reason; nothing when it is no trouble.
 pub(super) const fn advice(reason: Reason) -> Option<&'static str> {
     match reason {
-        Reason::Provisioning
-        | Reason::Provisioned
-        | Reason::Updating
-        | Reason::Draining
-        | Reason::Deleting => None,
+        Reason::Provisioning | Reason::Provisioned | Reason::Updating | Reason::Deleting => None,
+        Reason::Draining => Some(
+            "Nothing has to be done unless it lasts: the addresses that the message names are removed first, and nothing is deleted before.",
+        ),
         Reason::PortUnresolved => Some(
             "Give all ready pods of the Service a container port of the name that its targetPort asks for.",
         ),

@@ -42,6 +42,7 @@ pub(super) fn status(today: &Today<'_>, seen: &ServiceView) -> Status {
 fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
     let hold = seen.hold.as_ref();
     let invalid = seen.invalid.as_ref();
+    let trouble = seen.trouble.as_ref().map(|it| view::Why::new(it.reason, it.text.as_str()));
     Progress {
         state: state(seen.state),
         since: today.since(seen.since),
@@ -52,10 +53,8 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
         last_attempt: seen.last_attempt.map(|at| today.since(at)),
         next_retry: hold.and_then(|hold| today.due(hold.until)),
         parked: invalid.is_some() || hold.is_some_and(|hold| hold.parked),
-        why: invalid
-            .map(|(reason, text)| view::Why::new(*reason, text.as_str()))
-            .or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str())))
-            .or_else(|| seen.held.as_ref().map(|_| view::Why::new(Reason::MassDeletionHeld, HELD))),
+        trouble: seen.trouble.is_some(),
+        why: trouble.or_else(|| hold.map(|hold| view::Why::new(hold.reason, hold.text.as_str()))),
         last_failure: seen.last_failure.as_ref().map(|failure| view::LastFailure {
             at: today.since(failure.at),
             step: failure.step.into(),
@@ -101,9 +100,9 @@ pub(super) fn explanation(today: &Today<'_>, found: &Found, leads: bool) -> view
 
 /// The advice for everything that is in the way, each once.
 fn to_do(seen: &Explanation) -> Vec<String> {
-    let invalid = seen.view.invalid.iter().map(|(reason, _)| *reason);
+    let trouble = seen.view.trouble.iter().map(|trouble| trouble.reason);
     let held = seen.view.hold.iter().map(|hold| hold.reason);
-    let mut reasons: Vec<Reason> = invalid.chain(held).collect();
+    let mut reasons: Vec<Reason> = trouble.chain(held).collect();
     for wait in &seen.waits_for {
         match wait {
             WaitsFor::MassDeletionConsent => reasons.push(Reason::MassDeletionHeld),

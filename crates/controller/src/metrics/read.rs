@@ -45,9 +45,17 @@ pub(super) fn services(facts: &Facts) -> Vec<Series> {
     all
 }
 
-pub(super) fn parked(facts: &Facts) -> Vec<Series> {
-    let counts = Reason::ALL.into_iter().zip(facts.gauges.parked_for);
+fn by_reason(counts: [u64; Reason::ALL.len()]) -> Vec<Series> {
+    let counts = Reason::ALL.into_iter().zip(counts);
     counts.map(|(reason, count)| labelled(&[reason.word()], Value::Whole(count))).collect()
+}
+
+pub(super) fn parked(facts: &Facts) -> Vec<Series> {
+    by_reason(facts.gauges.parked_for)
+}
+
+pub(super) fn trouble(facts: &Facts) -> Vec<Series> {
+    by_reason(facts.gauges.trouble)
 }
 
 pub(super) fn triggers(facts: &Facts) -> Vec<Series> {
@@ -160,6 +168,10 @@ fn watches(facts: &Facts, value: impl Fn(&WatchLine) -> u64) -> Vec<Series> {
 
 pub(super) fn watch_listed(facts: &Facts) -> Vec<Series> {
     watches(facts, |line| u64::from(line.listed))
+}
+
+pub(super) fn watch_trouble(facts: &Facts) -> Vec<Series> {
+    watches(facts, |line| u64::from(line.trouble.is_some()))
 }
 
 pub(super) fn watch_objects(facts: &Facts) -> Vec<Series> {

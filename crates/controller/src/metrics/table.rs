@@ -129,6 +129,12 @@ pub(crate) const TABLE: &[Metric] = &[
         whole(facts.slots_waiting)
     }),
     gauge("services", "Services by direction and state", read::services).by(&[DIRECTION, STATE]),
+    gauge(
+        "services_in_trouble",
+        "Services whose desired state is not programmed for longer than ordinary work takes, by reason",
+        read::trouble,
+    )
+    .by(&[REASON]),
     gauge("parked_services", "Services whose next attempt is parked, by reason", read::parked).by(&[REASON]),
     counter("parks_total", "Times that a service was parked", |facts| whole(facts.counters.parks)),
     counter(
@@ -284,6 +290,9 @@ pub(crate) const TABLE: &[Metric] = &[
         "1 when the gateway and its subnet are as we need them, else 0",
         read::gateway_ready,
     ),
+    gauge("azure_listings_failing", "1 while listings of Azure fail for longer than 30 s, else 0", |facts| {
+        whole(u64::from(facts.azure_trouble))
+    }),
     gauge(
         "initial_sync_services_left",
         "Services that the initial sync still has to bring to rest",
@@ -293,6 +302,12 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("watch_listed", "1 when a complete list of the kind has come, else 0", read::watch_listed)
         .by(&[WATCHED]),
     gauge("watch_objects", "Objects in the last complete list", read::watch_objects).by(&[WATCHED]),
+    gauge(
+        "watch_in_trouble",
+        "1 while a watch fails, so that changes are not seen, else 0",
+        read::watch_trouble,
+    )
+    .by(&[WATCHED]),
     counter("watch_lists_total", "Complete lists", read::watch_lists).by(&[WATCHED]),
     counter(
         "watch_skipped_total",
