@@ -28,7 +28,7 @@ test("the page opens on findings, the worst first, each with the next step and a
   const findings = await page.locator("#findings li").allInnerTexts();
   assert.match(findings[0], /^trouble/);
   assert.match(findings.find((text) => text.includes("quota")), /shop\/checkout, shop\/search\.\s+Ask for a higher limit/);
-  assert.match(findings.at(-1), /of \d+ services and egresses are served\./);
+  assert.match(findings.at(-1), /of \d+ services and egresses are served as desired\./);
   const first = await page.locator("main h2").first().innerText();
   assert.equal(first, "Findings");
   await shoot(page, "front-light");
@@ -339,13 +339,26 @@ test("with a token a browser asks for it, and the stream is live behind it", asy
   }
 });
 
-test("a server that goes away is said, and nothing else breaks", async () => {
+test("a server that goes away is said, nothing is fine any more, ages stop, and nothing else breaks", async () => {
   const short = await serve("--services", "3", "--egresses", "0", "--calm");
   const page = await browser.open(short.url);
   await isLive(page);
+  await page.locator("#findings .fine").waitFor();
+  assert.equal(await page.locator("#stale").isVisible(), false);
   const said = browser.wrong.length;
   await short.stop();
   await page.locator('#live[data-is="lost"]').waitFor();
+  await page.locator("#stale").waitFor();
+  assert.match(await page.locator("#stale").innerText(), /^The controller has not answered since \d\d:\d\d:\d\d\. This page shows an old state\.$/);
+  assert.equal(await page.locator(".fine:visible").count(), 0);
+  // Ages are written every second while they count.
+  const changes = await page.evaluate(() => new Promise((resolve) => {
+    let changes = 0;
+    new MutationObserver(() => { changes += 1; }).observe(document.getElementById("rows"), { subtree: true, childList: true, characterData: true });
+    setTimeout(() => resolve(changes), 2500);
+  }));
+  assert.equal(changes, 0);
+  await shoot(page, "stale");
   assert.deepEqual(await names(page), ["bank/web", "media/web", "shop/web"]);
   // The browser itself writes that nobody answers; that is the only thing that it may write.
   await page.context().close();

@@ -7,6 +7,8 @@ const badge = document.getElementById("live");
 /** The shortest time between two looks, and the longest, in milliseconds. */
 const PACE = 1000;
 const IDLE = 5000;
+/** Without an answer for so long, a page says that it is stale. */
+const STALE = 10000;
 
 // Parts of the page that the server writes.
 
@@ -70,9 +72,10 @@ function swap(other, id) {
 
 async function look() {
   const path = page === "front" ? "/fragments/summary" : location.pathname;
-  const answer = await fetch(path, { cache: "no-cache", credentials: "same-origin" });
+  const answer = await fetch(path, { cache: "no-cache", credentials: "same-origin", signal: AbortSignal.timeout(STALE) });
   const text = await answer.text();
   if (!answer.ok && answer.status !== 404) return;
+  heard();
   const other = new DOMParser().parseFromString(text, "text/html");
   if (page === "front") for (const id of ["about", "findings", "states", "totals", "charts"]) swap(other, id);
   else if (answer.status === 404) location.reload();
@@ -103,6 +106,29 @@ function lookSoon(pause) {
   waiting = { at, timer };
 }
 
+// How old the page is.
+
+const banner = document.getElementById("stale");
+let lastHeard = Date.now();
+
+/** The controller has answered. */
+function heard() {
+  lastHeard = Date.now();
+  if (root.dataset.stale === undefined) return;
+  delete root.dataset.stale;
+  banner.hidden = true;
+  banner.textContent = "";
+}
+
+/** Nothing on the page is true any more for sure: nothing is shown as fine, and ages stop. */
+function noticeSilence() {
+  if (document.hidden || root.dataset.stale !== undefined || Date.now() - lastHeard < STALE) return;
+  root.dataset.stale = "";
+  const since = new Date(lastHeard).toLocaleTimeString("en-GB");
+  banner.textContent = `The controller has not answered since ${since}. This page shows an old state.`;
+  banner.hidden = false;
+}
+
 // The stream.
 
 function say(is, text) {
@@ -122,18 +148,23 @@ function follow() {
   stream?.close();
   stream = new EventSource(`/api/v1/events?${query}`);
   const changed = (event) => {
+    heard();
     say("live", "live");
     lastId = event.lastEventId;
     const delta = JSON.parse(event.data);
     document.dispatchEvent(new CustomEvent("sluice:changed", { detail: delta }));
     lookSoon(delta.complete ? IDLE : 0);
   };
-  stream.addEventListener("open", () => say("live", "live"));
+  stream.addEventListener("open", () => {
+    heard();
+    say("live", "live");
+  });
   stream.addEventListener("snapshot", changed);
   stream.addEventListener("delta", changed);
   stream.addEventListener("goodbye", (event) => {
     badge.title = JSON.parse(event.data).message;
     say("lost", "ended");
+    lookSoon(0);
   });
   stream.addEventListener("error", () => {
     say("lost", "reconnecting");
@@ -218,8 +249,11 @@ if (page !== "still") {
   addEventListener("pageshow", (event) => event.persisted && follow());
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return rest();
+    // What a hidden page has missed is asked for first.
+    lastHeard = Math.max(lastHeard, Date.now() - STALE / 2);
     follow();
     lookSoon(0);
   });
   lookSoon(IDLE);
+  setInterval(noticeSilence, PACE);
 }

@@ -43,6 +43,7 @@ pub(crate) fn whole(title: &str, which: Which<'_>, overview: Option<&Overview>, 
             body {
                 a.skip href="#main" { "Skip to the content" }
                 (bar(overview))
+                p.stale #stale role="alert" hidden {}
                 main #main tabindex="-1" { (main) }
                 (keys())
             }
