@@ -373,6 +373,7 @@ pub(super) fn an_unresolved_port_is_a_condition_and_never_a_write() {
          tick 59
          endpoints web 10.0.0.4@node-a port=8080
          #1 done
+         #2 done
          tick 300",
         expect![[r#"
             (write status of web: Provisioning PortUnresolved, not Serving PortUnresolved)
