@@ -129,9 +129,10 @@ impl Engine {
         for service in records {
             let Some(record) = self.record_mut(service) else { continue };
             let seen = found.remove(&record.key);
-            let busy = record.operation.is_some();
+            let busy_since = record.operation.as_ref().map(|operation| operation.started);
             let slot = slot_of(&mut record.actual);
-            if busy || slot.is_fresh(began, settle) {
+            if busy_since.is_some() || slot.is_fresh(began, settle) {
+                slot.unseen = seen.is_none() && busy_since.is_some_and(|since| since + settle <= began);
                 if slot.suspected.take().is_some() {
                     // The publication of its IP may have waited for this.
                     self.touch(service);

@@ -39,11 +39,13 @@ pub(crate) struct Slot<T> {
     pub(crate) written: Option<Time>,
     /// When the first of two listings that must agree on a difference began.
     pub(crate) suspected: Option<Time>,
+    /// A listing did not show it long after the operation had begun that is still running.
+    pub(crate) unseen: bool,
 }
 
 impl<T> Default for Slot<T> {
     fn default() -> Slot<T> {
-        Slot { knowledge: Knowledge::Unknown, written: None, suspected: None }
+        Slot { knowledge: Knowledge::Unknown, written: None, suspected: None, unseen: false }
     }
 }
 
@@ -152,6 +154,16 @@ impl Actual {
     /// Whether the gateway sends traffic to it.
     pub(crate) fn is_live(&self) -> bool {
         self.registration.present().is_some_and(|it| !it.pools.is_empty() || it.nat_gateway.is_some())
+    }
+
+    /// A long operation is over, and a listing in its time did not show a public IP: others may have deleted it since
+    /// its step was done, so it is read before it is published.
+    pub(crate) fn doubt_unseen(&mut self) {
+        for slot in &mut self.public_ips {
+            if core::mem::take(&mut slot.unseen) && slot.present().is_some() {
+                slot.set(Knowledge::Unknown);
+            }
+        }
     }
 
     /// Whether one listing has shown another public IP or registration than is known, and no second one yet.

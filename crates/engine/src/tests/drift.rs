@@ -269,6 +269,24 @@ pub(super) fn no_ip_is_published_while_a_listing_does_not_show_its_public_ip() {
 }
 
 #[test]
+pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() {
+    check(
+        "show status
+         service web applied
+         tick 1100
+         #1 done
+         #2 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: not Provisioning Provisioned, Serving Provisioned)
+            #2 inspect web: read-public-ip   because outcome unknown
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn an_ip_is_published_when_a_second_listing_shows_its_registration_again() {
     check(
         "show times
