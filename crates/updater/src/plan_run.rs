@@ -114,6 +114,22 @@ impl Tagged {
         if &*failure.code == NOT_MANAGED && lags { reading_lags() } else { failure }
     }
 
+    /// The write of a step that has read its resource. If a read does not show what we wrote a moment ago, it is
+    /// repeated later: a write without the tags and the version would overwrite what others have changed.
+    fn change(
+        &self,
+        step: &Step,
+        read: Result<Payload, Failure>,
+        means: &Means<'_>,
+    ) -> Result<Option<Request>, Failure> {
+        let now = means.wire.now();
+        let is_missing = matches!(&read, Err(failure) if failure.class == FailureClass::NotFound);
+        if is_missing && put_target(step).is_some_and(|id| self.may_lag(id, now)) {
+            return Err(reading_lags());
+        }
+        change(step, read, means).map_err(|failure| self.explain(failure, step, now))
+    }
+
     /// The same for a resource that was only read.
     fn believe(&self, found: StepResult, scope: &Scope, now: Time) -> Result<StepResult, Failure> {
         let meta = match &found {
@@ -128,6 +144,24 @@ impl Tagged {
 
     fn may_lag(&self, id: &ArmId, now: Time) -> bool {
         self.0.get(id).is_some_and(|at| now.since(*at) < READS_LAG_MAX)
+    }
+}
+
+/// What a step writes as a whole.
+fn put_target(step: &Step) -> Option<&ArmId> {
+    match step {
+        Step::PutPublicIp { id, .. } | Step::PutLoadBalancer { id, .. } | Step::PutNatGateway { id, .. } => {
+            Some(id)
+        }
+        _ => None,
+    }
+}
+
+/// What carries our tags after a step.
+fn tagged_by(step: &Step) -> Option<&ArmId> {
+    match step {
+        Step::Adopt { id, .. } => Some(id),
+        step => put_target(step),
     }
 }
 
@@ -288,9 +322,7 @@ impl Plans {
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
                 }
             }
-            (step, Doing::ReadingFirst(_), result) => match change(step, result, means)
-                .map_err(|failure| self.tagged.explain(failure, step, means.wire.now()))
-            {
+            (step, Doing::ReadingFirst(_), result) => match self.tagged.change(step, result, means) {
                 Ok(None) => Ok(StepResult::Done),
                 Ok(Some(request)) => {
                     // The tags of a service that is right otherwise; nothing waits for them, and for all other tags
@@ -338,7 +370,7 @@ impl Plans {
         run.doing = Doing::Nothing;
         if let Some(step) = run.steps.get(run.done.len()) {
             let now = means.wire.now();
-            if let (Step::Adopt { id, .. }, Ok(_)) = (step, &result) {
+            if let (Some(id), Ok(_)) = (tagged_by(step), &result) {
                 self.tagged.remember(id, now);
             }
             let end = StepEnd { took: now.since(run.step_began), failure: result.as_ref().err().cloned() };

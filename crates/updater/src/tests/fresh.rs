@@ -114,3 +114,17 @@ fn what_a_read_does_not_show_is_deleted_all_the_same_because_reads_can_be_behind
     "#]]
     .assert_eq(&story.told());
 }
+
+#[test]
+fn what_was_just_made_and_is_not_shown_yet_is_not_written_without_its_version() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).answer(1, 200, managed(load_balancer("web")));
+    story.plan(2, vec![of_existing(put_load_balancer("web"))]).refuse(2, 404, "ResourceNotFound");
+    expect![[r#"
+        t=0.0 call 1 for #1: put loadBalancers/web
+        t=0.0 #1 done: [done]
+        t=0.0 call 2 for #2: get loadBalancers/web
+        t=0.0 #2 failed ReadLagsBehind (transient): []
+    "#]]
+    .assert_eq(&story.told());
+}
