@@ -72,7 +72,12 @@ fn writer_that_saw(service: &Value, client: Client) -> Writer {
 #[tokio::test]
 async fn writes_to_a_service_as_last_seen_are_one_request_each() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let conditions = [Condition { kind: ConditionKind::Serving, holds: true, reason: Reason::Provisioned }];
+    let conditions = [Condition {
+        kind: ConditionKind::Serving,
+        holds: true,
+        reason: Reason::Provisioned,
+        concern: Concern::Resources,
+    }];
     let mut published = service(43, &["example.com/keep", FINALIZER]);
     published["status"]["loadBalancer"]["ingress"] = json!([{"ip": "20.1.2.3", "ipMode": "VIP"}]);
     let (client, script) = Script::of([
