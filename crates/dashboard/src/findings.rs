@@ -133,8 +133,9 @@ pub fn findings(overview: &Overview, services: &[ServiceStatus], egresses: &[Egr
     // Those of one severity stay in the order in which they were found.
     all.sort_by_key(|finding| finding.severity);
     let mut last = served(overview, &rows);
-    if last.severity == Severity::Fine && all.first().is_some_and(|worst| worst.severity < Severity::Note) {
-        // Nothing is shown as fine beside trouble.
+    let is_trouble = all.first().is_some_and(|worst| worst.severity < Severity::Note);
+    if last.severity == Severity::Fine && (is_trouble || overview.role != Role::Leader) {
+        // Nothing is shown as fine beside trouble, or by a replica that does not act.
         last.severity = Severity::Note;
     }
     all.push(last);
@@ -508,6 +509,11 @@ pub(crate) mod tests {
         overview.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure's gateway cannot be listed"));
         let told = findings(&overview, &[service("shop", "api", State::Created)], &[]);
         assert!(told[0].text().starts_with("Azure's gateway cannot be listed. What is shown"));
+        assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
+
+        overview.azure_trouble = None;
+        overview.role = Role::Standby;
+        let told = findings(&overview, &[service("shop", "api", State::Created)], &[]);
         assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
     }
 

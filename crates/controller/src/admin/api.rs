@@ -181,5 +181,5 @@ fn explained(room: &Room, asked_for: &str, found: Option<Found>) -> Response {
         return problem_with(StatusCode::NOT_FOUND, "NotFound", &unknown(asked_for), SEE);
     };
     let today = room.parts.almanac.today();
-    Json(words::explanation(&today, &found, room.leads())).into_response()
+    Json(words::explanation(&today, &found, room.leads(), &(room.parts.watches)())).into_response()
 }

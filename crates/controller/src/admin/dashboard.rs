@@ -117,7 +117,8 @@ async fn detail(
         let page = sluice_dashboard::message("Not known", &api::unknown(asked_for), &["/"]);
         return (StatusCode::NOT_FOUND, shown(headers, page)).into_response();
     };
-    let explanation = words::explanation(&room.parts.almanac.today(), &found, room.leads());
+    let explanation =
+        words::explanation(&room.parts.almanac.today(), &found, room.leads(), &overview.watches);
     shown(headers, sluice_dashboard::detail(&Detail { overview: &overview, explanation: &explanation }))
 }
 

@@ -10,6 +10,7 @@ use sluice_model::kube::Kind;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
 use sluice_view as view;
+use sluice_view::overview::WatchLine;
 use sluice_view::{Addresses, EgressStatus, Progress, ServiceStatus, Status, Wait, WaitKind};
 
 use super::almanac::Today;
@@ -78,11 +79,24 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
 }
 
 /// One service, and why it is where it is.
-pub(super) fn explanation(today: &Today<'_>, found: &Found, leads: bool) -> view::Explanation {
+pub(super) fn explanation(
+    today: &Today<'_>,
+    found: &Found,
+    leads: bool,
+    watches: &[WatchLine],
+) -> view::Explanation {
     let seen = &found.explanation;
     let mut waits_for: Vec<Wait> = Vec::new();
     if !leads {
         waits_for.push(Wait { kind: WaitKind::Leadership, sentence: sentences::STANDBY.into(), until: None });
+    }
+    for watch in watches {
+        if let Some(trouble) = &watch.trouble {
+            let kind = &watch.kind;
+            let sentence =
+                sentences::ended(&format!("The watch of {kind} fails, so changes are not seen: {trouble}"));
+            waits_for.push(Wait { kind: WaitKind::KubernetesLists, sentence, until: None });
+        }
     }
     waits_for.extend(seen.waits_for.iter().map(|wait| waits(today, wait)));
     let status = status(today, &seen.view);

@@ -14,6 +14,7 @@ mod config;
 mod dashboard;
 mod events;
 mod sockets;
+mod trouble;
 mod world;
 
 use axum::http::StatusCode;

@@ -1,8 +1,8 @@
 //! A loop, and the two routers before it.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) health: Router,
     /// How often the loop was asked for the overview.
     pub(crate) overviews: Arc<AtomicUsize>,
+    /// What troubles the watch of Services.
+    pub(crate) watch_trouble: Arc<Mutex<Option<String>>>,
     standing: watch::Sender<Standing>,
     running: JoinHandle<Ended>,
 }
@@ -64,7 +66,11 @@ impl World {
         access: Access,
     ) -> World {
         let clock = Monotonic::start();
-        let azure = SmallAzure::new(clock, script);
+        World::over(clock, SmallAzure::new(clock, script), turns, access)
+    }
+
+    /// A world whose Azure has a past.
+    pub(crate) fn over(clock: Monotonic, azure: Arc<SmallAzure>, turns: bool, access: Access) -> World {
         let (handle, inbox) = Inbox::open(64);
         let (cluster, watch) = Cluster::new();
         tokio::spawn(watch.bring_to(handle.clone()));
@@ -81,6 +87,8 @@ impl World {
         let (standing, stands) = watch::channel(Standing::default());
         let overviews = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&overviews);
+        let watch_trouble: Arc<Mutex<Option<String>>> = Arc::default();
+        let troubled = Arc::clone(&watch_trouble);
         let admin = Admin::new(Parts {
             handle: handle.clone(),
             // Noon of the day on which this was written.
@@ -94,14 +102,16 @@ impl World {
             watches: Arc::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let line = |kind: &str| WatchLine { kind: kind.into(), listed: true, ..WatchLine::default() };
-                ["services", "endpointslices", "nodes", "pods"].map(line).to_vec()
+                let mut lines = ["services", "endpointslices", "nodes", "pods"].map(line).to_vec();
+                lines[0].trouble = troubled.lock().unwrap().clone();
+                lines
             }),
             calls: Arc::default(),
             window_limits,
             access,
         });
         let (api, health) = (admin.api_router(), admin.health_router());
-        World { clock, cluster, handle, admin, api, health, overviews, standing, running }
+        World { clock, cluster, handle, admin, api, health, overviews, watch_trouble, standing, running }
     }
 
     /// It lists everything and takes the lease for good.

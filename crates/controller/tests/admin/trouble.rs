@@ -1,0 +1,353 @@
+//! Ten kinds of trouble, each read side by side in everything that reports it: the condition of the Service, what
+//! `sluice status` and `sluice explain` print, the dashboard's findings and the metrics.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use sluice_controller::admin::Access;
+use sluice_controller::{Monotonic, Standing};
+use sluice_model::call::{Body, Method, Request};
+use sluice_model::{Event, ObjectName};
+use sluice_view::overview::Role;
+use sluice_view::{Explanation, Overview, Page, ServiceStatus};
+
+use crate::azure::{Behaviour, SmallAzure};
+use crate::world::{World, is_put_of};
+
+/// What is broken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Trouble {
+    AddressUpdatesFail,
+    DeletionIsStuck,
+    AddressIsRefused,
+    QuotaIsUsedUp,
+    RightIsMissing,
+    GuardHolds,
+    LeaderIsLost,
+    AzureIsUnreachable,
+    ApiServerIsUnreachable,
+    TagsAreRemoved,
+}
+
+/// What one place has to say.
+enum Cell {
+    /// These words.
+    Says(&'static str),
+    /// It cannot speak of this; why.
+    Cannot(&'static str),
+}
+use Cell::{Cannot, Says};
+
+struct Row {
+    trouble: Trouble,
+    /// Provisioning, then Serving.
+    condition: Cell,
+    status: Cell,
+    explain: Cell,
+    dashboard: Cell,
+    metric: Cell,
+}
+
+const TABLE: [Row; 10] = [
+    Row {
+        trouble: Trouble::AddressUpdatesFail,
+        condition: Says("true AzureUnavailable Addresses, true Provisioned Resources"),
+        status: Says("shop/web AzureUnavailable: 4 of 6 addresses are not programmed in Azure"),
+        explain: Says("(SGW0013): 4 of 6 addresses are not programmed in Azure"),
+        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
+        metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
+    },
+    Row {
+        trouble: Trouble::DeletionIsStuck,
+        condition: Says("true AzureUnavailable Deletion, false AzureUnavailable Deletion"),
+        status: Says("shop/web AzureUnavailable: its deletion waits for 2 addresses in Azure"),
+        explain: Says("(SGW0013): its deletion waits for 2 addresses in Azure"),
+        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
+        metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
+    },
+    Row {
+        trouble: Trouble::AddressIsRefused,
+        condition: Says("true Refused Addresses, true Provisioned Resources"),
+        status: Says(
+            "shop/web Refused: 1 of 6 addresses are not programmed in Azure: Azure refuses 1 of them",
+        ),
+        explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure: Azure refuses 1 of them"),
+        dashboard: Says("Azure refuses 1 address of 1 service: shop/web."),
+        metric: Says("services_in_trouble{reason=\"Refused\"} 1"),
+    },
+    Row {
+        trouble: Trouble::QuotaIsUsedUp,
+        condition: Says("true QuotaExceeded Resources, false QuotaExceeded Resources"),
+        status: Says("shop/api QuotaExceeded: PublicIPCountLimitReached"),
+        explain: Says("(SGW0008): PublicIPCountLimitReached"),
+        dashboard: Says("1 service waits for quota: shop/api."),
+        metric: Says("services_in_trouble{reason=\"QuotaExceeded\"} 1"),
+    },
+    Row {
+        trouble: Trouble::RightIsMissing,
+        condition: Says("true Forbidden Resources, false Forbidden Resources"),
+        status: Says("shop/api Forbidden: AuthorizationFailed"),
+        explain: Says("(SGW0009): AuthorizationFailed"),
+        dashboard: Says("1 service is refused because our identity may not do it: shop/api."),
+        metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
+    },
+    Row {
+        trouble: Trouble::GuardHolds,
+        condition: Cannot(
+            "the guard holds what was found without a Service, and there is no object to write to",
+        ),
+        status: Says("MassDeletionHeld: the mass-deletion guard holds its deletion"),
+        explain: Says("(SGW0016): the mass-deletion guard holds its deletion"),
+        dashboard: Says("The brake holds 7 teardowns"),
+        metric: Says("services_in_trouble{reason=\"MassDeletionHeld\"} 7"),
+    },
+    Row {
+        trouble: Trouble::LeaderIsLost,
+        condition: Cannot("only a leader writes conditions; they stay as the last one wrote them"),
+        status: Says("the replica is no leader"),
+        explain: Says("The replica that answers is on standby: it watches and does nothing."),
+        dashboard: Says("This replica does not know yet who leads."),
+        metric: Says("leader 0"),
+    },
+    Row {
+        trouble: Trouble::AzureIsUnreachable,
+        condition: Says("true AzureUnavailable Resources, false AzureUnavailable Resources"),
+        status: Says("shop/api AzureUnavailable: ServiceUnavailable"),
+        explain: Says("(SGW0013): ServiceUnavailable"),
+        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/api."),
+        metric: Says("azure_listings_failing 1"),
+    },
+    Row {
+        trouble: Trouble::ApiServerIsUnreachable,
+        condition: Cannot("the API server that would store it does not answer"),
+        status: Says("the watch of services: connection refused"),
+        explain: Says("The watch of services fails, so changes are not seen: connection refused."),
+        dashboard: Says("The watch of services is in trouble: connection refused."),
+        metric: Says("watch_in_trouble{kind=\"services\"} 1"),
+    },
+    Row {
+        trouble: Trouble::TagsAreRemoved,
+        condition: Says("true Forbidden Resources, true Provisioned Resources"),
+        status: Says("shop/web Forbidden: /subscriptions/sub"),
+        explain: Says("cannot be tagged: AuthorizationFailed"),
+        dashboard: Says("1 service is refused because our identity may not do it: shop/web."),
+        metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
+    },
+];
+
+/// What Azure does with a request while something is broken.
+fn behaviour(broken: Option<Trouble>, request: &Request) -> Behaviour {
+    let is_update = request.method == Method::UpdateLocations;
+    let has_poison = || match &request.body {
+        Body::Locations(updates) => {
+            updates.iter().flat_map(|it| &it.addresses).any(|it| it.address == address(1))
+        }
+        _ => false,
+    };
+    match broken {
+        Some(Trouble::AddressUpdatesFail | Trouble::DeletionIsStuck) if is_update => {
+            Behaviour::Refuse(500, "InternalServerError", "an error occurred")
+        }
+        Some(Trouble::AddressIsRefused) if is_update && has_poison() => {
+            Behaviour::Refuse(400, "InvalidRequest", "the address is not in the subnet")
+        }
+        Some(Trouble::QuotaIsUsedUp) if is_put_of(request, "publicIPAddresses") => {
+            Behaviour::Refuse(400, "PublicIPCountLimitReached", "no more public IPs")
+        }
+        Some(Trouble::RightIsMissing) if is_put_of(request, "publicIPAddresses") => {
+            Behaviour::Refuse(403, "AuthorizationFailed", "no authorization to perform the action")
+        }
+        Some(Trouble::TagsAreRemoved) if request.method == Method::PatchTags => {
+            Behaviour::Refuse(403, "AuthorizationFailed", "no authorization to perform the action")
+        }
+        Some(Trouble::AzureIsUnreachable) => Behaviour::Refuse(503, "ServiceUnavailable", "try again"),
+        _ => Behaviour::Ordinary,
+    }
+}
+
+fn address(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 244, 0, last))
+}
+
+fn endpoints(world: &World, lasts: impl Iterator<Item = u8>) {
+    let all: Vec<(IpAddr, &str)> = lasts.map(|last| (address(last), "node-a")).collect();
+    world.cluster.apply_endpoints(&ObjectName::new("shop", "web"), &all);
+}
+
+/// A world that is as desired, and then has this trouble for long enough; with the Service to ask for.
+async fn broken(trouble: Trouble) -> (World, String) {
+    let fault: Arc<Mutex<Option<Trouble>>> = Arc::default();
+    let script = {
+        let fault = Arc::clone(&fault);
+        move |request: &Request| behaviour(*fault.lock().unwrap(), request)
+    };
+    let clock = Monotonic::start();
+    let azure = SmallAzure::new(clock, script);
+    let world = World::over(clock, Arc::clone(&azure), true, Access::default());
+    world.lead().await;
+    world.apply("shop", "web");
+    endpoints(&world, 2..4);
+    world.published(1).await;
+    world.until(|all| all.iter().all(|seen| seen.addresses_programmed == 2)).await;
+    *fault.lock().unwrap() = Some(trouble);
+    let minute = Duration::from_secs(60);
+    match trouble {
+        Trouble::AddressUpdatesFail => endpoints(&world, 2..8),
+        Trouble::AddressIsRefused => endpoints(&world, 1..7),
+        Trouble::DeletionIsStuck => world.cluster.delete_service(&ObjectName::new("shop", "web")),
+        Trouble::QuotaIsUsedUp | Trouble::RightIsMissing => world.apply("shop", "api"),
+        Trouble::AzureIsUnreachable => {
+            world.apply("shop", "api");
+            // Drift is looked for every quarter of an hour.
+            world.wait(20 * minute).await;
+        }
+        Trouble::GuardHolds => {
+            for name in ["a", "b", "c", "d", "e", "f"] {
+                world.apply("shop", name);
+            }
+            world.published(7).await;
+            world.handle.stop();
+            world.ended().await;
+            let next = World::over(clock, azure, true, Access::default());
+            next.lead().await;
+            next.until(|all| all.iter().filter(|seen| seen.held.is_some()).count() == 7).await;
+            let page: Page<ServiceStatus> = next.seen("/api/v1/services").await;
+            let uid = page.items[0].uid.clone();
+            return (next, format!("-/{uid}"));
+        }
+        Trouble::LeaderIsLost => {
+            world.handle.post(Event::LeadershipLost).await.unwrap();
+            world.ended().await;
+            for path in ["/", "/api/v1/overview", "/api/v1/services/shop/web/explain"] {
+                assert_eq!(world.ask(path).await.0, StatusCode::SERVICE_UNAVAILABLE, "{path}");
+            }
+            // The other replica, while the lease runs out.
+            let next = World::over(clock, azure, true, Access::default());
+            next.cluster.list_all();
+            next.apply("shop", "web");
+            next.stand(Standing { role: Role::Candidate, leader: None });
+            next.until(|all| all.len() == 1).await;
+            return (next, "shop/web".into());
+        }
+        Trouble::ApiServerIsUnreachable => {
+            *world.watch_trouble.lock().unwrap() = Some("connection refused".into());
+        }
+        Trouble::TagsAreRemoved => {
+            endpoints(&world, 0..0);
+            azure.untag_load_balancers();
+            world.wait(40 * minute).await;
+        }
+    }
+    world.wait(minute).await;
+    let is_new = world.cluster.services().iter().any(|it| &*it.name.name == "api");
+    (world, if is_new { "shop/api".into() } else { "shop/web".into() })
+}
+
+/// What all places say, as text.
+struct Said {
+    condition: String,
+    status: String,
+    explain: String,
+    dashboard: String,
+    metric: String,
+}
+
+async fn said(world: &World, name: &str) -> Said {
+    let condition = world.cluster.services().into_iter().find(|it| it.name.to_string() == *name);
+    let condition = condition.map(|object| {
+        let words = object.conditions.iter().map(|it| format!("{} {} {:?}", it.holds, it.reason, it.concern));
+        words.collect::<Vec<_>>().join(", ")
+    });
+
+    // What `sluice status` prints; its own tests have the layout.
+    let overview: Overview = world.seen("/api/v1/overview").await;
+    let page: Page<ServiceStatus> = world.seen("/api/v1/services").await;
+    let mut status = Vec::new();
+    for service in page.items.iter().filter(|service| service.progress.trouble) {
+        let why = service.progress.why.as_ref().unwrap();
+        status.push(format!("{} {}: {}", service.title(), why.reason, why.message));
+    }
+    for watch in &overview.watches {
+        status.extend(watch.trouble.iter().map(|trouble| format!("the watch of {}: {trouble}", watch.kind)));
+    }
+    if overview.role != Role::Leader {
+        status.push("the replica is no leader".into());
+    }
+
+    let explain: Explanation = world.seen(&format!("/api/v1/services/{name}/explain")).await;
+    let waits = explain.waits_for.iter().map(|wait| wait.sentence.as_str());
+    let explain = std::iter::once(explain.summary.as_str()).chain(waits).collect::<Vec<_>>().join("\n");
+
+    let (_, html) = world.ask("/").await;
+    let from = html.find("<ul id=\"findings\"").unwrap();
+    let findings = &html[from..];
+    let findings = &findings[..findings.find("</ul>").unwrap()];
+
+    let (_, metrics) = world.send(&world.health, "GET", "/metrics", &[]).await;
+    Said {
+        condition: condition.unwrap_or_default(),
+        status: status.join("\n"),
+        explain,
+        dashboard: findings.into(),
+        metric: metrics
+            .lines()
+            .filter_map(|line| line.strip_prefix("sluice_"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}
+
+/// A text without its tags.
+fn plain(html: &str) -> String {
+    let parts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    parts.collect::<String>().replace("&#39;", "'")
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_trouble_is_said_in_every_place_that_can_say_it() {
+    let mut wrong = Vec::new();
+    for row in TABLE {
+        let trouble = row.trouble;
+        let (world, name) = broken(trouble).await;
+        let said = said(&world, &name).await;
+        let cells = [
+            ("condition", row.condition, said.condition),
+            ("status", row.status, said.status),
+            ("explain", row.explain, said.explain),
+            ("dashboard", row.dashboard, plain(&said.dashboard)),
+            ("metric", row.metric, format!("\n{}\n", said.metric)),
+        ];
+        for (place, cell, text) in cells {
+            match cell {
+                Says(words) if text.contains(words) => {}
+                Says(words) => {
+                    wrong.push(format!("{trouble:?}: {place} does not say {words:?}, but:\n{text}"))
+                }
+                Cannot(why) => assert!(place == "condition" && !why.is_empty(), "{trouble:?}: {place}"),
+            }
+        }
+        if said.dashboard.contains("<li class=\"fine\">") {
+            wrong.push(format!("{trouble:?}: the dashboard says that all is fine"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_world_without_trouble_says_none() {
+    let world = World::ordinary();
+    world.lead().await;
+    world.apply("shop", "web");
+    endpoints(&world, 2..4);
+    world.published(1).await;
+    world.until(|all| all.iter().all(|seen| seen.addresses_programmed == 2)).await;
+    let said = said(&world, "shop/web").await;
+    assert_eq!(said.condition, "false Provisioned Resources, true Provisioned Resources");
+    assert_eq!(said.status, "");
+    assert!(said.explain.contains("is registered and as wanted"), "{}", said.explain);
+    assert!(said.dashboard.contains("<li class=\"fine\">"), "{}", said.dashboard);
+    let counted = said.metric.lines().filter(|line| line.starts_with("services_in_trouble{"));
+    assert!(counted.clone().count() > 10 && counted.clone().all(|line| line.ends_with(" 0")));
+}
