@@ -1,6 +1,6 @@
 //! Sockets: which connections are served, how long they may take, and how they end.
 //!
-//! One task and one request per connection. Every connection is accepted, so that clients that connect and
+//! One task per connection. Every connection is accepted, so that clients that connect and
 //! send nothing cannot keep a probe out: when there are too many, of one peer or of all, the connection that
 //! has waited longest for its request is dropped, and only if none waits, the one that was accepted first.
 //! A connection also ends when its client is slow to send its request or takes nothing of the answer for a
@@ -36,6 +36,8 @@ pub struct ServeLimits {
     pub connections_max: usize,
     /// Connections at once of one peer (IP address).
     pub per_peer_max: usize,
+    /// Whether a connection may carry further requests. An idle one then looks like one that is being answered.
+    pub keep_alive: bool,
     /// How long a TLS handshake may take, and how long a client may take to send a request head.
     pub patience: Duration,
     /// How long a client may take nothing of an answer.
@@ -49,6 +51,7 @@ impl ServeLimits {
     pub const HEALTH: ServeLimits = ServeLimits {
         connections_max: 256,
         per_peer_max: 64,
+        keep_alive: false,
         patience: Duration::from_secs(2),
         stall: Duration::from_secs(30),
         grace: Duration::from_secs(2),
@@ -58,6 +61,8 @@ impl ServeLimits {
     pub const API: ServeLimits = ServeLimits {
         connections_max: 128,
         per_peer_max: 128,
+        // A client behind a port-forward has one connection for all its requests.
+        keep_alive: true,
         patience: Duration::from_secs(10),
         ..ServeLimits::HEALTH
     };
@@ -186,8 +191,7 @@ async fn speak(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.patience)
         .max_buf_size(HEAD_BYTES_MAX)
-        // An idle connection would look like one that is being answered.
-        .keep_alive(false)
+        .keep_alive(limits.keep_alive)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let told = async { end.wait_for(|end| *end).await.map(drop) };

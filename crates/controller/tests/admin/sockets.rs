@@ -20,8 +20,14 @@ use tokio::task::JoinHandle;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Few places, and an hour for a request head: connections end only to make room for others.
-const TIGHT: ServeLimits =
-    ServeLimits { connections_max: 32, per_peer_max: 8, patience: HOUR, stall: HOUR, grace: HOUR };
+const TIGHT: ServeLimits = ServeLimits {
+    connections_max: 32,
+    per_peer_max: 8,
+    patience: HOUR,
+    stall: HOUR,
+    grace: HOUR,
+    ..ServeLimits::HEALTH
+};
 
 struct Server {
     address: SocketAddr,
