@@ -49,6 +49,8 @@ pub(crate) struct Adoption {
     /// The last attempt failed, and the next is made then.
     pub(crate) retry_at: Option<Time>,
     told: bool,
+    /// Why its load balancer has no tags, while that is so.
+    pub(crate) trouble: Option<(Reason, String)>,
 }
 
 impl Engine {
@@ -70,6 +72,7 @@ impl Engine {
         let due = untagged && !again && record.adoption.retry_at.is_none_or(|at| at <= now);
         if tagged && let Some(record) = self.record_mut(service) {
             record.adoption.times = record.adoption.times.max(1);
+            record.adoption.trouble = None;
         }
         if due {
             self.adoptions.waiting.insert(service);
@@ -114,6 +117,7 @@ impl Engine {
         let Some((resource, failure)) = failed else {
             record.adoption.times += 1;
             record.adoption.retry_at = None;
+            record.adoption.trouble = None;
             return;
         };
         record.adoption.retry_at = Some(retry_at);
@@ -123,6 +127,9 @@ impl Engine {
             _ => return,
         };
         let text = self.cannot_tag(resource, failure);
+        if let Some(record) = self.record_mut(service) {
+            record.adoption.trouble = Some((reason, text.clone()));
+        }
         self.tell(service, reason, text);
     }
 
@@ -136,15 +143,16 @@ impl Engine {
 
     /// Says once that somebody keeps removing our tags.
     fn tell_of_lost_tags(&mut self, service: ServiceIndex) {
-        let Some(record) = self.record_mut(service) else { return };
-        if core::mem::replace(&mut record.adoption.told, true) {
-            return;
-        }
-        let key = record.key.clone();
+        let Some(key) = self.record(service).map(|record| record.key.clone()) else { return };
         let id = self.config.scope.carrier_id(&key);
         let text = format!(
             "the tags of {id} were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them"
         );
+        let Some(record) = self.record_mut(service) else { return };
+        record.adoption.trouble = Some((Reason::Conflict, text.clone()));
+        if core::mem::replace(&mut record.adoption.told, true) {
+            return;
+        }
         let about = self.about(service);
         self.notify(about, true, Reason::Conflict, text);
     }

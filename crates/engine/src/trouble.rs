@@ -103,6 +103,9 @@ impl Engine {
         if let Some(trouble) = self.address_trouble(record) {
             return Some(trouble);
         }
+        if let Some((reason, text)) = record.adoption.trouble.as_ref().filter(|_| wanted) {
+            return found(*reason, Cause::Said(text));
+        }
         let unconfirmed = record.vanished.as_ref().map_or(0, |it| it.failures);
         if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
             return found(Reason::KubernetesRefused, Cause::KubernetesWrites);

@@ -423,6 +423,30 @@ fn a_standby_and_a_leader_that_lost_its_lease_say_nothing_of_trouble() {
 }
 
 #[test]
+fn tags_that_cannot_be_written_or_are_removed_again_are_trouble_until_they_are_back() {
+    let mut story = told(
+        "service web applied
+         #1 done
+         azure untags load-balancer web
+         tick 1900
+         #2 failed AuthorizationFailed 403
+         #3 done",
+    );
+    let key = story.key("web");
+    let trouble = |story: &super::story::Story| story.engine.view_of(&key).and_then(|view| view.trouble);
+    let forbidden = trouble(&story).expect("its tags cannot be written");
+    assert_eq!(forbidden.reason, Reason::Forbidden);
+    assert!(forbidden.text.contains("cannot be tagged: AuthorizationFailed"), "{}", forbidden.text);
+    story.play("tick 400\n#4 done\ntick 10");
+    assert_eq!(trouble(&story), None, "{}", story.shown());
+    story.play("azure untags load-balancer web\ntick 1900");
+    let removed = trouble(&story).expect("its tags were removed again");
+    assert_eq!(removed.reason, Reason::Conflict);
+    story.play("azure adopts web\ntick 1900");
+    assert_eq!(trouble(&story), None, "{}", story.shown());
+}
+
+#[test]
 fn an_object_that_kubernetes_does_not_let_us_write_is_trouble() {
     check(
         "show notices
