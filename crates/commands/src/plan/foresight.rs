@@ -51,7 +51,8 @@ pub struct Forecast {
     pub objects_before: BTreeMap<Uid, ServiceObject>,
     /// The Services afterwards; what would be released and gone is missing.
     pub objects_after: BTreeMap<Uid, ServiceObject>,
-    /// Calls to Azure by what they do.
+    /// Calls to Azure by what they do; those up to the last write, if not everything can be done: what follows only
+    /// looks whether it can.
     pub calls: BTreeMap<Method, usize>,
     /// Every write, in the order in which it would be sent.
     pub writes: Vec<Request>,
@@ -99,7 +100,7 @@ pub fn foresee_with(
         after: stage.cloud,
         objects_before,
         objects_after: stage.objects,
-        calls: stage.calls,
+        calls: if settled { stage.calls } else { stage.calls_until_write },
         writes: stage.writes,
         notices: stage.notices,
         services: explained(&stage.engine),
@@ -131,6 +132,8 @@ struct Stage {
     quiet: Duration,
     version: u64,
     calls: BTreeMap<Method, usize>,
+    /// The same up to the last write.
+    calls_until_write: BTreeMap<Method, usize>,
     writes: Vec<Request>,
     notices: Vec<Notice>,
     /// Answers on their way, the oldest first.
@@ -188,6 +191,7 @@ impl Stage {
             pods,
             version,
             calls: BTreeMap::new(),
+            calls_until_write: BTreeMap::new(),
             writes: Vec::new(),
             notices: Vec::new(),
             answers: VecDeque::new(),
@@ -251,10 +255,15 @@ impl Stage {
         *self.calls.entry(request.method).or_default() += 1;
         let answer = self.cloud.handle(self.now, &request);
         if is_write(request.method) {
-            self.last_write = self.now;
+            self.note_write();
             self.writes.push(request);
         }
         answer
+    }
+
+    fn note_write(&mut self) {
+        self.last_write = self.now;
+        self.calls_until_write.clone_from(&self.calls);
     }
 
     fn start(&mut self, effect: Effect, events: &mut VecDeque<Event>) {
@@ -306,10 +315,10 @@ impl Stage {
         write: impl FnOnce(&mut ServiceObject),
     ) {
         self.version += 1;
+        self.note_write();
         let outcome = match self.objects.get_mut(&uid) {
             None => KubeOutcome::Gone,
             Some(object) => {
-                self.last_write = self.now;
                 write(object);
                 object.version = self.version;
                 if object.deleting && !object.finalizer && !object.inherited {

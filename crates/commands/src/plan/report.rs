@@ -137,12 +137,12 @@ impl Report {
         let nothing = "nothing would be written, neither to Azure nor to Kubernetes";
         match self.verdict {
             Verdict::InSync => {
-                let but = match self.not_served.len() {
-                    0 => String::new(),
-                    1 => " One service asks for what cannot be served; see above.".to_owned(),
-                    several => format!(" {several} services ask for what cannot be served; see above."),
+                // Whoever reads only this line must learn of the others.
+                let _ = match text.lines().filter(|line| line.starts_with('!')).count() {
+                    0 => writeln!(text, "In sync: {nothing}."),
+                    1 => writeln!(text, "No changes: {nothing}; see the warning above."),
+                    several => writeln!(text, "No changes: {nothing}; see the {several} warnings above."),
                 };
-                let _ = writeln!(text, "In sync: {nothing}.{but}");
                 return text;
             }
             Verdict::Held => {

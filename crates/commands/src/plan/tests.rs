@@ -387,7 +387,7 @@ fn what_cannot_be_served_is_named_and_costs_nothing() {
     "#]]);
     world.carried_out().shows(&expect![[r#"
         ! service/shop/web is not served as it asks (InvalidSpec): sessionAffinity ClientIP is not supported; use None
-        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -405,7 +405,7 @@ fn a_port_whose_name_no_pod_has_is_named() {
     world.services[0].version += 100;
     world.carried_out().shows(&expect![[r#"
         ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "admin" is
-        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -419,7 +419,7 @@ fn a_port_whose_name_no_pod_has_any_more_stays_and_is_named() {
     world.slices.clear();
     world.carried_out().shows(&expect![[r#"
         ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "http" is; it stays 8080
-        In sync: nothing would be written, neither to Azure nor to Kubernetes. One service asks for what cannot be served; see above.
+        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -457,4 +457,26 @@ fn a_second_look_that_comes_late_is_awaited() {
         let report = world.report();
         assert_eq!(report.verdict, Verdict::Changes, "nobody's address goes after {seconds} s");
     }
+}
+
+#[test]
+fn a_wrong_name_of_the_gateway_counts_no_calls_that_wait_for_it() {
+    let mut world = World::empty().service("web", 1).egress("blue").carried_out();
+    world.scope.gateway = "wrong".into();
+    if let Some(Listing::Foundation { gateway, .. }) = world.azure.first_mut() {
+        *gateway = None;
+    }
+    world.azure.retain(|it| !matches!(it, Listing::Registrations(_) | Listing::Locations(_)));
+    world.shows(&expect![[r#"
+        service/shop/web
+          ~ Service         shop/web  (conditions)
+
+        held
+          ! gateway (GatewayUnavailable): the subnet is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw; detach it or configure that gateway
+          ! service/shop/web (GatewayUnavailable): it waits for the service gateway
+          ! egress/blue (GatewayUnavailable): it waits for the service gateway
+
+        Plan: 0 to create, 1 to change, 0 to delete.
+        Calls to Azure: 0 writes; in all 2 get, 5 list.
+    "#]]);
 }
