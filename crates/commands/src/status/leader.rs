@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub struct LeaderArguments {
     /// The address of its API, like `http://127.0.0.1:8082` [default: the leader is found by its Lease and
     /// asked through the API server]
-    #[arg(long, value_name = "URL", env = "SLUICE_ADDRESS")]
+    #[arg(long, value_name = "URL", env = "SLUICE_ADDRESS", value_parser = address)]
     pub address: Option<Url>,
     /// A file with the token that the API asks for
     #[arg(long, value_name = "FILE")]
@@ -226,7 +226,7 @@ impl Leader {
                 tunnel(pods, pod, *port, request).await.with_context(|| {
                     format!(
                         "{} cannot be asked through the API server (port {port}); \
-                         with --address the API is asked directly",
+                         if the API can be reached from here, set --address or SLUICE_ADDRESS to its URL",
                         self.name
                     )
                 })
@@ -309,6 +309,10 @@ fn forwarding(error: kube::Error) -> anyhow::Error {
         kube::Error::Api(status) if status.code == 403 => {
             anyhow!("this account may not forward ports there (create pods/portforward): {}", status.message)
         }
+        // Its own words are a dump of the answer.
+        kube::Error::Api(status) => {
+            anyhow!("the API server does not forward the port: {} ({})", status.message, status.code)
+        }
         _ => anyhow::Error::new(error),
     }
 }
@@ -338,6 +342,15 @@ fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(pod, _)| pod)
 }
 
+/// The address of an API, from a flag or the environment.
+fn address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| {
+        "it must be a URL of the controller's API, like http://127.0.0.1:8082 (--address or SLUICE_ADDRESS)"
+            .to_owned()
+    })
+}
+
 fn direct(address: &Url, ca_file: Option<&PathBuf>) -> anyhow::Result<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("sluice/", env!("CARGO_PKG_VERSION")))
@@ -350,8 +363,7 @@ fn direct(address: &Url, ca_file: Option<&PathBuf>) -> anyhow::Result<reqwest::C
     }
     match address.scheme() {
         "http" => {}
-        "https" => builder = builder.tls_backend_preconfigured(trust(ca_file)?),
-        other => bail!("--address {address}: {other} is neither http nor https"),
+        _ => builder = builder.tls_backend_preconfigured(trust(ca_file)?),
     }
     builder.build().context("no client can be made for the API")
 }
@@ -396,8 +408,24 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_no_http_is_refused() {
-        let error = direct(&"ftp://example.com".parse().unwrap(), None).unwrap_err();
-        assert!(error.to_string().contains("neither http nor https"), "{error}");
+    fn an_address_that_is_no_http_url_is_refused_with_an_example() {
+        for wrong in ["", "foo", "127.0.0.1:8082", "localhost:8082", "ftp://example.com", "http://"] {
+            let error = address(wrong).unwrap_err();
+            assert!(error.contains("like http://127.0.0.1:8082"), "{wrong}: {error}");
+        }
+        for right in ["http://127.0.0.1:8082", "https://sluice.example/"] {
+            address(right).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_api_server_that_does_not_forward_is_a_sentence() {
+        let status =
+            kube::core::Status::failure("pods/portforward is not served here", "NotFound").with_code(404);
+        let error = format!("{:#}", forwarding(kube::Error::Api(status.boxed())));
+        assert_eq!(
+            error,
+            "the API server does not forward the port: pods/portforward is not served here (404)"
+        );
     }
 }
