@@ -117,7 +117,7 @@ pub struct WatchLine {
     pub kind: String,
     /// A complete list has come.
     pub listed: bool,
-    /// Objects in the last complete list.
+    /// Objects that the watch knows of.
     pub objects: u64,
     /// Complete lists so far.
     pub lists: u64,

@@ -301,7 +301,7 @@ pub(crate) const TABLE: &[Metric] = &[
     // The watches.
     gauge("watch_listed", "1 when a complete list of the kind has come, else 0", read::watch_listed)
         .by(&[WATCHED]),
-    gauge("watch_objects", "Objects in the last complete list", read::watch_objects).by(&[WATCHED]),
+    gauge("watch_objects", "Objects that the watch knows of", read::watch_objects).by(&[WATCHED]),
     gauge(
         "watch_in_trouble",
         "1 while a watch fails, so that changes are not seen, else 0",

@@ -219,6 +219,9 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         let version = K::version(&object);
         self.saw(version);
         self.note(&object, Some(*raw).filter(|_| !matches!(line, Line::Gone(_))));
+        if self.cycle.is_watching() {
+            self.count(line);
+        }
         match (self.cycle.is_watching(), line) {
             (true, Line::Gone(_)) => self.facts.tell(K::deleted(object)).await?,
             (true, _) => {
@@ -230,6 +233,15 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             (false, _) => self.gathered.add(object),
         }
         Ok(Ok(Some(Answer::Moved { version })))
+    }
+
+    /// How many objects there are after a line of a watch.
+    fn count(&self, line: &Line<'_>) {
+        match line {
+            Line::Added(_) => self.shared.note(K::KIND, |kind| kind.objects += 1),
+            Line::Gone(_) => self.shared.note(K::KIND, |kind| kind.objects = kind.objects.saturating_sub(1)),
+            _ => {}
+        }
     }
 
     /// An object in the engine's words; one that cannot be read is skipped and counted.

@@ -13,7 +13,7 @@ pub struct Progress {
 pub struct KindProgress {
     /// A complete list has been told.
     pub listed: bool,
-    /// How many objects the last list had.
+    /// How many objects there are: those of the last list, and what the watch has shown since.
     pub objects: usize,
     /// How many complete lists have been told.
     pub lists: u64,

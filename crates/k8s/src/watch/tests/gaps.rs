@@ -35,6 +35,24 @@ async fn a_watch_that_ends_is_begun_again_where_it_stood() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_count_of_objects_follows_the_watch() {
+    let then = [
+        line("ADDED", pod("c", 12)),
+        line("MODIFIED", pod("a", 13)),
+        line("DELETED", pod("a", 14)),
+        line("DELETED", pod("b", 15)),
+    ];
+    let mut scene = Scene::of([(LIST, listed(9, &["a", "b"], End::Stay, &then))]);
+    let mut counts = Vec::new();
+    for _ in 0..=then.len() {
+        scene.heard().await;
+        counts.push(scene.progress(Kind::Pod).objects);
+    }
+    assert_eq!(counts.last(), Some(&1), "{counts:?}");
+    scene.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_breaks_in_the_middle_of_a_line_tells_only_whole_lines() {
     for end in [End::Break, End::Close] {
         let whole = line("ADDED", pod("b", 12));
