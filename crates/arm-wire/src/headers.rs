@@ -35,19 +35,26 @@ impl<'a> Headers<'a> {
         { addresses }.find(|address| url::given(endpoint, address).is_ok()).map(ArmId::new)
     }
 
-    /// How long Azure asks us to wait: seconds, or a date, which counts from the answer's own
-    /// `Date`, so that our clock does not matter.
+    /// How long Azure asks us to wait: milliseconds in a header of its own, which is the more precise
+    /// one, else seconds or a date, which counts from the answer's own `Date`, so that our clock does
+    /// not matter.
     pub(crate) fn retry_after(self, unix_time: Duration) -> Option<Duration> {
-        let text = self.first("Retry-After")?;
-        let wait = match seconds(text) {
+        let precise = self.first("x-ms-retry-after-ms").and_then(whole).map(Duration::from_millis);
+        let wait = match precise {
             Some(wait) => wait,
-            None => {
-                let until = date::parse(text, unix_time)?;
-                let sent = self.first("Date").and_then(|text| date::parse(text, unix_time));
-                until.saturating_sub(sent.unwrap_or(unix_time))
-            }
+            None => self.retry_after_seconds(unix_time)?,
         };
         Some(wait.min(RETRY_AFTER_MAX))
+    }
+
+    fn retry_after_seconds(self, unix_time: Duration) -> Option<Duration> {
+        let text = self.first("Retry-After")?;
+        if let Some(wait) = seconds(text) {
+            return Some(wait);
+        }
+        let until = date::parse(text, unix_time)?;
+        let sent = self.first("Date").and_then(|text| date::parse(text, unix_time));
+        Some(until.saturating_sub(sent.unwrap_or(unix_time)))
     }
 
     /// How many calls are left in the bucket that paid for this one: the smallest number that any
@@ -111,6 +118,20 @@ mod tests {
         assert_eq!(wait(&[date, ("Retry-After", "Sun, 06 Nov 1994 10:00:05 GMT")]), Some(5));
         let odd = ("Date", "some day");
         assert_eq!(wait(&[odd, ("Retry-After", "Sun, 06 Nov 1994 08:49:40 GMT")]), Some(3));
+    }
+
+    #[test]
+    fn a_wait_in_milliseconds_is_preferred_if_it_is_one() {
+        let waits = |ms| {
+            let headers = [("Retry-After", "2"), ("X-MS-Retry-After-Ms", ms)];
+            Headers(&headers).retry_after(NOW).map(|wait| wait.as_millis())
+        };
+        assert_eq!(waits("750"), Some(750));
+        assert_eq!(waits("0"), Some(0));
+        assert_eq!(waits("3000"), Some(3_000));
+        assert_eq!(waits("99999999999999999999"), Some(86_400_000));
+        assert_eq!(waits("soon"), Some(2_000));
+        assert_eq!(wait(&[("x-ms-retry-after-ms", "4000")]), Some(4));
     }
 
     #[test]
