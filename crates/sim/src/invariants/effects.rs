@@ -38,7 +38,7 @@ pub(super) fn judge(
                         s7_two_sightings(book, key)?;
                     }
                     let seq = book.ledger.seq();
-                    book.teardown.entry(key.clone()).or_insert(seq);
+                    book.teardown.insert(key.clone(), seq);
                 }
                 Intent::Provision | Intent::Update => {
                     if plan.intent == Intent::Provision {

@@ -1,7 +1,7 @@
 //! What a leader may believe about one thing, and how reads and writes change it.
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -85,8 +85,8 @@ pub(super) struct Mapping {
     pub(super) confirmed: bool,
     pub(super) doubted_at: Option<Time>,
     pub(super) in_flight: bool,
-    /// The listing that last showed a service which was not known here.
-    pub(super) grown_seq: u64,
+    /// Services that a listing has shown here and that were not known, with that listing.
+    pub(super) shown_first: BTreeMap<Arc<str>, u64>,
 }
 
 pub(super) fn begin(fact: &mut Fact, seq: u64) {
@@ -165,8 +165,8 @@ pub(super) fn learn_mapping(mapping: &mut Mapping, now: Time, read_seq: u64, ser
         mapping.services.retain(|name| services.contains(name));
         return;
     }
-    if shows_more {
-        mapping.grown_seq = read_seq;
+    for name in services.difference(&mapping.services) {
+        mapping.shown_first.insert(Arc::clone(name), read_seq);
     }
     mapping.services = services;
     mapping.known = true;

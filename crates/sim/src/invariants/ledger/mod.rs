@@ -243,7 +243,9 @@ impl Ledger {
         service: &'a str,
         seq: u64,
     ) -> impl Iterator<Item = (IpAddr, IpAddr)> + 'a {
-        self.mapped_to(service).filter(move |place| self.mappings[place].grown_seq <= seq)
+        let shown_first =
+            move |place: &(IpAddr, IpAddr)| self.mappings.get(place)?.shown_first.get(service).copied();
+        self.mapped_to(service).filter(move |place| shown_first(place).is_none_or(|first| first <= seq))
     }
 
     /// How many requests and answers there have been.
