@@ -370,8 +370,19 @@ impl Plans {
         run.doing = Doing::Nothing;
         if let Some(step) = run.steps.get(run.done.len()) {
             let now = means.wire.now();
-            if let (Some(id), Ok(_)) = (tagged_by(step), &result) {
-                self.tagged.remember(id, now);
+            match (step, &result) {
+                (
+                    Step::DeletePublicIp(id) | Step::DeleteLoadBalancer(id) | Step::DeleteNatGateway(id),
+                    Ok(_),
+                ) => {
+                    self.tagged.0.remove(id);
+                }
+                (step, Ok(_)) => {
+                    if let Some(id) = tagged_by(step) {
+                        self.tagged.remember(id, now);
+                    }
+                }
+                (_, Err(_)) => {}
             }
             let end = StepEnd { took: now.since(run.step_began), failure: result.as_ref().err().cloned() };
             self.notes.push(run.note(id, step, now, Some(end)));

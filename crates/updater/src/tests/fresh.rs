@@ -128,3 +128,22 @@ fn what_was_just_made_and_is_not_shown_yet_is_not_written_without_its_version() 
     "#]]
     .assert_eq(&story.told());
 }
+
+#[test]
+fn what_we_have_deleted_ourselves_is_made_again_at_once() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).answer(1, 200, managed(load_balancer("web")));
+    let delete = Step::DeleteLoadBalancer(load_balancer_id("web"));
+    story.plan(2, vec![delete]).answer(2, 200, managed(load_balancer("web"))).answer(3, 204, Payload::None);
+    story.plan(3, vec![of_existing(put_load_balancer("web"))]).refuse(4, 404, "ResourceNotFound");
+    expect![[r#"
+        t=0.0 call 1 for #1: put loadBalancers/web
+        t=0.0 #1 done: [done]
+        t=0.0 call 2 for #2: get loadBalancers/web
+        t=0.0 call 3 for #2: delete loadBalancers/web if 1
+        t=0.0 #2 done: [done]
+        t=0.0 call 4 for #3: get loadBalancers/web
+        t=0.0 call 5 for #3: put loadBalancers/web
+    "#]]
+    .assert_eq(&story.told());
+}
