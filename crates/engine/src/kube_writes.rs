@@ -111,9 +111,8 @@ impl Engine {
             (true, true) => address.filter(may_show).or(kept),
             (true, false) => kept,
         };
-        if ingress != kept && ingress.is_some() && record.actual.publication_is_in_doubt() {
-            return None;
-        }
+        // Nothing new is published while a listing contradicts what is known.
+        let ingress = if record.actual.publication_is_in_doubt() && wanted { kept } else { ingress };
         // The address of a public IP of others is not ours to retract.
         let own = address.filter(|_| !wanted && self.keeper(record).is_none());
         let retract = object.published.or(own).filter(|ip| Some(*ip) != ingress);

@@ -260,10 +260,11 @@ pub(super) fn no_ip_is_published_while_a_listing_does_not_show_its_public_ip() {
             t=874.1 (list locations)
             t=915.9 (list nat-gateways)
             t=1012.8 (list public-ips)
+            t=1022.0 #4 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
             t=1057.8 (list public-ips)
-            t=1057.8 #4 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
             t=1057.8 #5 update web: public-ip, load-balancer, register   because drift found
-            t=1141.3 #6 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1141.2 #6 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
+            t=1141.4 #7 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
         "#]],
     );
 }
@@ -299,7 +300,9 @@ pub(super) fn an_ip_is_published_when_a_second_listing_shows_its_registration_ag
          tick 870
          azure has web registration
          #3 unavailable
-         tick 120",
+         tick 2
+         #4 done
+         tick 118",
         expect![[r#"
             t=0.5 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
             t=0.5 #2 provision web: public-ip, load-balancer, register   because service applied
@@ -307,9 +310,10 @@ pub(super) fn an_ip_is_published_when_a_second_listing_shows_its_registration_ag
             t=767.6 (list load-balancers)
             t=848.2 (list registrations)
             t=849.8 (list gateway)
+            t=872.1 #4 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
             t=874.1 (list locations)
             t=893.2 (list registrations)
-            t=893.2 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=893.2 #5 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
             t=915.9 (list nat-gateways)
         "#]],
     );
