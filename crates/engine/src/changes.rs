@@ -152,7 +152,7 @@ impl Engine {
             ],
             live: record.actual.is_live(),
             waits: [record.throttled.is_some(), record.unresolved.is_some()],
-            trouble: self.trouble(record).map(|trouble| (trouble.reason, trouble.concern)),
+            trouble: self.lasting_trouble(record).map(|trouble| (trouble.reason, trouble.concern)),
         }
     }
 }

@@ -140,13 +140,20 @@ impl Engine {
             return of(before.reason, Cause::SaidBefore);
         }
         let since = record.unwanted_since.filter(|_| drains)?;
-        let is_long = self.now >= since + self.config.report_after || before.is_some();
+        let said_so = before.is_some_and(|it| it.reason == Reason::Draining);
+        let is_long = self.now >= since + self.config.report_after || said_so;
         if is_long { of(Reason::Draining, Cause::LongDrain) } else { None }
+    }
+
+    /// The same, without ports that are unresolved for less than a minute: the endpoints of a new app come seconds after
+    /// its Service. Conditions show them at once.
+    pub(crate) fn lasting_trouble<'a>(&'a self, record: &'a Service) -> Option<Trouble<'a>> {
+        self.trouble(record).filter(|it| it.reason != Reason::PortUnresolved || record.unresolved_told)
     }
 
     /// The same, in words.
     pub(crate) fn told_trouble(&self, record: &Service) -> Option<explain::Trouble> {
-        let Trouble { reason, concern, cause } = self.trouble(record)?;
+        let Trouble { reason, concern, cause } = self.lasting_trouble(record)?;
         Some(explain::Trouble { reason, concern, text: self.sentence(record, concern, cause) })
     }
 

@@ -74,7 +74,7 @@ impl Engine {
             gauges.held += u64::from(self.is_braked(record.index));
             let direction = usize::from(!record.key.is_inbound());
             gauges.states[direction][record.state as usize] += 1;
-            if let Some(trouble) = self.trouble(record) {
+            if let Some(trouble) = self.lasting_trouble(record) {
                 gauges.trouble[trouble.reason as usize] += 1;
             }
             if let Some(reason) = parked_for(record) {
