@@ -10,7 +10,6 @@ mod habits;
 mod lanes;
 mod listings;
 mod operations;
-mod pauses;
 mod plans;
 mod random;
 mod shares;
