@@ -233,6 +233,7 @@ impl Engine {
         let Some(operation) = record.operation.take_if(|operation| operation.id == id) else { return };
         record.actual.absorb(now, operation.started, settle, &record.key, &operation.plan, &report);
         record.actual.doubt_unseen();
+        record.found_begun &= record.actual.is_unclear();
         record.compared = None;
         record.throttled = None;
         self.end_outages(operation.plan.steps.iter().take(confirmed));

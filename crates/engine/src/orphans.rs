@@ -148,6 +148,7 @@ impl Engine {
             }
             self.note_discovered(service);
             if let Some(record) = self.record_mut(service) {
+                record.found_begun = record.actual.teardown_begun();
                 // The listings are of different times, and the order of the teardown depends on what is there.
                 if record.actual.carrier.is_absent() {
                     record.actual.carrier.knowledge = Knowledge::Unknown;
@@ -265,7 +266,10 @@ impl Engine {
     /// Found unwanted by comparison, not begun by us or a leader before us, and not allowed by the operator.
     fn counts_for_the_brake(&self, record: &Service) -> bool {
         let forgets = self.seeded.has(Bug::BrakeForgetsEvidence);
-        let begun_before = || record.operation.is_none() && record.actual.teardown_begun() && !forgets;
+        // While it is read again, what was found counts: nothing is deleted meanwhile.
+        let is_read_again = || record.found_begun && record.actual.is_unclear();
+        let is_known = || record.operation.is_none() && record.actual.teardown_begun();
+        let begun_before = || (is_read_again() || is_known()) && !forgets;
         record.discovered && !record.teardown_begun && !begun_before() && !self.is_allowed(record)
     }
 

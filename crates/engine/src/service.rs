@@ -53,6 +53,8 @@ pub(crate) struct Service {
     pub(crate) adoption: Adoption,
     /// The clear step has been handed out.
     pub(crate) teardown_begun: bool,
+    /// As it was found, its teardown had begun; that has not been read again yet.
+    pub(crate) found_begun: bool,
     /// It has been live with a spec that was accepted, or was found live.
     pub(crate) served: bool,
     /// There is evidence that its deletion is meant: its object asks for it, or this replica watched the object or
@@ -179,6 +181,7 @@ impl Service {
             attempts: Attempts::default(),
             adoption: Adoption::default(),
             teardown_begun: false,
+            found_begun: false,
             served: false,
             evident: false,
             discovered: false,

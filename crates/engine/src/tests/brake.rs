@@ -57,6 +57,16 @@ fn egresses_whose_teardown_had_begun_are_not_held_by_the_next_leader() {
 }
 
 #[test]
+fn egresses_of_which_only_a_part_is_left_are_not_held_while_they_are_read_again() {
+    for left in ["public-ip", "public-ip registration cleared"] {
+        let story = format!("{}show notices\nlead\ntick 1", eight(&format!("azure has egress=e$ {left}")));
+        let effects = super::story::told(&story).shown();
+        assert!(effects.contains("inspect e8"), "{left}: {effects}");
+        assert!(!effects.contains("MassDeletionHeld"), "{left}: {effects}");
+    }
+}
+
+#[test]
 fn services_that_are_no_load_balancer_any_more_are_not_held_by_the_next_leader() {
     check(
         &format!("{}{}show notices\nlead", eight("service s$ known clusterip"), eight("azure has s$")),
