@@ -48,6 +48,8 @@ pub struct Request {
     pub name: Option<String>,
     /// The client id of the token.
     pub principal: Option<String>,
+    /// The header `x-ms-client-request-id`.
+    pub client_request_id: Option<String>,
     /// The header.
     pub user_agent: Option<String>,
     /// The operation that it started or asked for.
