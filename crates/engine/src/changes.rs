@@ -142,7 +142,7 @@ impl Engine {
             },
             attempts: record.attempts.total,
             last_failure: record.last_failure.as_ref().map(|failure| failure.at),
-            public_ip: shown_ip(record),
+            public_ip: shown_ip(record, &self.config.scope),
             pods: self.addresses.pods(service),
             addresses: [
                 self.addresses.wanted(service),

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use sluice_model::effect::{About, Cause, KubeOutcome};
 use sluice_model::kube::{ObjectRef, ServiceObject};
+use sluice_model::names::Scope;
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{Action, EffectId, ServiceKey};
@@ -245,10 +246,17 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
     }
 }
 
-/// The IP that a Service should show, for views.
-pub(crate) fn shown_ip(record: &Service) -> Option<IpAddr> {
+/// The IP that a Service or an egress should show, for views.
+pub(crate) fn shown_ip(record: &Service, scope: &Scope) -> Option<IpAddr> {
     match &record.key {
         ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| object.published),
-        ServiceKey::Outbound(_) => record.public_address(),
+        ServiceKey::Outbound(_) => {
+            // An unmanaged public IP of the same name is not the egress's own, unless an operator released it: then
+            // it stays in use.
+            let actual = &record.actual;
+            let released = actual.released[0] || actual.release_checked;
+            let ip = actual.public_ips[0].present()?;
+            ip.address.filter(|_| released || scope.owns(&ip.meta.tags))
+        }
     }
 }

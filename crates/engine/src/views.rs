@@ -107,7 +107,7 @@ impl Engine {
                 _ => None,
             },
             attempts: record.attempts.total,
-            public_ip: shown_ip(record),
+            public_ip: shown_ip(record, &self.config.scope),
             pods: self.addresses.pods(service),
             wanted_since: record.wanted_since,
             last_attempt: record.last_attempt,

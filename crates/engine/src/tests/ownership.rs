@@ -1,8 +1,11 @@
 //! Stories about what is ours and what is not: orphans, foreign resources and the brake.
 
-use expect_test::expect;
+use std::string::ToString;
 
-use super::story::check;
+use expect_test::expect;
+use sluice_model::reason::Reason;
+
+use super::story::{check, told};
 
 #[test]
 pub(super) fn an_orphan_needs_two_sightings_and_a_live_answer() {
@@ -353,7 +356,7 @@ pub(super) fn a_foreign_nat_gateway_of_an_egress_is_not_adopted() {
          explain blue",
         expect![[r#"
             warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
-            blue is UpdateInProgress, wanted, live, 20.1.2.1, parked: Conflict, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
+            blue is UpdateInProgress, wanted, live, parked: Conflict, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
               waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
               waits for its next attempt at t=60.5: Conflict
         "#]],
@@ -462,4 +465,27 @@ pub(super) fn only_our_own_addresses_leave_a_location_that_was_listed_long_ago()
             #3 remove 10.0.0.4 from node-a   because addresses changed
         "#]],
     );
+}
+
+#[test]
+fn an_egress_in_conflict_does_not_show_the_public_ip_of_the_unmanaged_nat_gateway() {
+    let mut story = told(
+        "azure has egress=blue foreign
+         node node-a 192.168.0.1
+         pod p1 egress=blue ip=10.1.0.1 node=node-a
+         lead",
+    );
+    let key = story.key("blue");
+    let shown = |story: &super::story::Story| {
+        let view = story.engine.view_of(&key).expect("the egress of the pod");
+        (view.trouble.map(|it| it.reason), view.public_ip.map(|ip| ip.to_string()))
+    };
+    assert_eq!(shown(&story), (Some(Reason::Conflict), None), "{}", story.shown());
+    story.play("azure adopts egress=blue\ntick 70\n#1 done\n#2 done");
+    assert_eq!(shown(&story), (None, Some("20.1.2.1".into())), "{}", story.shown());
+    // A public IP that an operator released stays in use.
+    story.play("azure untags public-ip egress=blue\ntick 1900");
+    assert_eq!(shown(&story), (None, Some("20.1.2.1".into())), "{}", story.shown());
+    story.play("last done");
+    assert_eq!(shown(&story), (None, Some("20.1.2.1".into())), "{}", story.shown());
 }
