@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sluice_model::azure::{ArmId, Meta};
+use sluice_model::azure::ArmId;
 use sluice_model::names::CLUSTER_TAG;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
@@ -175,16 +175,22 @@ impl Engine {
         actual.release_checked = false;
     }
 
-    /// Says which public IPs stay, because somebody has taken our tag off them.
+    /// Says which public IPs stay: an operator removed their tag, or an unmanaged resource uses them.
     pub(crate) fn tell_of_released_ips(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service) else { return };
         let kept = record.actual.public_ips.iter().filter_map(|slot| slot.present());
-        let kept = kept.map(|ip| &ip.meta).filter(|meta| !self.config.scope.owns(&meta.tags));
+        let kept = kept.filter(|ip| !self.config.scope.owns(&ip.meta.tags));
+        let planner = self.planner(record);
         let texts: Vec<String> = kept
-            .map(|Meta { id, .. }| {
-                format!(
-                    "{id} does not carry the tag {CLUSTER_TAG} and was not deleted; delete it if it is unused"
-                )
+            .map(|ip| match planner.unmanaged_user(ip) {
+                Some(user) => format!(
+                    "{} is used by {user}, which Sluice does not manage. It was not deleted and carries no tags of Sluice any more",
+                    ip.meta.id
+                ),
+                None => format!(
+                    "{} does not carry the tag {CLUSTER_TAG} and was not deleted; delete it if it is unused",
+                    ip.meta.id
+                ),
             })
             .collect();
         for text in texts {

@@ -322,6 +322,12 @@ impl Planner<'_> {
         ip.used_by.as_ref().is_some_and(|user| user.parent(word).as_ref() != Some(&carrier))
     }
 
+    /// The unmanaged resource that uses a public IP, if one does: another one, or an unmanaged one of our name.
+    pub(crate) fn unmanaged_user<'a>(&self, ip: &'a PublicIp) -> Option<&'a ArmId> {
+        let foreign = self.actual.carrier.present().is_some_and(|it| !self.scope.owns(&it.meta().tags));
+        ip.used_by.as_ref().filter(|_| foreign || self.is_used_elsewhere(ip))
+    }
+
     /// A registration under our name that points at somebody else's carrier, or is a default outbound of others.
     pub(crate) fn is_registered_elsewhere(&self) -> Option<ArmId> {
         let registration = self.actual.registration.present()?;

@@ -278,6 +278,9 @@ impl Actual {
             (Step::PutPublicIp { id, .. }, _) => self.public_ip_mut(key, id).written(now, Knowledge::Unknown),
             (Step::ReadPublicIp(id), _) => self.public_ip_mut(key, id).read(began, settle, None),
             (Step::DeletePublicIp(id), _) => self.public_ip_mut(key, id).written(now, Knowledge::Absent),
+            (Step::ReleasePublicIp(id), StepResult::PublicIp(ip)) => {
+                self.public_ip_mut(key, id).written(now, Knowledge::Present(ip.clone()));
+            }
             (Step::ReleasePublicIp(id), _) => {
                 let slot = self.public_ip_mut(key, id);
                 slot.written = Some(now);

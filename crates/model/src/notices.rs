@@ -76,7 +76,7 @@ pub const TABLE: &[Row] = &[
     normal(
         Reason::Deleting,
         ITS_OWN,
-        "the last address has left, and its load balancer or NAT gateway and its public IP are being deleted",
+        "the last address has left, and its load balancer or NAT gateway and its public IP are being deleted; or its public IP was not deleted, because its tag was removed or an unmanaged resource uses it",
     ),
     warning(
         Reason::Updating,

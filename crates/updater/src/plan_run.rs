@@ -67,6 +67,8 @@ struct PlanRun {
     step_began: Time,
     /// How often the current step has read again what somebody changed before it was written.
     rereads: u32,
+    /// The public IP that the current step found and releases.
+    released: Option<PublicIp>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -198,6 +200,7 @@ impl Plans {
             doing: Doing::Nothing,
             step_began: means.wire.now(),
             rereads: 0,
+            released: None,
         };
         self.running.insert(id, run);
         self.begin_step(id, means);
@@ -293,6 +296,13 @@ impl Plans {
             run.doing = Doing::ReadingFirst(begin(means, read, Duration::ZERO));
             return;
         }
+        if let Step::ReleasePublicIp(_) = step {
+            match (&run.doing, &result) {
+                (Doing::ReadingFirst(_), Ok(Payload::PublicIp(ip))) => run.released = Some(ip.clone()),
+                (_, Err(_)) => run.released = None,
+                _ => {}
+            }
+        }
         let ended = match (step, &run.doing, result) {
             (Step::PutPublicIp { id: target, .. }, Doing::Calling(_), Ok(payload)) => match payload {
                 // Finished at once, with its address: there is nothing to read back.
@@ -368,6 +378,14 @@ impl Plans {
     ) {
         let Some(run) = self.running.get_mut(&id) else { return };
         run.doing = Doing::Nothing;
+        // A public IP that stays is told, so that people learn which one it is.
+        let result = match (result, run.released.take()) {
+            (Ok(StepResult::Done), Some(mut ip)) => {
+                ip.meta.tags = without_our_tags(&ip.meta.tags);
+                Ok(StepResult::PublicIp(ip))
+            }
+            (result, _) => result,
+        };
         if let Some(step) = run.steps.get(run.done.len()) {
             let now = means.wire.now();
             match (step, &result) {

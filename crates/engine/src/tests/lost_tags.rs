@@ -167,6 +167,35 @@ fn every_public_ip_that_survives_its_egress_is_named() {
 }
 
 #[test]
+fn a_public_ip_that_only_its_release_finds_is_named_and_not_overwritten() {
+    check(
+        "show news
+         service web known
+         azure has web
+         azure untags load-balancer web
+         azure untags public-ip web
+         lead
+         #1 lost
+         service web deleted
+         #3 gone
+         azure loses public-ip web
+         #2 done
+         azure has web public-ip
+         #4 done
+         state web",
+        expect![[r#"
+            #1 adopt web: adopt, adopt   because service applied
+            #2 inspect web: read-public-ip   because outcome unknown
+            #3 ask whether web is gone   because service no longer wanted
+            #4 deprovision web: release-public-ip   because last address left
+            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry the tag sluice-cluster and was not deleted; delete it if it is unused
+            web is forgotten
+        "#]],
+    );
+}
+
+#[test]
 fn addresses_drain_before_a_service_goes_whose_registration_is_in_doubt() {
     check(
         "node node-a 192.168.0.1

@@ -304,9 +304,10 @@ pub(super) fn a_teardown_that_had_begun_and_has_nothing_left_is_made_anew_if_wan
 }
 
 #[test]
-pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_not_deleted() {
+pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_named() {
     check(
-        "service web applied
+        "show news
+         service web applied
          #1 done
          service web applied deleting
          azure uses public-ip web
@@ -318,10 +319,13 @@ pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_not_deleted() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
+            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
             #3 inspect web: read-public-ip   because outcome unknown
             #4 deprovision web: release-public-ip   because retry due
             #5 remove finalizer from web   because operation ended
+            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip is used by /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/networkInterfaces/somebody-elses, which Sluice does not manage. It was not deleted and carries no tags of Sluice any more
             web is forgotten
         "#]],
     );

@@ -76,7 +76,7 @@ fn a_resource_that_has_lost_our_tag_is_neither_written_nor_deleted() {
     let mut story = Story::new();
     story.plan(1, vec![Step::ReleasePublicIp(public_ip_id("web"))]);
     story.answer(1, 200, public_ip("web", Provisioning::Succeeded)).answer(2, 200, Payload::None);
-    assert!(story.told().contains("#1 done: [done]"));
+    assert!(story.told().contains("#1 done: [Some(198.18.0.1)]"));
 }
 
 #[test]

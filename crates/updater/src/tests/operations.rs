@@ -258,19 +258,19 @@ fn tags_that_are_accepted_are_followed_to_their_end() {
         t=0.0 call 2 for #1: patch tags of publicIPAddresses/web-pip if 1
         t=1.5 call 3 for #1: get publicIPAddresses/web-pip
         t=1.6 call 4 for #1: get publicIPAddresses/web-pip
-        t=1.6 #1 done: [done]
+        t=1.6 #1 done: [Some(198.18.0.1)]
     "#]]
     .assert_eq(&story.told());
     // Behind a `Location` the resource comes when it is ready.
     let mut story = Story::new();
     release(&mut story, 1, 1).accept(2);
     story.until(1_500).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
-    assert!(story.told().contains("#1 done: [done]"));
+    assert!(story.told().contains("#1 done: [Some(198.18.0.1)]"));
     // A 200 may come while Azure still works on it.
     let mut story = Story::new();
     release(&mut story, 1, 1).answer(2, 200, tagged(&tags, Provisioning::Updating));
     story.until(1_500).answer(3, 200, tagged(&tags, Provisioning::Succeeded));
-    assert!(story.told().contains("#1 done: [done]"));
+    assert!(story.told().contains("#1 done: [Some(198.18.0.1)]"));
 }
 
 #[test]

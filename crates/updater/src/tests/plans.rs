@@ -148,7 +148,7 @@ fn a_public_ip_that_something_uses_stays_and_the_plan_says_so() {
         t=0.0 #1 failed PublicIPAddressCannotBeDeleted (in-use): []
         t=0.0 call 3 for #2: get publicIPAddresses/web-pip
         t=0.0 call 4 for #2: patch tags of publicIPAddresses/web-pip if 1
-        t=0.0 #2 done: [done]
+        t=0.0 #2 done: [Some(198.18.0.1)]
     "#]]
     .assert_eq(&story.told());
 }

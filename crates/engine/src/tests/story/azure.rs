@@ -372,6 +372,7 @@ impl Azure {
             Step::ReleasePublicIp(id) => {
                 if let Some(ip) = self.public_ips.get_mut(id.name()) {
                     ip.meta.tags = sluice_model::names::without_our_tags(&ip.meta.tags);
+                    return StepResult::PublicIp(ip.clone());
                 }
             }
             Step::Adopt { id, tags } => {
