@@ -4,12 +4,14 @@ mod events;
 mod leader;
 mod table;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use futures::future::LocalBoxFuture;
 use serde::Serialize;
+use sluice_view::moment::span;
 use sluice_view::overview::Role;
 use sluice_view::{EgressStatus, Overview, ServiceStatus, State, Status};
 
@@ -27,6 +29,15 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// How often a table on a terminal is drawn again, so that its times go on.
 const REDRAW: Duration = Duration::from_secs(1);
+
+/// How often a watch asks for the overview, which the stream of changes does not carry.
+const REFRESH: Duration = Duration::from_secs(5);
+
+/// A table without an answer for so long says that it is out of date.
+const STALE: Duration = Duration::from_secs(10);
+
+/// Where the overview is.
+const OVERVIEW: &str = "/api/v1/overview";
 
 /// Which services, and how to show them.
 #[derive(Args, Debug)]
@@ -107,7 +118,7 @@ async fn execute(arguments: Arguments) -> anyhow::Result<Verdict> {
         return watch(&arguments).await;
     }
     let leader = Leader::find(&arguments.leader).await?;
-    let overview: Overview = leader.get("/api/v1/overview").await?;
+    let overview: Overview = leader.get(OVERVIEW).await?;
     let all = arguments.filtered(everything(&leader).await?);
     let mut out = std::io::stdout().lock();
     // Whoever has stopped reading misses nothing.
@@ -191,6 +202,8 @@ async fn watch(arguments: &Arguments) -> anyhow::Result<Verdict> {
         redraws: std::io::stdout().is_terminal() && matches!(arguments.output, Output::Table | Output::Wide),
         paint: Paint::for_stdout(),
         head_shown: false,
+        out: Box::new(std::io::stdout()),
+        refresh: REFRESH,
     };
     let mut has_seen = false;
     loop {
@@ -226,20 +239,37 @@ struct Board<'a> {
     redraws: bool,
     paint: Paint,
     head_shown: bool,
+    out: Box<dyn Write>,
+    /// How often the overview is asked for.
+    refresh: Duration,
 }
 
 impl Board<'_> {
     async fn follow(&mut self, has_seen: &mut bool) -> anyhow::Result<Ended> {
         let leader = Leader::find(&self.arguments.leader).await?;
-        let overview: Overview = leader.get("/api/v1/overview").await?;
+        let mut overview: Overview = leader.get(OVERVIEW).await?;
+        let mut heard = Instant::now();
         let mut chunks = leader.events(None).await?;
         let mut reader = Reader::default();
         let mut redraw = tokio::time::interval(REDRAW);
+        let mut newer = pin!(newer_overview(&leader, self.refresh));
         loop {
             let chunk = tokio::select! {
                 chunk = chunks.next() => chunk?,
+                answer = &mut newer => {
+                    let before = std::mem::replace(&mut overview, answer?);
+                    heard = Instant::now();
+                    if before.role == Role::Leader && overview.role != Role::Leader {
+                        return Ok(Ended::Because(format!("{} leads no longer.", leader.name())));
+                    }
+                    newer.set(newer_overview(&leader, self.refresh));
+                    if self.redraws && *has_seen && !self.draw(&leader, &overview, heard) {
+                        return Ok(Ended::Nobody);
+                    }
+                    continue;
+                }
                 _ = redraw.tick(), if self.redraws && *has_seen => {
-                    if !self.draw(&overview) {
+                    if !self.draw(&leader, &overview, heard) {
                         return Ok(Ended::Nobody);
                     }
                     continue;
@@ -248,6 +278,7 @@ impl Board<'_> {
             let Some(chunk) = chunk else {
                 return Ok(Ended::Because(format!("{} closed it.", leader.name())));
             };
+            heard = Instant::now();
             reader.take(&chunk);
             while let Some(told) = reader.next() {
                 match told.said()? {
@@ -257,7 +288,7 @@ impl Board<'_> {
                         let news = self.picture.apply(Instant::now(), *delta);
                         *has_seen = true;
                         let goes_on = match self.redraws {
-                            true => self.draw(&overview),
+                            true => self.draw(&leader, &overview, heard),
                             false => self.tell(&news),
                         };
                         if !goes_on {
@@ -270,11 +301,24 @@ impl Board<'_> {
     }
 
     /// The whole table in the place of the last one; `false` when nobody reads any more.
-    fn draw(&self, overview: &Overview) -> bool {
-        let all = self.arguments.filtered(self.picture.all(Instant::now()));
-        let text = self.arguments.shown(overview, &all, self.paint);
-        let mut out = std::io::stdout().lock();
-        out.write_all(format!("\x1b[H\x1b[2J{text}").as_bytes()).and_then(|()| out.flush()).is_ok()
+    fn draw(&mut self, leader: &Leader, overview: &Overview, heard: Instant) -> bool {
+        let text = self.table(leader.name(), overview, heard, Instant::now());
+        let text = format!("\x1b[H\x1b[2J{text}");
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_ok()
+    }
+
+    /// The table at this moment. Without an answer for long, its times stop and it says so.
+    fn table(&self, leader: &str, overview: &Overview, heard: Instant, now: Instant) -> String {
+        let silence = now.saturating_duration_since(heard);
+        let is_stale = silence > STALE;
+        let all = self.arguments.filtered(self.picture.all(if is_stale { heard } else { now }));
+        let mut text = self.arguments.shown(overview, &all, self.paint);
+        if is_stale {
+            let warning =
+                format!("No answer from {leader} for {}; this is out of date.", span(silence.as_secs()));
+            text.insert_str(0, &format!("{}\n\n", self.paint.bad(&warning)));
+        }
+        text
     }
 
     /// A line for each change.
@@ -291,14 +335,23 @@ impl Board<'_> {
             }
             self.head_shown = true;
         }
-        let mut out = std::io::stdout().lock();
-        lines.iter().all(|line| writeln!(out, "{line}").is_ok()) && out.flush().is_ok()
+        lines.iter().all(|line| writeln!(self.out, "{line}").is_ok()) && self.out.flush().is_ok()
     }
+}
+
+/// The overview after a while.
+async fn newer_overview(leader: &Leader, after: Duration) -> anyhow::Result<Overview> {
+    tokio::time::sleep(after).await;
+    leader.get(OVERVIEW).await
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use sluice_view::Delta;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
 
     use super::*;
     use table::tests::{fine, overview, parked};
@@ -359,6 +412,127 @@ mod tests {
         assert_eq!(value["services"][0]["publicIp"], "20.1.2.3");
         assert_eq!(value["egresses"][0]["why"]["code"], "SGW0008");
         assert_eq!(value["overview"]["role"], "leader");
+    }
+
+    /// A leader whose overview says something else each time it is asked for, and whose services never change.
+    async fn changing_leader(overviews: Vec<Overview>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let body = |text: String| {
+            format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}", text.len())
+        };
+        tokio::spawn(async move {
+            let mut overviews = overviews.into_iter();
+            let mut streams = Vec::new();
+            let mut last = String::new();
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(socket.read_u8().await.unwrap());
+                }
+                if head.starts_with(b"GET /api/v1/overview ") {
+                    if let Some(next) = overviews.next() {
+                        last = serde_json::to_string(&next).unwrap();
+                    }
+                    socket.write_all(body(last.clone()).as_bytes()).await.unwrap();
+                } else {
+                    let delta = Delta { complete: true, ..Delta::default() };
+                    let delta = serde_json::to_string(&delta).unwrap();
+                    let stream =
+                        format!("HTTP/1.1 200 OK\r\n\r\nevent: {}\ndata: {delta}\n\n", Delta::SNAPSHOT);
+                    socket.write_all(stream.as_bytes()).await.unwrap();
+                    streams.push(socket);
+                }
+            }
+        });
+        address
+    }
+
+    /// Hands on what is drawn.
+    struct Screen(mpsc::UnboundedSender<String>);
+
+    impl Write for Screen {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            self.0.send(text).map_err(std::io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn board(arguments: &Arguments) -> (Board<'_>, mpsc::UnboundedReceiver<String>) {
+        let (sender, drawn) = mpsc::unbounded_channel();
+        let board = Board {
+            arguments,
+            picture: Picture::default(),
+            redraws: true,
+            paint: Paint::NONE,
+            head_shown: false,
+            out: Box::new(Screen(sender)),
+            refresh: Duration::ZERO,
+        };
+        (board, drawn)
+    }
+
+    #[tokio::test]
+    async fn a_watched_table_shows_the_overview_of_the_moment() {
+        let held = Overview { mass_deletion_held: 7, ..overview() };
+        let address = changing_leader(vec![overview(), held]).await;
+        let arguments = arguments(&["--watch", "--address", &address]);
+        let (mut board, mut drawn) = board(&arguments);
+        let mut has_seen = false;
+        let mut tables = 0;
+        let shown = async {
+            while let Some(table) = drawn.recv().await {
+                tables += 1;
+                if table.contains("The deletion of 7 services is held") {
+                    return true;
+                }
+                if tables > 5 {
+                    return false;
+                }
+            }
+            false
+        };
+        tokio::select! {
+            shown = shown => assert!(shown, "the overview stayed as it was at the start"),
+            ended = board.follow(&mut has_seen) => panic!("the watch has ended: {:?}", ended.err()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_looks_for_the_leader_again_when_its_own_leads_no_longer() {
+        let standby = Overview { role: Role::Standby, ..overview() };
+        let address = changing_leader(vec![overview(), standby]).await;
+        let arguments = arguments(&["--watch", "--address", &address]);
+        let (mut board, _drawn) = board(&arguments);
+        match board.follow(&mut false).await.unwrap() {
+            Ended::Because(why) => assert_eq!(why, format!("{address}/ leads no longer.")),
+            Ended::Nobody => panic!("the screen is there"),
+        }
+    }
+
+    #[test]
+    fn a_watched_table_without_answers_says_that_it_is_out_of_date_and_its_times_stop() {
+        let arguments = arguments(&["--watch"]);
+        let (mut board, _drawn) = board(&arguments);
+        let heard = Instant::now();
+        let mut delta = Delta { complete: true, ..Delta::default() };
+        if let Status::Service(service) = fine() {
+            delta.services.push(service);
+        }
+        board.picture.apply(heard, delta);
+        let table =
+            |silence| board.table("sluice-0", &overview(), heard, heard + Duration::from_secs(silence));
+        assert!(table(5).starts_with("sluice-0 (0.1.0) is leader"), "{}", table(5));
+        assert!(table(5).contains("1 h 1 min "), "{}", table(5));
+        let stale = table(600);
+        assert!(stale.starts_with("No answer from sluice-0 for 10 min; this is out of date.\n"), "{stale}");
+        assert!(stale.contains("1 h 1 min ") && !stale.contains("1 h 11 min"), "{stale}");
     }
 
     #[test]
