@@ -13,6 +13,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sluice_engine::{Phase, StartUp};
+use sluice_model::reason::Reason;
 use sluice_view::overview::{Role, WatchLine};
 
 use super::{Room, Silence};
@@ -54,7 +55,8 @@ async fn livez(State(room): State<Arc<Room>>) -> Response {
 async fn readyz(State(room): State<Arc<Room>>, Pairs(pairs): Pairs<Vec<(String, String)>>) -> Response {
     let verbose =
         pairs.iter().any(|(name, value)| name == "verbose" && !matches!(value.as_str(), "0" | "false"));
-    let asked = room.ask(|engine, _, _| engine.start_up()).await;
+    let asked =
+        room.ask(|engine, _, _| Asked { start_up: engine.start_up(), azure: engine.listing_trouble() }).await;
     let lines = lines(&asked, &(room.parts.watches)(), &room.standing());
     let ready = lines.iter().all(|line| line.mark != Mark::Bad);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -67,6 +69,13 @@ async fn readyz(State(room): State<Arc<Room>>, Pairs(pairs): Pairs<Vec<(String, 
     }
     text.push_str(if ready { "ready\n" } else { "not ready\n" });
     plain(status, text)
+}
+
+/// What the loop says.
+struct Asked {
+    start_up: StartUp,
+    /// Why the state of Azure is not known any more.
+    azure: Option<(Reason, String)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +105,7 @@ struct Line {
     text: String,
 }
 
-fn lines(asked: &Result<StartUp, Silence>, watches: &[WatchLine], standing: &Standing) -> Vec<Line> {
+fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Standing) -> Vec<Line> {
     let mut lines = vec![match asked {
         Ok(_) => Line { mark: Mark::Good, text: "loop: turns".into() },
         Err(silence) => Line { mark: Mark::Bad, text: format!("loop: {}", silence.words()) },
@@ -110,10 +119,10 @@ fn lines(asked: &Result<StartUp, Silence>, watches: &[WatchLine], standing: &Sta
             false => "not listed yet".into(),
         };
         let trouble = watch.trouble.as_ref().map(|it| format!("; {it}")).unwrap_or_default();
-        lines.push(Line {
-            mark: Mark::when(watch.listed),
-            text: format!("watch {}: {state}{trouble}", watch.kind),
-        });
+        // A watch that fails after its list is no reason to send the pod away, and not good either.
+        let mark =
+            if watch.listed && watch.trouble.is_some() { Mark::Note } else { Mark::when(watch.listed) };
+        lines.push(Line { mark, text: format!("watch {}: {state}{trouble}", watch.kind) });
     }
     let who = match &standing.leader {
         Some(leader) => format!("; the leader is {leader}"),
@@ -126,13 +135,22 @@ fn lines(asked: &Result<StartUp, Silence>, watches: &[WatchLine], standing: &Sta
             Line { mark: Mark::Bad, text: "role: not known yet, the lease has not been read".into() }
         }
     });
-    lines.push(match (standing.role, asked) {
-        (Role::Leader, Ok(start)) => Line {
-            mark: if start.phase == Phase::Done { Mark::Good } else { Mark::Note },
-            text: format!("initial sync: {}", progress(start)),
-        },
-        _ => Line { mark: Mark::Note, text: "initial sync: begins when this replica leads".into() },
+    let (Role::Leader, Ok(Asked { start_up, azure })) = (standing.role, asked) else {
+        lines.push(Line { mark: Mark::Note, text: "initial sync: begins when this replica leads".into() });
+        return lines;
+    };
+    let is_done = start_up.phase == Phase::Done;
+    lines.push(Line {
+        mark: if is_done { Mark::Good } else { Mark::Note },
+        text: format!("initial sync: {}", progress(start_up)),
     });
+    // The initial sync stays done, whatever fails later.
+    if let Some(trouble) = start_up.gateway_trouble.as_ref().filter(|_| is_done) {
+        lines.push(Line { mark: Mark::Note, text: format!("gateway: cannot be used: {trouble}") });
+    }
+    if let Some((_, trouble)) = azure {
+        lines.push(Line { mark: Mark::Note, text: format!("azure: {trouble}") });
+    }
     lines
 }
 
@@ -168,18 +186,19 @@ mod tests {
         WatchLine { kind: kind.into(), listed, objects: 3, ..WatchLine::default() }
     }
 
-    fn at(phase: Phase) -> Result<StartUp, Silence> {
-        Ok(StartUp {
+    fn at(phase: Phase) -> Result<Asked, Silence> {
+        let start_up = StartUp {
             phase,
             kubernetes_listed: [true; 4],
             azure_listed: [true; 6],
             gateway_trouble: None,
             found: None,
             left: 7,
-        })
+        };
+        Ok(Asked { start_up, azure: None })
     }
 
-    fn is_ready(asked: Result<StartUp, Silence>, watches: &[WatchLine], role: Role) -> bool {
+    fn is_ready(asked: Result<Asked, Silence>, watches: &[WatchLine], role: Role) -> bool {
         let standing = Standing { role, leader: None };
         lines(&asked, watches, &standing).iter().all(|line| line.mark != Mark::Bad)
     }
@@ -204,5 +223,43 @@ mod tests {
         let watch = WatchLine { trouble: Some("services is forbidden".into()), ..listed("services", false) };
         let lines = lines(&at(Phase::Done), &[watch], &Standing::default());
         assert_eq!(lines[1].text, "watch services: not listed yet; services is forbidden");
+        assert_eq!(lines[1].mark, Mark::Bad);
+    }
+
+    #[test]
+    fn a_watch_that_fails_after_its_list_is_not_marked_as_good_and_stays_ready() {
+        let watch = WatchLine { trouble: Some("connection refused".into()), ..listed("pods", true) };
+        let lines = lines(&at(Phase::Done), std::slice::from_ref(&watch), &Standing::default());
+        assert_eq!(lines[1].text, "watch pods: listed, 3 objects; connection refused");
+        assert_eq!(lines[1].mark, Mark::Note);
+        assert!(is_ready(at(Phase::Done), &[watch], Role::Leader));
+    }
+
+    #[test]
+    fn trouble_with_azure_after_the_initial_sync_has_its_lines() {
+        let standing = Standing { role: Role::Leader, leader: None };
+        let said = |asked: &Asked| -> Vec<String> {
+            let lines = lines(
+                &Ok(Asked { start_up: asked.start_up.clone(), azure: asked.azure.clone() }),
+                &[],
+                &standing,
+            );
+            lines.into_iter().skip(3).map(|line| format!("{} {}", line.mark.sign(), line.text)).collect()
+        };
+        let mut asked = at(Phase::Done).unwrap_or_else(|_| unreachable!());
+        assert_eq!(said(&asked), ["[+] initial sync: done"]);
+        asked.start_up.gateway_trouble = Some("the subnet is missing".into());
+        asked.azure = Some((Reason::AzureUnavailable, "Azure's gateway cannot be listed".into()));
+        assert_eq!(
+            said(&asked),
+            [
+                "[+] initial sync: done",
+                "[ ] gateway: cannot be used: the subnet is missing",
+                "[ ] azure: Azure's gateway cannot be listed"
+            ]
+        );
+        asked.start_up.phase = Phase::Gateway;
+        asked.azure = None;
+        assert_eq!(said(&asked), ["[ ] initial sync: the gateway cannot be used: the subnet is missing"]);
     }
 }
