@@ -34,9 +34,9 @@ const TELLINGS: &[Telling] = &[
     Telling {
         reason: "Forbidden",
         severity: Severity::Trouble,
-        one: "is refused because our identity may not do it",
-        many: "are refused because our identity may not do it",
-        next_step: "Give the identity the permission that the message names, or lift the lock or policy; `sluice doctor` lists what is missing.",
+        one: "is denied by Azure",
+        many: "are denied by Azure",
+        next_step: "Read the message. If the credential is not accepted, renew or correct it; otherwise grant the permission that it names, or lift the lock or policy. `sluice doctor` tests both.",
     },
     Telling {
         reason: "InternalError",

@@ -150,7 +150,7 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
         );
     }
     if let Some(why) = &overview.azure_trouble {
-        let step = "What is shown of Azure may be old. Look at Azure's status, the network and the permissions: `sluice doctor`.";
+        let step = "What is shown of Azure may be old. Look at Azure's status, the network, the credential and the permissions: `sluice doctor`.";
         all.push(Finding::new(Severity::Trouble, why.message.trim_end_matches('.')).then(step));
     }
     for watch in &overview.watches {

@@ -51,6 +51,8 @@ pub(crate) struct Adoption {
     told: bool,
     /// Why its load balancer has no tags, while that is so.
     pub(crate) trouble: Option<(Reason, String)>,
+    /// The last attempt failed because Azure did not accept the credential.
+    pub(crate) is_about_credential: bool,
 }
 
 impl Engine {
@@ -121,6 +123,7 @@ impl Engine {
             return;
         };
         record.adoption.retry_at = Some(retry_at);
+        record.adoption.is_about_credential = failure.is_about_credential();
         let reason = match failure.class {
             FailureClass::Forbidden => Reason::Forbidden,
             FailureClass::Refused => Reason::Conflict,
@@ -135,6 +138,9 @@ impl Engine {
 
     /// Why a resource cannot be tagged, and the command to run.
     pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
+        if failure.is_about_credential() {
+            return format!("{id} cannot be tagged: {failure}");
+        }
         let cluster = &self.config.scope.cluster_id;
         format!(
             "{id} cannot be tagged: {failure}; run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"

@@ -92,6 +92,8 @@ pub struct LastFailure {
     pub reason: Reason,
     /// A sentence.
     pub text: String,
+    /// Azure did not accept the credential.
+    pub is_about_credential: bool,
     /// Azure asked not to be called again before then.
     pub not_before: Time,
 }
@@ -105,6 +107,8 @@ pub struct Trouble {
     pub concern: Concern,
     /// A sentence, with numbers and Azure's words.
     pub text: String,
+    /// Azure does not accept the credential.
+    pub is_about_credential: bool,
 }
 
 /// One service, and why it is where it is.

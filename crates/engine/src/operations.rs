@@ -337,6 +337,7 @@ impl Engine {
             code: code.clone(),
             reason: if failure.class == FailureClass::StillMapped { Reason::Draining } else { hold.reason },
             text: hold.text.clone(),
+            is_about_credential: failure.is_about_credential(),
             not_before,
         });
         record

@@ -154,7 +154,20 @@ impl Engine {
     /// The same, in words.
     pub(crate) fn told_trouble(&self, record: &Service) -> Option<explain::Trouble> {
         let Trouble { reason, concern, cause } = self.lasting_trouble(record)?;
-        Some(explain::Trouble { reason, concern, text: self.sentence(record, concern, cause) })
+        let is_about_credential = reason == Reason::Forbidden
+            && match cause {
+                Cause::Listing(_, failure) | Cause::Lane(LaneTrouble::Failing(failure)) => {
+                    failure.is_about_credential()
+                }
+                // Without a failed operation, the sentence is about tags.
+                Cause::Said(_) => match &record.last_failure {
+                    Some(failure) => failure.is_about_credential,
+                    None => record.adoption.is_about_credential,
+                },
+                _ => false,
+            };
+        let text = self.sentence(record, concern, cause);
+        Some(explain::Trouble { reason, concern, text, is_about_credential })
     }
 
     fn sentence(&self, record: &Service, concern: Concern, cause: Cause<'_>) -> String {

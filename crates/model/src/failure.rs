@@ -102,6 +102,13 @@ impl Failure {
         is_bucket_empty(&self.code)
     }
 
+    /// Whether Azure does not accept the credential itself: it has expired, or is for another tenant or audience. No
+    /// role assignment helps then.
+    pub fn is_about_credential(&self) -> bool {
+        let named = || CREDENTIAL_CODES.iter().any(|code| self.code.eq_ignore_ascii_case(code));
+        self.class == FailureClass::Forbidden && (self.status == 401 || named())
+    }
+
     /// Whether Azure itself said so. What others on the way answer says nothing about the resource.
     pub fn is_azures(&self) -> bool {
         self.status != 0 && !self.code.starts_with(UNWORDED)
@@ -157,7 +164,8 @@ const UNWORDED: &str = "Http";
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}): {}", self.code, self.class.word(), self.message)
+        let class = if self.is_about_credential() { "credential not accepted" } else { self.class.word() };
+        write!(f, "{} ({class}): {}", self.code, self.message)
     }
 }
 
@@ -256,6 +264,15 @@ const FORBIDDEN_CODES: &[&str] = &[
     "ScopeLocked",
     "SubscriptionNotFound",
     "SubscriptionNotRegistered",
+];
+
+/// Those of them that are about the credential, whatever the status.
+const CREDENTIAL_CODES: &[&str] = &[
+    "AuthenticationFailed",
+    "ExpiredAuthenticationToken",
+    "InvalidAuthenticationInfo",
+    "InvalidAuthenticationToken",
+    "InvalidAuthenticationTokenTenant",
 ];
 
 /// Codes after which a failed operation fails again unless somebody changes something.
@@ -372,6 +389,32 @@ mod tests {
         // The first one never reaches us as an answer: the client says that it was not carried out.
         let first = Failure::in_reply(&Reply::not_sent("the token was refused")).unwrap();
         assert_eq!((first.class, &*first.message), (FailureClass::Transient, "the token was refused"));
+    }
+
+    #[test]
+    fn a_credential_that_is_not_accepted_is_told_apart_from_a_missing_permission() {
+        let said = |status, code: &str| {
+            let error = ArmError { code: code.into(), message: "no".into() };
+            let reply = Reply::Answered(Answer::new(status, Payload::Error(error)));
+            let failure = Failure::in_reply(&reply).unwrap();
+            (failure.is_about_credential(), failure.to_string())
+        };
+        for (status, code) in [
+            (401, "Anything"),
+            (401, "ExpiredAuthenticationToken"),
+            (400, "invalidauthenticationtoken"),
+            (403, "InvalidAuthenticationTokenTenant"),
+        ] {
+            assert_eq!(said(status, code), (true, alloc::format!("{code} (credential not accepted): no")));
+        }
+        for (status, code) in
+            [(403, "AuthorizationFailed"), (409, "ScopeLocked"), (404, "SubscriptionNotFound")]
+        {
+            assert_eq!(said(status, code), (false, alloc::format!("{code} (forbidden): no")));
+        }
+        assert!(!said(503, "ServerBusy").0 && !said(429, "TooManyRequests").0);
+        let unworded = Failure::in_reply(&Reply::Answered(Answer::new(401, Payload::None))).unwrap();
+        assert!(unworded.is_about_credential());
     }
 
     #[test]

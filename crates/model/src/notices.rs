@@ -118,12 +118,12 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Forbidden,
         ITS_OWN,
-        "a permission is missing, or a lock or policy forbids it, and it is parked; Azure's words name action and scope",
+        "Azure does not accept the credential (`credential not accepted`), a permission is missing, or a lock or policy forbids it, and it is parked; Azure's words name action and scope",
     ),
     warning(
         Reason::Forbidden,
         &[Place::Cluster],
-        "Azure may not be listed, or the gateway may not be made or attached; nothing is decided until it may",
+        "Azure does not accept the credential, or Azure may not be listed, or the gateway may not be made or attached; nothing is decided until it may",
     ),
     warning(
         Reason::Conflict,

@@ -21,7 +21,7 @@ pub enum Reason {
     Throttled,
     /// A quota of the subscription is used up.
     QuotaExceeded,
-    /// Azure refuses our identity, or a lock or policy forbids it.
+    /// Azure does not accept the credential, or a role, lock or policy denies the request.
     Forbidden,
     /// The Service or pod asks for what cannot be.
     InvalidSpec,

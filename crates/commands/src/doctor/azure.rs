@@ -1,5 +1,6 @@
 //! The resource manager: whether it answers, who we are to it, and what it lets us read.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use sluice_arm::{Client, Document};
@@ -76,8 +77,8 @@ pub(super) struct Read {
 
 /// Reads one of everything that the controller reads; of lists the first page.
 pub(super) async fn reads(client: &Client, scope: &Scope) -> Read {
-    let get = |id: ArmId| async move { client.send(&Request::bare(Method::Get, id)).await };
-    let list = |id: ArmId| async move { client.send(&Request::bare(Method::List, id)).await };
+    let get = |id: ArmId| ask(client, Request::bare(Method::Get, id));
+    let list = |id: ArmId| ask(client, Request::bare(Method::List, id));
     let gateway_id = scope.gateway_id();
     let (gateway, subnet, balancers, nats, addresses) = futures::join!(
         get(gateway_id.clone()),
@@ -105,27 +106,48 @@ pub(super) async fn reads(client: &Client, scope: &Scope) -> Read {
         replies.push(("serviceGateways/services", services, &scope.resource_group));
         replies.push(("serviceGateways/addressLocations", locations, &scope.resource_group));
     }
-    let mut findings = Vec::new();
-    let mut good = Vec::new();
-    for (what, failure, group) in [
-        ("serviceGateways", gateway.as_ref().err(), &scope.resource_group),
-        ("virtualNetworks/subnets", subnet.as_ref().err(), &scope.network_resource_group),
-    ] {
-        match failure {
-            Some(failure) => findings.push(unreadable(what, failure, group, &scope.subscription)),
-            None => good.push(what),
-        }
-    }
-    for (what, reply, group) in &replies {
-        match Failure::in_reply(reply) {
-            Some(failure) => findings.push(unreadable(what, &failure, group, &scope.subscription)),
-            None => good.push(what),
-        }
-    }
-    if !good.is_empty() {
-        findings.insert(0, Finding::good(GROUP, format!("{} can be read", good.join(", "))));
-    }
+    let mut all = vec![
+        ("serviceGateways", gateway.as_ref().err().cloned(), &scope.resource_group),
+        ("virtualNetworks/subnets", subnet.as_ref().err().cloned(), &scope.network_resource_group),
+    ];
+    all.extend(replies.iter().map(|(what, reply, group)| (*what, Failure::in_reply(reply), *group)));
+    let findings = judged(&all, &scope.subscription);
     Read { findings, gateway: gateway.map_err(|_| ()), subnet: subnet.map_err(|_| ()) }
+}
+
+/// Asks once more if the request did not leave: a token that Azure does not accept is replaced before that is told.
+async fn ask(client: &Client, request: Request) -> Reply {
+    match client.send(&request).await {
+        Reply::NotSent(_) => client.send(&request).await,
+        reply => reply,
+    }
+}
+
+/// What could be read and what could not. A credential that is not accepted is told once: it explains all the others.
+fn judged(all: &[(&str, Option<Failure>, &Arc<str>)], subscription: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let good: Vec<&str> =
+        all.iter().filter(|(_, failure, _)| failure.is_none()).map(|(what, ..)| *what).collect();
+    if !good.is_empty() {
+        findings.push(Finding::good(GROUP, format!("{} can be read", good.join(", "))));
+    }
+    let failures = || all.iter().filter_map(|(what, failure, group)| Some((what, failure.as_ref()?, group)));
+    if let Some((_, failure, _)) = failures().find(|(_, failure, _)| failure.is_about_credential()) {
+        findings.push(not_accepted(failure, subscription));
+    }
+    let others = failures().filter(|(_, failure, _)| !failure.is_about_credential());
+    findings.extend(others.map(|(what, failure, group)| unreadable(what, failure, group, subscription)));
+    findings
+}
+
+/// There is a token, and Azure does not accept it.
+fn not_accepted(failure: &Failure, subscription: &str) -> Finding {
+    let text = format!("Azure does not accept the credential: {} ({})", failure.message, failure.code);
+    let remedy = format!(
+        "make sure that the credential has not expired and the clock is right, that tenantId is the tenant of the \
+         subscription {subscription}, and that cloud and resourceManagerEndpoint are its cloud's (the audience)"
+    );
+    Finding::problem(GROUP, text, remedy)
 }
 
 /// What an answer to a GET holds; not found is an answer too, unless it is the group that is missing.
@@ -253,6 +275,28 @@ mod tests {
             ✗ loadBalancers cannot be read: the door is shut
                 → check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"#]]
         .assert_eq(&said(Reply::not_sent("the door is shut")));
+    }
+
+    #[test]
+    fn a_credential_that_azure_does_not_accept_is_told_once_and_not_as_a_missing_role() {
+        let failure = |status, code| Failure::in_reply(&error(status, code));
+        let group: Arc<str> = "rg".into();
+        let findings = judged(
+            &[
+                ("serviceGateways", failure(401, "InvalidAuthenticationTokenTenant"), &group),
+                ("loadBalancers", failure(401, "InvalidAuthenticationTokenTenant"), &group),
+                ("natGateways", failure(403, "AuthorizationFailed"), &group),
+                ("publicIPAddresses", None, &group),
+            ],
+            "sub",
+        );
+        expect_test::expect![[r#"
+            ✓ publicIPAddresses can be read
+            ✗ Azure does not accept the credential: no, because (InvalidAuthenticationTokenTenant)
+                → make sure that the credential has not expired and the clock is right, that tenantId is the tenant of the subscription sub, and that cloud and resourceManagerEndpoint are its cloud's (the audience)
+            ✗ natGateways cannot be read: no, because (AuthorizationFailed)
+                → grant Microsoft.Network/natGateways/read in the resource group rg: assign the role of deploy/azure-role.json"#]]
+        .assert_eq(&told(&findings));
     }
 
     #[test]

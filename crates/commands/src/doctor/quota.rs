@@ -25,6 +25,10 @@ struct Usage {
 pub(super) fn diagnose(region: &str, status: u16, body: &Value) -> Vec<Finding> {
     let Some(entries) = body["value"].as_array().filter(|_| status == 200) else {
         let code = body["error"]["code"].as_str().map_or(String::new(), |code| format!(", {code}"));
+        if status == 401 {
+            let text = format!("the quotas of {region}: Azure does not accept the credential (401{code})");
+            return vec![Finding::skipped(GROUP, text)];
+        }
         return vec![Finding::skipped(
             GROUP,
             format!(
@@ -110,6 +114,8 @@ mod tests {
 
     #[test]
     fn what_azure_does_not_say_is_not_made_up() {
+        let expired = told(&diagnose("westeurope", 401, &json!({})));
+        assert_eq!(expired, "– the quotas of westeurope: Azure does not accept the credential (401)");
         let refused = told(&diagnose("westeurope", 403, &json!({"error": {"code": "AuthorizationFailed"}})));
         assert!(
             refused.starts_with("– the quotas of westeurope: Azure does not say (403, AuthorizationFailed)"),

@@ -35,6 +35,12 @@ pub(super) fn needed(scopes: &[RoleScope]) -> Vec<&'static Grant> {
 pub(super) fn diagnose(group: &str, needed: &[&Grant], status: u16, body: &Value) -> Vec<Finding> {
     let Some(entries) = body["value"].as_array().filter(|_| status == 200) else {
         let code = body["error"]["code"].as_str().map_or(String::new(), |code| format!(", {code}"));
+        if status == 401 {
+            let text = format!(
+                "what we may write in the resource group {group}: Azure does not accept the credential (401{code})"
+            );
+            return vec![Finding::skipped(GROUP, text)];
+        }
         return vec![Finding::skipped(
             GROUP,
             format!(

@@ -84,9 +84,12 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
     }
 }
 
-/// What one can do about a reason; nothing when it is no trouble.
-pub(super) const fn advice(reason: Reason) -> Option<&'static str> {
+/// What one can do about a reason, and about a credential that Azure does not accept; nothing when it is no trouble.
+pub(super) const fn advice(reason: Reason, is_about_credential: bool) -> Option<&'static str> {
     match reason {
+        Reason::Forbidden if is_about_credential => Some(
+            "Check that the credential has not expired, that its tenant is that of the subscription, and that its token is for this cloud (the audience); `sluice doctor` tests it.",
+        ),
         Reason::Provisioning | Reason::Provisioned | Reason::Updating | Reason::Deleting => None,
         Reason::Draining => Some(
             "Nothing has to be done unless it lasts: the addresses that the message names are removed first, and nothing is deleted before.",
@@ -143,7 +146,7 @@ mod tests {
 
     #[test]
     fn every_advice_is_a_sentence() {
-        for text in Reason::ALL.into_iter().filter_map(advice) {
+        for text in Reason::ALL.into_iter().flat_map(|it| [advice(it, false), advice(it, true)]).flatten() {
             assert!(text.ends_with('.') && text.starts_with(char::is_uppercase), "{text}");
         }
     }

@@ -114,19 +114,20 @@ pub(super) fn explanation(
 
 /// The advice for everything that is in the way, each once.
 fn to_do(seen: &Explanation) -> Vec<String> {
-    let trouble = seen.view.trouble.iter().map(|trouble| trouble.reason);
-    let held = seen.view.hold.iter().map(|hold| hold.reason);
-    let mut reasons: Vec<Reason> = trouble.chain(held).collect();
+    let trouble = seen.view.trouble.iter().map(|trouble| (trouble.reason, trouble.is_about_credential));
+    let failed = seen.view.last_failure.as_ref().is_some_and(|failure| failure.is_about_credential);
+    let held = seen.view.hold.iter().map(|hold| (hold.reason, failed));
+    let mut reasons: Vec<(Reason, bool)> = trouble.chain(held).collect();
     for wait in &seen.waits_for {
         match wait {
-            WaitsFor::MassDeletionConsent => reasons.push(Reason::MassDeletionHeld),
-            WaitsFor::Gateway => reasons.push(Reason::GatewayUnavailable),
+            WaitsFor::MassDeletionConsent => reasons.push((Reason::MassDeletionHeld, false)),
+            WaitsFor::Gateway => reasons.push((Reason::GatewayUnavailable, false)),
             _ => {}
         }
     }
     let mut advice = Vec::new();
-    for reason in reasons {
-        if let Some(text) = sentences::advice(reason)
+    for (reason, is_about_credential) in reasons {
+        if let Some(text) = sentences::advice(reason, is_about_credential)
             && !advice.iter().any(|known: &String| known.starts_with(text))
         {
             advice.push(format!("{text} See `sluice explain {}`.", reason.code()));

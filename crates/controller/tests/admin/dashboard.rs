@@ -24,7 +24,7 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
     world.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
     let (status, page) = world.ask("/").await;
     assert_eq!(status, StatusCode::OK);
-    let finding = page.find("1 service is refused because our identity may not do it").unwrap();
+    let finding = page.find("1 service is denied by Azure").unwrap();
     let row =
         page.find("scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">shop/web</a>").unwrap();
     assert!(finding < row, "{page}");

@@ -90,7 +90,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true Forbidden Resources, false Forbidden Resources"),
         status: Says("shop/api Forbidden: AuthorizationFailed"),
         explain: Says("(SGW0009): AuthorizationFailed"),
-        dashboard: Says("1 service is refused because our identity may not do it: shop/api."),
+        dashboard: Says("1 service is denied by Azure: shop/api."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
     Row {
@@ -132,7 +132,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true Forbidden Resources, true Provisioned Resources"),
         status: Says("shop/web Forbidden: /subscriptions/sub"),
         explain: Says("cannot be tagged: AuthorizationFailed"),
-        dashboard: Says("1 service is refused because our identity may not do it: shop/web."),
+        dashboard: Says("1 service is denied by Azure: shop/web."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
 ];
@@ -350,4 +350,21 @@ async fn a_world_without_trouble_says_none() {
     assert!(said.dashboard.contains("<li class=\"fine\">"), "{}", said.dashboard);
     let counted = said.metric.lines().filter(|line| line.starts_with("services_in_trouble{"));
     assert!(counted.clone().count() > 10 && counted.clone().all(|line| line.ends_with(" 0")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_azure_does_not_accept_is_not_taken_for_a_missing_permission() {
+    let world = World::with(|request| match is_put_of(request, "publicIPAddresses") {
+        true => Behaviour::Refuse(401, "ExpiredAuthenticationToken", "the access token has expired"),
+        false => Behaviour::Ordinary,
+    });
+    world.lead().await;
+    world.apply("shop", "web");
+    world.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
+    let why: Explanation = world.seen("/api/v1/services/shop/web/explain").await;
+    let words = "Forbidden (SGW0009): ExpiredAuthenticationToken (credential not accepted)";
+    assert!(why.summary.contains(words), "{}", why.summary);
+    let [advice] = &why.what_to_do[..] else { panic!("{:?}", why.what_to_do) };
+    assert!(advice.contains("expired") && advice.contains("tenant"), "{advice}");
+    assert!(!advice.contains("permission"), "{advice}");
 }

@@ -129,6 +129,31 @@ fn the_reason_is_that_of_the_last_failure_of_the_address_updates() {
 }
 
 #[test]
+fn a_credential_that_is_not_accepted_is_told_apart_from_a_missing_permission() {
+    let about_credential = |input: &str| {
+        let story = told(input);
+        let view = story.engine.view_of(&story.key("web")).expect("a service of the story");
+        let trouble = view.trouble.unwrap_or_else(|| panic!("no trouble: {}", story.shown()));
+        assert_eq!(trouble.reason, Reason::Forbidden, "{}", trouble.text);
+        assert_eq!(trouble.text.contains("credential not accepted"), trouble.is_about_credential);
+        trouble.is_about_credential
+    };
+    let parked = |code: &str| std::format!("service web applied\n#1 failed {code}");
+    assert!(about_credential(&parked("ExpiredAuthenticationToken 401")));
+    assert!(!about_credential(&parked("AuthorizationFailed 403")));
+    let behind = |code: &str| {
+        std::format!("{LIVE}syncs fail {code}\nendpoints web 10.0.0.4@node-a 10.0.0.5@node-a\ntick 60")
+    };
+    assert!(about_credential(&behind("InvalidAuthenticationTokenTenant 401")));
+    assert!(!about_credential(&behind("AuthorizationFailed 403")));
+    let untagged = |code: &str| {
+        std::format!("{LIVE}azure untags load-balancer web\ntick 1900\nlast failed {code}\nlast done")
+    };
+    assert!(about_credential(&untagged("ExpiredAuthenticationToken 401")));
+    assert!(!about_credential(&untagged("AuthorizationFailed 403")));
+}
+
+#[test]
 fn conditions_are_not_written_again_by_retries() {
     let mut story = told(LIVE);
     story.play(

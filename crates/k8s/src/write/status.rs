@@ -173,7 +173,8 @@ const fn sentence(reason: Reason) -> &'static str {
             "A quota of the Azure subscription is used up; raise it or free some; it is tried again by itself."
         }
         Reason::Forbidden => {
-            "Azure refuses our identity, or a lock or policy forbids it; the Service's events say which."
+            "Azure does not accept the credential of Sluice, or a role, lock or policy denies the request; \
+             `sluice explain` says which."
         }
         Reason::InvalidSpec => "The Service asks for what cannot be; its events say what to change.",
         Reason::Conflict => {

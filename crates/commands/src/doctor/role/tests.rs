@@ -397,3 +397,12 @@ fn an_azure_that_does_not_say_is_no_problem_and_no_success() {
     );
     assert!(said.contains("Microsoft.Authorization/permissions/read"), "{said}");
 }
+
+#[test]
+fn a_credential_that_azure_does_not_accept_is_no_missing_permission() {
+    let body = json!({"error": {"code": "ExpiredAuthenticationToken"}});
+    assert_eq!(
+        told(&diagnose("rg", &needed(&[RoleScope::ClusterGroup]), 401, &body)),
+        "– what we may write in the resource group rg: Azure does not accept the credential (401, ExpiredAuthenticationToken)"
+    );
+}
