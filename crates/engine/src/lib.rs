@@ -30,6 +30,7 @@ mod dispatch;
 mod drift;
 mod engine;
 pub mod explain;
+mod failure_row;
 mod foundation;
 mod hold;
 mod inherited;

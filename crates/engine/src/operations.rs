@@ -19,6 +19,7 @@ use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
 use crate::engine::{AskedFor, Engine, Errand};
 use crate::explain::{LastFailure, Moment};
+use crate::failure_row::steady;
 use crate::hold::{Hold, OUTAGE_SPREAD};
 use crate::inherited::LOOK_AGAIN;
 use crate::plan::NoPlan;
@@ -331,11 +332,13 @@ impl Engine {
         let not_before = failure.retry_after.map_or(now, |wait| now + wait);
         hold.until = hold.until.max(not_before);
         let code = failure.code.clone();
+        let reason = if failure.class == FailureClass::StillMapped { Reason::Draining } else { hold.reason };
+        let before = record.last_failure.as_ref().map(|before| before.reason);
         record.last_failure = Some(LastFailure {
             at: now,
             step: step.map_or("", Step::word),
             code: code.clone(),
-            reason: if failure.class == FailureClass::StillMapped { Reason::Draining } else { hold.reason },
+            reason: before.map_or(reason, |before| steady(before, reason)),
             text: hold.text.clone(),
             is_about_credential: failure.is_about_credential(),
             not_before,

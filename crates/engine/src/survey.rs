@@ -23,6 +23,7 @@ use sluice_model::{
 use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
+use crate::failure_row::FailureRow;
 use crate::plan::is_default_of_others;
 use crate::resources::{Actual, Carrier};
 use crate::start_up::FirstDifference;
@@ -71,7 +72,7 @@ pub(crate) struct Look {
     pub(crate) next_at: Option<Time>,
     pub(crate) failures: u32,
     /// Since when it has failed, and how the last one did.
-    pub(crate) failing: Option<(Time, Failure)>,
+    pub(crate) failing: Option<FailureRow>,
     /// A listing that begins then or later is believed at once.
     pub(crate) trusted_since: Option<Time>,
 }
@@ -296,8 +297,7 @@ impl Engine {
             }
             Err(failure) => {
                 look.failures = look.failures.saturating_add(1);
-                let since = look.failing.take().map_or(began.min(now), |(since, _)| since);
-                look.failing = Some((since, failure.clone()));
+                FailureRow::add(&mut look.failing, began.min(now), &failure);
                 let retry = &self.config.retry;
                 let doublings = look.failures.saturating_sub(1).min(8);
                 let span = retry.backoff_min.saturating_mul(1 << doublings).min(retry.backoff_max);

@@ -12,11 +12,11 @@ use core::time::Duration;
 use sluice_model::effect::Listable;
 use sluice_model::kube::{Concern, Condition, ConditionKind};
 use sluice_model::reason::Reason;
-use sluice_model::{Failure, FailureClass};
 
 use crate::addresses::{LaneTrouble, ServiceIndex};
 use crate::engine::Engine;
 use crate::explain;
+use crate::failure_row::{FailureRow, steady};
 use crate::service::{Compared, Service};
 use crate::state::State;
 
@@ -43,7 +43,7 @@ enum Cause<'a> {
     /// A sentence that is there already.
     Said(&'a str),
     Gateway,
-    Listing(Listable, &'a Failure),
+    Listing(Listable, &'a FailureRow),
     MassDeletion,
     ConflictInDoubt,
     Pause,
@@ -75,15 +75,17 @@ impl Engine {
                 return found(*reason, Cause::Said(text));
             }
             if let Some(hold) = record.hold.as_ref().filter(|hold| hold.parked) {
-                return operation(hold.reason, Cause::Said(&hold.text));
+                let failed = record.last_failure.as_ref().map(|failure| failure.reason);
+                let reason = failed.map_or(hold.reason, |failed| steady(failed, hold.reason));
+                return operation(reason, Cause::Said(&hold.text));
             }
         }
         if self.foundation.is_out_of_order() {
             return found(Reason::GatewayUnavailable, Cause::Gateway);
         }
         if !self.survey.is_complete() {
-            let (kind, failure) = self.failing_listing()?;
-            return found(reason_of(failure.class), Cause::Listing(kind, failure));
+            let (kind, row) = self.failing_listing()?;
+            return found(row.reason, Cause::Listing(kind, row));
         }
         let is_failing = record.attempts.total >= FAILURES_SHOWN || record.attempts.parks != [0; 3];
         if let Some(failure) = record.last_failure.as_ref().filter(|_| is_failing) {
@@ -129,9 +131,7 @@ impl Engine {
             return None;
         }
         match self.addresses.lane_trouble() {
-            Some(LaneTrouble::Failing(failure)) => {
-                return of(reason_of(failure.class), Cause::Lane(LaneTrouble::Failing(failure)));
-            }
+            Some(LaneTrouble::Failing(row)) => return of(row.reason, Cause::Lane(LaneTrouble::Failing(row))),
             Some(LaneTrouble::Slow) => return of(Reason::AzureUnavailable, Cause::Lane(LaneTrouble::Slow)),
             None => {}
         }
@@ -156,8 +156,8 @@ impl Engine {
         let Trouble { reason, concern, cause } = self.lasting_trouble(record)?;
         let is_about_credential = reason == Reason::Forbidden
             && match cause {
-                Cause::Listing(_, failure) | Cause::Lane(LaneTrouble::Failing(failure)) => {
-                    failure.is_about_credential()
+                Cause::Listing(_, row) | Cause::Lane(LaneTrouble::Failing(row)) => {
+                    row.last.is_about_credential()
                 }
                 // Without a failed operation, the sentence is about tags.
                 Cause::Said(_) => match &record.last_failure {
@@ -188,8 +188,8 @@ impl Engine {
         match cause {
             Cause::Said(text) => text.into(),
             Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
-            Cause::Listing(kind, failure) => {
-                format!("Azure's {} cannot be listed, so nothing is decided: {failure}", kind.word())
+            Cause::Listing(kind, row) => {
+                format!("Azure's {} cannot be listed, so nothing is decided: {}", kind.word(), row.last)
             }
             Cause::MassDeletion => {
                 "the mass-deletion guard holds its deletion: too many services were found unwanted at once"
@@ -197,8 +197,8 @@ impl Engine {
             }
             Cause::ConflictInDoubt => "a resource that is not managed is in the way; it is read again".into(),
             Cause::Pause => "Azure asked for a pause".into(),
-            Cause::Lane(LaneTrouble::Failing(failure)) => {
-                format!("{what}: the address updates fail and are retried: {failure}")
+            Cause::Lane(LaneTrouble::Failing(row)) => {
+                format!("{what}: the address updates fail and are retried: {}", row.last)
             }
             Cause::Lane(LaneTrouble::Slow) => {
                 format!("{what}: the address update in flight has not ended for over a minute")
@@ -228,29 +228,28 @@ impl Engine {
     }
 
     /// A listing of Azure that has failed for long, and how it last did.
-    pub(crate) fn failing_listing(&self) -> Option<(Listable, &Failure)> {
+    pub(crate) fn failing_listing(&self) -> Option<(Listable, &FailureRow)> {
         let failing = |kind: Listable| {
-            let (since, failure) = self.survey.looks[kind as usize].failing.as_ref()?;
-            (self.now >= *since + LISTING_SHOWN).then_some((kind, failure))
+            let row = self.survey.looks[kind as usize].failing.as_ref()?;
+            (self.now >= row.since + LISTING_SHOWN).then_some((kind, row))
         };
         Listable::ALL.into_iter().find_map(failing)
     }
 
     /// Why the state of Azure is not known any more, if listings fail for long.
     pub fn listing_trouble(&self) -> Option<(Reason, String)> {
-        let (kind, failure) = self.failing_listing().filter(|_| self.is_leading())?;
-        let text = format!("Azure's {} cannot be listed: {failure}", kind.word());
-        Some((reason_of(failure.class), text))
+        let (kind, row) = self.failing_listing().filter(|_| self.is_leading())?;
+        Some((row.reason, format!("Azure's {} cannot be listed: {}", kind.word(), row.last)))
     }
 
     /// What is the same for all services and can begin or end without an event about any of them.
     fn shared_trouble(&self) -> [Option<Reason>; 2] {
         let lane = self.addresses.lane_trouble().map(|trouble| match trouble {
-            LaneTrouble::Failing(failure) => reason_of(failure.class),
+            LaneTrouble::Failing(row) => row.reason,
             LaneTrouble::Slow => Reason::AzureUnavailable,
         });
         let listing = self.failing_listing().filter(|_| !self.survey.is_complete());
-        [lane, listing.map(|(_, failure)| reason_of(failure.class))]
+        [lane, listing.map(|(_, row)| row.reason)]
     }
 
     /// Looks at every service when the address updates, or the first listings, begin or cease to be in trouble.
@@ -280,18 +279,4 @@ fn is_throttled(record: &Service) -> bool {
         hold.reason == Reason::Throttled && hold.until.since(failure.at) >= THROTTLED_SHOWN
     });
     waits || held
-}
-
-/// The word for what address updates and listings fail with.
-const fn reason_of(class: FailureClass) -> Reason {
-    match class {
-        FailureClass::Throttled => Reason::Throttled,
-        FailureClass::Quota => Reason::QuotaExceeded,
-        FailureClass::Forbidden => Reason::Forbidden,
-        FailureClass::Refused => Reason::Refused,
-        FailureClass::NotFound => Reason::GatewayUnavailable,
-        FailureClass::Transient | FailureClass::StillMapped | FailureClass::InUse | FailureClass::Unknown => {
-            Reason::AzureUnavailable
-        }
-    }
 }

@@ -18,6 +18,7 @@ use super::lane::{Flight, Sent};
 use super::place::{Entry, PlaceId, Spot};
 use super::sets::SetId;
 use super::{Addresses, READ_AHEAD};
+use crate::failure_row::FailureRow;
 
 /// A request in the making.
 #[derive(Default)]
@@ -288,8 +289,7 @@ impl Addresses {
         }
         let bug = self.seeded;
         if let Some(failure) = failure {
-            let since = self.lane.failing.take().map_or(flight.began, |(since, _)| since);
-            self.lane.failing = Some((since, failure.clone()));
+            FailureRow::add(&mut self.lane.failing, flight.began, failure);
         }
         match failure {
             None => self.succeed(flight),

@@ -16,6 +16,7 @@ use super::notice::AddressNotice;
 use super::place::{PlaceId, Spot};
 use super::sets::SetId;
 use super::{Addresses, Limits};
+use crate::failure_row::FailureRow;
 
 /// One entry on its way; the list is held.
 #[derive(Clone, Copy)]
@@ -53,8 +54,8 @@ pub(super) struct Lane {
     failures_in_a_row: u32,
     /// A change has ended a backoff since the last answer.
     hurried: bool,
-    /// Since when no request has been answered as it should be, and how the last one failed.
-    pub(super) failing: Option<(Time, Failure)>,
+    /// The requests that failed since one was last answered as it should be.
+    pub(super) failing: Option<FailureRow>,
     /// A request of this process has been answered as it should be.
     pub(super) has_answered: bool,
     random: u64,

@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
-use sluice_model::{Failure, Time};
+use sluice_model::Time;
 
 use super::services::{Mode, ServiceIndex};
 use super::{Addresses, side};
+use crate::failure_row::FailureRow;
 
 /// Address updates that fail for so long are trouble; a shorter row of failures is ordinary.
 const FAILING_SHOWN: Duration = Duration::from_secs(30);
@@ -16,8 +17,8 @@ const SLOW_SHOWN: Duration = Duration::from_secs(60);
 /// Why addresses are not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LaneTrouble<'a> {
-    /// The updates fail; how the last one did.
-    Failing(&'a Failure),
+    /// The updates fail.
+    Failing(&'a FailureRow),
     /// The update in flight does not end.
     Slow,
 }
@@ -26,9 +27,7 @@ impl Addresses {
     /// What keeps addresses from being sent for longer than ordinary work takes.
     pub fn lane_trouble(&self) -> Option<LaneTrouble<'_>> {
         match (&self.lane.failing, &self.flight) {
-            (Some((since, failure)), _) if self.now >= *since + FAILING_SHOWN => {
-                Some(LaneTrouble::Failing(failure))
-            }
+            (Some(row), _) if self.now >= row.since + FAILING_SHOWN => Some(LaneTrouble::Failing(row)),
             (_, Some(flight)) if self.now >= flight.began + SLOW_SHOWN => Some(LaneTrouble::Slow),
             _ => None,
         }
@@ -36,7 +35,7 @@ impl Addresses {
 
     /// When that would begin if nothing else happens.
     pub fn lane_trouble_at(&self) -> Option<Time> {
-        let failing = self.lane.failing.as_ref().map(|(since, _)| *since + FAILING_SHOWN);
+        let failing = self.lane.failing.as_ref().map(|row| row.since + FAILING_SHOWN);
         let slow = self.flight.as_ref().map(|flight| flight.began + SLOW_SHOWN);
         [failing, slow].into_iter().flatten().filter(|at| *at > self.now).min()
     }

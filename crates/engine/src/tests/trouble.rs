@@ -114,7 +114,7 @@ fn an_address_update_that_does_not_end_is_trouble_after_a_minute() {
 }
 
 #[test]
-fn the_reason_is_that_of_the_last_failure_of_the_address_updates() {
+fn the_reason_says_what_address_updates_fail_with() {
     for (code, status, reason) in [
         ("AuthorizationFailed", 403, Reason::Forbidden),
         ("InternalServerError", 500, Reason::AzureUnavailable),
@@ -164,6 +164,30 @@ fn conditions_are_not_written_again_by_retries() {
     );
     let writes = story.shown().matches("write status").count();
     assert_eq!(writes, 1, "{}", story.shown());
+}
+
+#[test]
+fn an_outage_that_mixes_errors_writes_the_conditions_once() {
+    let mixed = |kind: &str, story: &mut super::story::Story| {
+        for _ in 0..10 {
+            story.play(&std::format!("{kind} fail ServerBusy 503\ntick 40"));
+            story.play(&std::format!("{kind} fail TooManyRequests 429\ntick 40"));
+        }
+    };
+    let mut story = told(LIVE);
+    story.play("syncs fail ServerBusy 503\nendpoints web 10.0.0.4@node-a 10.0.0.5@node-a\nshow status");
+    mixed("syncs", &mut story);
+    assert_eq!(story.shown().matches("write status").count(), 1, "{}", story.shown());
+    assert_eq!(story.engine.gauges().trouble[Reason::AzureUnavailable as usize], 1);
+    // What needs people is said at once.
+    story.play("syncs fail AuthorizationFailed 403\ntick 40");
+    assert_eq!(story.engine.gauges().trouble[Reason::Forbidden as usize], 1, "{}", story.shown());
+
+    let mut story = told("plans fail ServerBusy 503\nshow status\nservice web applied\ntick 20");
+    mixed("plans", &mut story);
+    let statuses = story.shown().matches("write status").count();
+    assert_eq!(statuses, 2, "provisioning, then trouble: {}", story.shown());
+    assert_eq!(story.engine.gauges().trouble[Reason::AzureUnavailable as usize], 1);
 }
 
 #[test]
