@@ -71,6 +71,10 @@ impl Addresses {
         // Suspects that are none any more may have become ordinary changes.
         let updates = updates.or_else(|| self.send_changes());
         self.totals.batches += u64::from(updates.is_some());
+        if updates.is_none() && self.awaits_listing.is_empty() && self.bisect.awaiting.is_empty() {
+            // Nothing is left that could fail, so the next change does not begin in trouble.
+            self.lane.failing = None;
+        }
         updates
     }
 

@@ -191,6 +191,23 @@ fn an_outage_that_mixes_errors_writes_the_conditions_once() {
 }
 
 #[test]
+fn failures_of_changes_that_became_unnecessary_are_no_trouble_of_the_next_change() {
+    let mut story = told(LIVE);
+    story.play(
+        "syncs fail ServerBusy 503
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         tick 60",
+    );
+    assert_eq!(story.engine.gauges().trouble[Reason::AzureUnavailable as usize], 1, "{}", story.shown());
+    story.play("endpoints web 10.0.0.4@node-a\ntick 60\nsyncs stop failing");
+    assert_eq!(story.engine.gauges().trouble.iter().sum::<u64>(), 0, "{}", story.shown());
+    story.play("endpoints web 10.0.0.4@node-a 10.0.0.6@node-a");
+    let shown = story.shown();
+    assert!(shown.ends_with("push 10.0.0.6 to node-a for web   because addresses changed\n"), "{shown}");
+    assert_eq!(story.engine.gauges().trouble.iter().sum::<u64>(), 0, "{shown}");
+}
+
+#[test]
 fn a_deletion_in_an_outage_says_that_it_is_stuck() {
     check(
         "node node-a 192.168.0.1
