@@ -71,7 +71,7 @@ pub(crate) struct Look {
     pub(crate) in_flight: Option<EffectId>,
     pub(crate) next_at: Option<Time>,
     pub(crate) failures: u32,
-    /// Since when it has failed, and how the last one did.
+    /// The listings that failed since the last success.
     pub(crate) failing: Option<FailureRow>,
     /// A listing that begins then or later is believed at once.
     pub(crate) trusted_since: Option<Time>,
@@ -306,7 +306,7 @@ impl Engine {
                 let missing = failure.class == FailureClass::NotFound;
                 if forbidden || look.failures == self.config.retry.attempts_max && !missing {
                     let text =
-                        format!("Azure's {} cannot be listed, so nothing is decided: {failure}", kind.word());
+                        format!("Azure's {} cannot be listed, so nothing is decided. {failure}", kind.word());
                     let reason = if forbidden { Reason::Forbidden } else { Reason::AzureUnavailable };
                     self.notify(About::Cluster, true, reason, text);
                 }

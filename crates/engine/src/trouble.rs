@@ -189,16 +189,19 @@ impl Engine {
             Cause::Said(text) => text.into(),
             Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
             Cause::Listing(kind, row) => {
-                format!("Azure's {} cannot be listed, so nothing is decided: {}", kind.word(), row.last)
+                format!("Azure's {} cannot be listed, so nothing is decided. {}", kind.word(), row.last)
             }
             Cause::MassDeletion => {
-                "the mass-deletion guard holds its deletion: too many services were found unwanted at once"
+                "the mass-deletion guard holds its deletion, because too many services were found unwanted at once. \
+                 If the deletions in `sluice plan` are meant, run `sluice allow-deletion`"
                     .into()
             }
-            Cause::ConflictInDoubt => "a resource that is not managed is in the way; it is read again".into(),
+            Cause::ConflictInDoubt => {
+                "a resource of its name was found without the tags of this cluster; it is being read again".into()
+            }
             Cause::Pause => "Azure asked for a pause".into(),
             Cause::Lane(LaneTrouble::Failing(row)) => {
-                format!("{what}: the address updates fail and are retried: {}", row.last)
+                format!("{what}. The address updates fail and are retried. {}", row.last)
             }
             Cause::Lane(LaneTrouble::Slow) => {
                 format!("{what}: the address update in flight has not ended for over a minute")
@@ -213,8 +216,8 @@ impl Engine {
             }
             Cause::Quarantine => {
                 let many = self.addresses.quarantined(service);
-                let said = self.addresses.last_refusal().map(|it| format!(": {it}")).unwrap_or_default();
-                format!("{what}: Azure refuses {many} of them, which are retried every few minutes{said}")
+                let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
+                format!("{what}. Azure rejects {many} of them, which are retried every few minutes{said}")
             }
             Cause::KeptByOthers => {
                 let many = self.addresses.kept_from(service);
@@ -239,7 +242,7 @@ impl Engine {
     /// Why the state of Azure is not known any more, if listings fail for long.
     pub fn listing_trouble(&self) -> Option<(Reason, String)> {
         let (kind, row) = self.failing_listing().filter(|_| self.is_leading())?;
-        Some((row.reason, format!("Azure's {} cannot be listed: {}", kind.word(), row.last)))
+        Some((row.reason, format!("Azure's {} cannot be listed. {}", kind.word(), row.last)))
     }
 
     /// What is the same for all services and can begin or end without an event about any of them.

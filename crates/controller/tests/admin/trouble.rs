@@ -71,9 +71,9 @@ const TABLE: [Row; 10] = [
         trouble: Trouble::AddressIsRefused,
         condition: Says("true Refused Addresses, true Provisioned Resources"),
         status: Says(
-            "shop/web Refused: 1 of 6 addresses are not programmed in Azure: Azure refuses 1 of them",
+            "shop/web Refused: 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them",
         ),
-        explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure: Azure refuses 1 of them"),
+        explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them"),
         dashboard: Says("Azure refuses 1 address of 1 service: shop/web."),
         metric: Says("services_in_trouble{reason=\"Refused\"} 1"),
     },

@@ -54,7 +54,7 @@ fn addresses_that_cannot_be_sent_are_said_after_half_a_minute_and_no_longer_than
             t=51.2 #9 push 10.0.0.6 to node-a for web   because addresses changed
             t=75.3 #10 push 10.0.0.6 to node-a for web   because addresses changed
             t=96.0 #11 push 10.0.0.6 to node-a for web   because addresses changed
-            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure: the address updates fail and are retried: ServerBusy (transient): as the story says
+            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure. The address updates fail and are retried. ServerBusy (transient): as the story says
             t=125.1 #12 push 10.0.0.6 to node-a for web   because addresses changed
             t=153.1 (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             t=153.2 web is in no trouble
@@ -87,7 +87,7 @@ fn a_service_without_a_single_programmed_address_does_not_serve() {
             #7 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable of Addresses, not Serving AzureUnavailable of Addresses)
             #8 push 10.0.0.4 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure: the address updates fail and are retried: InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
         "#]],
     );
 }
@@ -234,7 +234,7 @@ fn a_deletion_in_an_outage_says_that_it_is_stuck() {
             t=24.6 #8 remove node-a   because addresses changed
             t=31.0 (write status of web: not 20.1.2.1, Provisioning AzureUnavailable of Deletion, not Serving AzureUnavailable of Deletion)
             t=50.7 #9 remove 10.0.0.4 from node-a   because addresses changed
-            t=61.3 web: AzureUnavailable of Deletion: its deletion waits for 1 address in Azure: the address updates fail and are retried: InternalServerError (transient): as the story says
+            t=61.3 web: AzureUnavailable of Deletion: its deletion waits for 1 address in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
         "#]],
     );
 }
@@ -330,10 +330,10 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure: Azure refuses 1 of them, which are retried every few minutes: InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure: Azure refuses 1 of them, which are retried every few minutes: InvalidRequest (refused): as the story says
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure: Azure refuses 1 of them, which are retried every few minutes: InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -429,8 +429,8 @@ fn azure_that_cannot_be_listed_is_trouble_of_every_service() {
             #8 list gateway   because start-up
             (write status of new: Provisioning AzureUnavailable, not Serving AzureUnavailable)
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            web: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided: ServerBusy (transient): as the story says
-            new: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided: ServerBusy (transient): as the story says
+            web: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided. ServerBusy (transient): as the story says
+            new: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided. ServerBusy (transient): as the story says
         "#]],
     );
 }
@@ -551,4 +551,32 @@ fn who_looks_at_changes_is_shown_when_trouble_begins_and_ends() {
     let seen = story.engine.change_number();
     story.play("syncs stop failing\ntick 30\nlast done");
     assert_eq!(story.engine.changed_since(seen), Some(std::vec![story.key("web")]));
+}
+
+#[test]
+fn a_sentence_about_trouble_has_one_colon_at_most() {
+    let guard: std::string::String = (1..=8).map(|it| std::format!("azure has egress=e{it}\n")).collect();
+    for (input, name) in [
+        (std::format!("{LIVE}syncs fail ServerBusy 503\nendpoints web 10.0.0.5@node-a\ntick 60"), "web"),
+        (std::format!("{LIVE}endpoints web 10.0.0.4@node-a 10.0.0.5@node-a\n#3 refused"), "web"),
+        ("hold lists\nservice web known\nlead\n#1 failed ServerBusy 503\ntick 40".into(), "web"),
+        (std::format!("{guard}lead\ntick 1"), "e1"),
+    ] {
+        let story = told(&input);
+        let trouble = story.engine.view_of(&story.key(name)).and_then(|view| view.trouble);
+        let text = trouble.unwrap_or_else(|| panic!("no trouble: {}", story.shown())).text;
+        for sentence in text.split(". ") {
+            assert!(sentence.matches(": ").count() <= 1, "{text}");
+        }
+        assert_eq!(name == "e1", text.contains("`sluice allow-deletion`"), "{text}");
+    }
+}
+
+#[test]
+fn a_conflict_that_is_read_again_is_told_by_the_missing_tags() {
+    let mut story = told("service web known\nazure has web public-ip foreign\nlead\ntick 61");
+    story.play("trouble web");
+    let shown = story.shown();
+    let words = "Conflict of Resources: a resource of its name was found without the tags of this cluster";
+    assert!(shown.contains("#1 inspect web") && shown.contains(words), "{shown}");
 }

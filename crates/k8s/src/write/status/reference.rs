@@ -47,8 +47,13 @@ then `True` with the reason, and the message says first what is not as desired:
 
 | what | the message begins with | from when on |
 |---|---|---|
-| its Azure resources | the sentence of the reason | the service is parked, or its operations failed three times in a row |
-| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, or Azure refuses addresses |
+| its spec, or an unmanaged resource in its place | the sentence of the reason | at once; an unresolved port counts as trouble after a minute |
+| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, or Azure asked for a pause of 30 seconds or more |
+| the gateway | the sentence of the reason | the gateway or its subnet cannot be used, or creating it is parked |
+| the state of Azure | the sentence of the reason | a listing at start-up has failed for 30 seconds |
+| its tags | the sentence of the reason | the tags of its load balancer cannot be written, or were removed a second time |
+| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, or Azure rejects addresses |
+| a held deletion | the sentence of the reason | the mass-deletion guard holds it |
 | its deletion | DELETION | its operations or address updates fail as above, or it waits for addresses longer than `sluice.deletion.reportAfter` |
 
 `SERVING` is `False` with the same reason when not a single address of the Service is programmed. A condition has no numbers
