@@ -199,6 +199,7 @@ impl Addresses {
                     let odd = self.odd_mut(sent.spot);
                     odd.standing = Standing::Suspect;
                     odd.since = Some(sent.since).filter(|since| *since != Time::NEVER);
+                    self.count_rejected(sent.spot);
                 }
                 self.group_refused(Group { spots, ..Group::default() });
             }

@@ -46,8 +46,9 @@ impl Addresses {
         let Some(entry) = self.places.entry_mut(spot) else { return };
         let old = entry.actual();
         *entry = entry.with_actual(set);
+        let is_odd = entry.is(Entry::ODD);
         let either = match self.odd.get_mut(&spot) {
-            Some(odd) if entry.is(Entry::ODD) => take(&mut odd.either),
+            Some(odd) if is_odd => take(&mut odd.either),
             _ => Default::default(),
         };
         let was_certain = either.is_empty();
@@ -82,6 +83,9 @@ impl Addresses {
         for other in either {
             self.sets.drop(other, &mut self.services);
         }
+        if is_odd {
+            self.count_rejected(spot);
+        }
     }
 
     /// The list that was begun never reached Azure.
@@ -115,6 +119,7 @@ impl Addresses {
             }
         }
         self.odd_mut(spot).either.push(set);
+        self.count_rejected(spot);
     }
 
     /// Azure turned out to have this list, which is held.

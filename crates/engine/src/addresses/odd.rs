@@ -7,6 +7,7 @@ use sluice_model::Time;
 use super::Addresses;
 use super::bisect::Turn;
 use super::place::{Entry, Spot};
+use super::services::ServiceIndex;
 use super::sets::SetId;
 use super::wanted::Effective;
 
@@ -20,6 +21,19 @@ pub(super) struct Odd {
     pub(super) since: Option<Time>,
     /// It has been said that Azure refuses it.
     pub(super) reported: bool,
+    /// The services that count it among their rejected entries.
+    pub(super) counted: Vec<ServiceIndex>,
+}
+
+impl Odd {
+    /// Azure rejects it: it is quarantined, or is being tried again after it was.
+    pub(super) fn is_rejected(&self) -> bool {
+        match self.standing {
+            Standing::Quarantined { .. } => true,
+            Standing::Suspect => self.reported,
+            Standing::Clear => false,
+        }
+    }
 }
 
 /// Whether an entry is suspected of having spoiled a batch.
@@ -49,6 +63,7 @@ impl Addresses {
 
     /// Forgets what stands beside an entry when there is nothing left of it.
     pub(super) fn tidy_odd(&mut self, spot: Spot) {
+        self.count_rejected(spot);
         let Some(odd) = self.odd.get(&spot) else { return };
         if odd.either.is_empty() && odd.standing == Standing::Clear {
             self.odd.remove(&spot);

@@ -19,27 +19,42 @@ use super::sets::SetId;
 use super::wide::Addr;
 
 impl Addresses {
-    /// How many entries of a service Azure refuses, those included that are being tried again. Costs as much as there
-    /// are quarantined entries and suspects.
+    /// How many entries of a service Azure rejects, those included that are being tried again. Costs nothing.
     pub fn quarantined(&self, service: ServiceIndex) -> u32 {
-        let in_flight = self.flight.iter().filter_map(|flight| flight.group.as_ref()).flat_map(Group::all);
-        let suspects = self.bisect.suspects().chain(in_flight);
-        let again = suspects.filter(|spot| self.odd.get(spot).is_some_and(|odd| odd.reported));
-        let spots = self.bisect.quarantine.values().copied().chain(again);
-        let count = spots.filter(|&spot| self.concerns(spot, service)).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        self.services.get(service).map_or(0, |record| record.rejected)
     }
 
-    /// The services of an entry look different now.
-    fn recount_concerned(&mut self, spot: Spot) {
+    /// Counts an entry for the services that it concerns while Azure rejects it. To be called whenever either changes.
+    pub(super) fn count_rejected(&mut self, spot: Spot) {
+        let Some(odd) = self.odd.get(&spot) else { return };
+        let is_rejected = odd.is_rejected();
+        if !is_rejected && odd.counted.is_empty() {
+            return;
+        }
+        let now = if is_rejected { self.concerned(spot) } else { Vec::new() };
+        let Some(odd) = self.odd.get_mut(&spot).filter(|odd| odd.counted != now) else { return };
+        let before = core::mem::replace(&mut odd.counted, now.clone());
+        for service in now {
+            self.services[service].rejected += 1;
+            self.services.recount(service);
+        }
+        for service in before {
+            self.services[service].rejected -= 1;
+            self.services.recount(service);
+            self.services.forget_if_unused(service);
+        }
+    }
+
+    /// The services that an entry is, may be or should be mapped to.
+    pub(super) fn concerned(&self, spot: Spot) -> Vec<ServiceIndex> {
         let effective = self.effective(spot);
         let mut concerned: Vec<ServiceIndex> = self.effective_members(&effective).to_vec();
         for set in self.possible_sets(spot) {
             concerned.extend(self.sets.members(set));
         }
-        for service in concerned {
-            self.services.recount(service);
-        }
+        concerned.sort_unstable();
+        concerned.dedup();
+        concerned
     }
 
     /// What Azure said when it last refused an entry.
@@ -51,18 +66,11 @@ impl Addresses {
     pub fn release_quarantined(&mut self, service: ServiceIndex) {
         let spots: Vec<Spot> = self.bisect.quarantine.values().copied().collect();
         for spot in spots {
-            if self.concerns(spot, service) {
+            if self.concerned(spot).contains(&service) {
                 self.suspect_again(spot);
                 self.hurry();
             }
         }
-    }
-
-    /// Whether an entry is, may be or should be mapped to a service.
-    fn concerns(&self, spot: Spot, service: ServiceIndex) -> bool {
-        let effective = self.effective(spot);
-        self.effective_members(&effective).contains(&service)
-            || self.possible_sets(spot).iter().any(|&set| self.sets.contains(set, service))
     }
 
     /// The lists that Azure may have for an entry.
@@ -89,7 +97,7 @@ impl Addresses {
         self.bisect.quarantine.insert(turn, spot);
         self.totals.quarantined += 1;
         self.bisect.retry_at.get_or_insert(self.now + self.limits.quarantine_retry);
-        self.recount_concerned(spot);
+        self.count_rejected(spot);
         if self.possible_sets(spot) == [refused] {
             // Nothing is left to do for it.
             self.acquit(spot);
@@ -103,7 +111,6 @@ impl Addresses {
         if let Standing::Quarantined { turn, refused } = take(&mut odd.standing) {
             self.leave_quarantine(turn, refused);
         }
-        self.recount_concerned(spot);
         self.tidy_odd(spot);
     }
 
@@ -114,13 +121,12 @@ impl Addresses {
             odd.standing = Standing::Suspect;
             self.leave_quarantine(turn, refused);
             self.bisect.loose.push(spot);
+            self.count_rejected(spot);
         }
     }
 
     fn leave_quarantine(&mut self, turn: super::bisect::Turn, refused: SetId) {
-        if let Some(spot) = self.bisect.quarantine.remove(&turn) {
-            self.recount_concerned(spot);
-        }
+        self.bisect.quarantine.remove(&turn);
         self.totals.quarantined -= 1;
         self.sets.drop(refused, &mut self.services);
         if self.bisect.quarantine.is_empty() {
@@ -197,12 +203,7 @@ impl Addresses {
         for spot in spots {
             let place = &self.places[spot.place];
             let entry = (place.ip, self.addrs.ip(place.family, spot.addr));
-            let effective = self.effective(spot);
-            let possible = self.possible_sets(spot);
-            let possible = possible.iter().flat_map(|&set| self.sets.members(set));
-            let concerned: BTreeSet<&ServiceIndex> =
-                possible.chain(self.effective_members(&effective)).collect();
-            for &service in concerned {
+            for service in self.concerned(spot) {
                 let identity = Arc::clone(self.services.identity(service));
                 refused.entry(identity).or_insert_with(Sample::new).add(|| entry);
             }

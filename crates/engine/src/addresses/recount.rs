@@ -281,6 +281,16 @@ impl Addresses {
         }
         agree!(self.bisect.quarantine, quarantined, "quarantine");
         agree!(self.bisect.retry_at().is_some(), !quarantined.is_empty(), "a retry is due");
+        let mut rejected: BTreeMap<ServiceIndex, u32> = BTreeMap::new();
+        for (&spot, _) in self.odd.iter().filter(|(_, odd)| odd.is_rejected()) {
+            for service in self.concerned(spot) {
+                *rejected.entry(service).or_default() += 1;
+            }
+        }
+        for (id, service) in self.services.iter() {
+            let counted = rejected.get(&id).copied().unwrap_or(0);
+            agree!(service.rejected, counted, "rejected entries of {}", service.identity);
+        }
         Ok(())
     }
 

@@ -70,6 +70,8 @@ pub(super) struct Service {
     pub(super) wanted: u32,
     /// Those of them whose node has no address of the family.
     pub(super) unplaceable: u32,
+    /// (location, address) pairs that Azure rejects and that it has, may have or wants.
+    pub(super) rejected: u32,
     /// Ready endpoints in all of its slices.
     pub(super) ready_endpoints: u32,
     /// Pods as the seeded bug counts them.
@@ -155,6 +157,7 @@ impl Services {
             programmed: 0,
             wanted: 0,
             unplaceable: 0,
+            rejected: 0,
             ready_endpoints: 0,
             pods_counted: 0,
             owners: Vec::new(),
@@ -252,6 +255,7 @@ impl Services {
         let used = record.open
             || record.touched
             || record.mentions > 0
+            || record.rejected > 0
             || !record.owners.is_empty()
             || !record.pods.is_empty()
             || !record.queue.is_empty();

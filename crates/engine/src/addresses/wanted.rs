@@ -259,6 +259,9 @@ impl Addresses {
             }
             return self.enqueue_new(spot, &effective);
         };
+        if entry.is(Entry::ODD) {
+            self.count_rejected(spot);
+        }
         if entry.is(Entry::IN_FLIGHT) {
             // Its end looks at it again.
             if let Some(entry) = self.places.entry_mut(spot) {
