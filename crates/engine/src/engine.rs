@@ -291,6 +291,7 @@ impl Engine {
                 _ => {}
             },
             Event::RegistrationsRead { began, all } => self.registrations_read(began, all),
+            Event::Throttled { calls, wait } => self.report_pause(calls, wait),
             Event::ServiceApplied(_)
             | Event::SliceApplied(_)
             | Event::NodeApplied(_)

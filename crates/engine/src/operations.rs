@@ -6,9 +6,10 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
-use sluice_model::effect::{Cause, Listable};
-use sluice_model::event::Wait;
+use sluice_model::effect::{About, Cause, Listable};
+use sluice_model::event::{PAUSE_PROBE_INTERVAL, ThrottledCalls, Wait};
 use sluice_model::kube::Kind;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
@@ -222,6 +223,18 @@ impl Engine {
             record.throttled = throttled;
             self.touch(service);
         }
+    }
+
+    /// A wrong `Retry-After` stops everything, and only a person can find out why Azure sent it.
+    pub(crate) fn report_pause(&mut self, calls: ThrottledCalls, wait: Duration) {
+        let minutes = wait.as_secs().div_ceil(60);
+        let length = if minutes < 120 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
+        let next = match wait > PAUSE_PROBE_INTERVAL {
+            true => "one call every 15 min checks whether Azure accepts them again",
+            false => "they continue after that",
+        };
+        let text = format!("Azure throttles {} for {length}; {next}", calls.words());
+        self.notify(About::Cluster, true, Reason::Throttled, text);
     }
 
     pub(crate) fn plan_finished(&mut self, service: ServiceIndex, id: EffectId, report: PlanReport) {

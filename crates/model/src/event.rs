@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::allow_deletion::AllowedDeletions;
 use crate::azure::Registration;
@@ -77,8 +78,43 @@ pub enum Event {
         /// All of them.
         all: Vec<Registration>,
     },
+    /// Azure asked for a pause that is long enough to be reported.
+    Throttled {
+        /// Of which calls.
+        calls: ThrottledCalls,
+        /// For how long from now on.
+        wait: Duration,
+    },
     /// Time has passed; `now` says how much.
     Tick,
+}
+
+/// A longer pause is probed with one call per so long: a wrong `Retry-After` must not stop everything for a day.
+pub const PAUSE_PROBE_INTERVAL: Duration = Duration::from_secs(15 * 60);
+
+/// Calls that Azure throttles together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ThrottledCalls {
+    /// The bucket of reads.
+    Reads,
+    /// The bucket of writes.
+    Writes,
+    /// The bucket of deletes.
+    Deletes,
+    /// The network provider's window, in which writes and deletes count together.
+    WritesAndDeletes,
+}
+
+impl ThrottledCalls {
+    /// As people read it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            ThrottledCalls::Reads => "reads",
+            ThrottledCalls::Writes => "writes",
+            ThrottledCalls::Deletes => "deletes",
+            ThrottledCalls::WritesAndDeletes => "writes and deletes",
+        }
+    }
 }
 
 /// What a plan waits for without needing a worker.

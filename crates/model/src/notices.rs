@@ -106,6 +106,11 @@ pub const TABLE: &[Row] = &[
     warning(Reason::InvalidSpec, &[Place::Key], "there are as many egresses as `sluice.egress.max` allows"),
     warning(Reason::InvalidSpec, &[Place::Cluster], "a node has no address of the family of its pods"),
     warning(
+        Reason::Throttled,
+        &[Place::Cluster],
+        "Azure asked for a pause of more than a minute; a pause of more than 15 minutes is probed with one call every 15 minutes",
+    ),
+    warning(
         Reason::QuotaExceeded,
         ITS_OWN,
         "a quota is used up, and it is parked; Azure's words name the quota",
@@ -214,7 +219,8 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
 ";
 
     const TAIL: &str = "
-`Provisioning` and `Throttled` are no events: they stand in [conditions](conditions.md), come often, and pass.
+`Provisioning` is no event: it stands in [conditions](conditions.md), comes often, and passes. So does `Throttled` for pauses
+of up to a minute.
 ";
 
     fn page() -> String {
@@ -261,7 +267,7 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
     fn every_reason_is_told_or_is_named_as_one_that_is_not() {
         for reason in Reason::ALL {
             let told = TABLE.iter().any(|row| row.reason == reason);
-            let named = TAIL.contains(&format!("`{}`", reason.word()));
+            let named = TAIL.contains(&format!("`{}` is no event", reason.word()));
             assert!(told != named, "{reason}");
         }
     }
@@ -271,6 +277,6 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
         let notice = |about, warning, reason| Notice { about, warning, reason, text: String::new() };
         assert!(is_promised(&notice(About::Cluster, true, Reason::MassDeletionHeld)));
         assert!(!is_promised(&notice(About::Cluster, false, Reason::MassDeletionHeld)));
-        assert!(!is_promised(&notice(About::Cluster, true, Reason::Throttled)));
+        assert!(!is_promised(&notice(About::Cluster, true, Reason::Provisioning)));
     }
 }

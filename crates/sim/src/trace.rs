@@ -156,6 +156,7 @@ impl Trace {
             }
             Event::SlotWanted(id) => format!("{id} could go on"),
             Event::RegistrationsRead { all, .. } => format!("{} registrations read", all.len()),
+            Event::Throttled { calls, wait } => format!("{} paused for {} s", calls.words(), wait.as_secs()),
             Event::Tick => "tick".into(),
         }
     }

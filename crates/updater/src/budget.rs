@@ -126,6 +126,7 @@ impl Budget {
         if at > now {
             return Err(at);
         }
+        self.pauses.sent(now, gate);
         let [services, locations] = &mut self.writes;
         match gate {
             Gate::Reads => self.reads.take(),
@@ -154,7 +155,7 @@ impl Budget {
     /// When `calls` calls could be made at once; `now` if they could already. Exact for one
     /// call, an estimate for more.
     pub(crate) fn earliest(&self, now: Time, gate: Gate, calls: u32) -> Time {
-        let paused = self.pauses.until(gate);
+        let paused = self.pauses.opens_at(gate);
         if self.seeded.has(Bug::NoBudget) {
             return now.max(paused);
         }

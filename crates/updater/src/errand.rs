@@ -1,16 +1,18 @@
 //! One request on somebody's behalf, and how far it has got.
 
 use alloc::collections::BTreeMap;
+use core::time::Duration;
 
 use sluice_model::azure::ArmId;
 use sluice_model::call::{Answer, Payload, Reply, Request};
-use sluice_model::event::Wait;
+use sluice_model::event::{ThrottledCalls, Wait};
 use sluice_model::{EffectId, Failure, Time};
 
 use crate::CallId;
 use crate::answer::Watch;
 use crate::budget::Gate;
 use crate::lister::WalkId;
+use crate::pauses::Pause;
 use crate::poll::Operation;
 
 /// Who waits for an errand.
@@ -36,6 +38,8 @@ pub(crate) enum Happening {
     FellAsleep(EffectId, Wait),
     /// It could go on; it sleeps until it is woken.
     GateOpened(EffectId),
+    /// Azure asked for a pause of these calls that is to be reported.
+    Paused(ThrottledCalls, Duration),
 }
 
 /// One request, from its beginning to its real end.
@@ -54,7 +58,7 @@ pub(crate) struct Errand {
 /// A resource for which Azure asked to wait.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Busy {
-    pub(crate) until: Time,
+    pub(crate) pause: Pause,
     /// Since when another operation on it has been in the way, whoever asked; `None` when Azure had another
     /// reason.
     pub(crate) since: Option<Time>,

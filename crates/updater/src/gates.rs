@@ -96,7 +96,8 @@ impl Wire {
             _ => &errand.request.target,
         };
         let busy = self.busy.get(&(gate, target.clone()))?;
-        (busy.until > self.now).then_some(busy.until)
+        let opens_at = busy.pause.opens_at();
+        (opens_at > self.now).then_some(opens_at)
     }
 
     fn send(&mut self, id: ErrandId, gate: Gate) -> Option<(CallId, Request, EffectId)> {
@@ -119,6 +120,9 @@ impl Wire {
             }
         };
         let effect = errand.effect;
+        if let Some(busy) = self.busy.get_mut(&(gate, request.target.clone())) {
+            busy.pause.sent(self.now);
+        }
         self.numbers.count(&request);
         self.calls.insert(call, id);
         self.arm(id);
@@ -149,7 +153,7 @@ impl Wire {
     }
 
     fn fall_asleep(&mut self, gate: Gate) {
-        let paused_until = self.budget.pauses.until(gate);
+        let paused_until = self.budget.pauses.opens_at(gate);
         let mut sleepy = Vec::new();
         let waiting = &self.queues[gate as usize].awake;
         for (ahead, (&place, &id)) in (0u32..).zip(waiting) {
@@ -215,7 +219,7 @@ impl Wire {
             location_writes_gate: gate(Gate::LocationWrites),
             deletes_gate: gate(Gate::Deletes),
             operations_watched: self.errands.values().filter(|errand| errand.operation.is_some()).count(),
-            resources_busy: self.busy.values().filter(|busy| busy.until > self.now).count(),
+            resources_busy: self.busy.values().filter(|busy| busy.pause.until > self.now).count(),
             ..self.numbers.clone()
         }
     }

@@ -220,6 +220,7 @@ impl Updaters {
                 Happening::GateOpened(id) => {
                     self.with_plans(|plans, means| plans.gate_opened(id, means));
                 }
+                Happening::Paused(calls, wait) => self.reports.push_back(Event::Throttled { calls, wait }),
                 Happening::Ended { owner: Owner::Plan(id), result, .. } => {
                     self.with_plans(|plans, means| plans.call_ended(id, result, means));
                 }

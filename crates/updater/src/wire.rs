@@ -38,7 +38,7 @@ use crate::budget::{Budget, Gate};
 use crate::config::Config;
 use crate::errand::{Busy, Errand, ErrandId, Happening, Owner, Passage, Queue, Stage};
 use crate::numbers::Numbers;
-use crate::pauses::Throttled;
+use crate::pauses::{self, Throttled};
 use crate::poll::Habits;
 
 /// Everything between the owners of errands and Azure.
@@ -169,7 +169,7 @@ impl Wire {
         self.now = self.now.max(now);
         self.budget.refill(self.now);
         let now = self.now;
-        self.busy.retain(|_, busy| busy.until + BUSY_REMEMBERED > now);
+        self.busy.retain(|_, busy| busy.pause.until + BUSY_REMEMBERED > now);
         while let Some(&(at, id)) = self.timers.first() {
             if at > self.now {
                 return;
@@ -268,6 +268,7 @@ impl Wire {
         let Some(errand) = self.errands.get_mut(&id) else { return };
         let polled = matches!(errand.stage, Stage::PollSent(..));
         let Passage { gate, sent_at, target, wanted } = errand.passage();
+        let (begun_at, accepted) = (errand.sent_at, pauses::is_accepted(&reply));
         match &reply {
             Reply::Answered(answer) => {
                 if let Some(remaining) = answer.remaining {
@@ -317,9 +318,9 @@ impl Wire {
         };
         match went {
             Went::Over(result) => {
-                self.budget.pauses.taken(self.now, gate);
+                self.budget.pauses.answered(self.now, gate, sent_at, accepted);
                 if result.is_ok() {
-                    self.no_longer_busy(&wanted);
+                    self.no_longer_busy(&wanted, begun_at);
                 }
                 if let Err(Failure { retry_after: Some(wait), .. }) = &result {
                     // Whoever asks for the same thing next, for whatever reason, comes back after it; what
@@ -329,10 +330,10 @@ impl Wire {
                 self.end(id, result);
             }
             Went::On => {
-                self.budget.pauses.taken(self.now, gate);
+                self.budget.pauses.answered(self.now, gate, sent_at, accepted);
                 errand.stage = Stage::Resting;
                 if !polled {
-                    self.no_longer_busy(&wanted);
+                    self.no_longer_busy(&wanted, begun_at);
                 }
                 self.arm(id);
             }
@@ -341,13 +342,14 @@ impl Wire {
                 let since = before.and_then(|busy| busy.since).unwrap_or(self.now);
                 // What has been in the way for long will be so for longer, and every question costs a call.
                 let wait = wait.max((self.now.since(since) / 4).min(self.busy_limit / 2));
-                self.budget.pauses.taken(self.now, gate);
-                self.note_busy(gate, target, wait);
+                self.budget.pauses.answered(self.now, gate, sent_at, accepted);
+                self.note_busy(gate, target.clone(), wait);
                 if self.now.since(since) > self.busy_limit {
                     // Whatever is in the way may never end, so it is shown as a failure.
                     self.end(id, Err(Failure { class: FailureClass::Transient, ..failure }));
                 } else {
-                    self.stand_back(id, self.now + wait);
+                    let until = self.busy.get(&(gate, target)).map_or(self.now, |it| it.pause.opens_at());
+                    self.stand_back(id, until);
                 }
             }
             Went::Back(Throttle { failure, about }, stage) => {
@@ -385,10 +387,12 @@ impl Wire {
         }
     }
 
-    /// Azure took a request, so nothing is in the way of the next. A wait that has not ended yet came with a
-    /// later answer, to a request that nobody waits for any more, and is kept.
-    fn no_longer_busy(&mut self, wanted: &(Gate, ArmId)) {
-        if self.busy.get(wanted).is_some_and(|busy| busy.until <= self.now) {
+    /// Azure took a request, so nothing is in the way of the next. A wait that has not ended yet is kept if it came
+    /// with a later answer, to a request that nobody waits for any more.
+    fn no_longer_busy(&mut self, wanted: &(Gate, ArmId), begun_at: Time) {
+        let Some(busy) = self.busy.get_mut(wanted) else { return };
+        busy.pause.accepted(self.now, begun_at);
+        if busy.pause.until <= self.now {
             self.busy.remove(wanted);
         }
     }
@@ -396,7 +400,7 @@ impl Wire {
     /// Nothing more of this kind for this resource until Azure's wait is over.
     fn bar(&mut self, gate: Gate, target: ArmId, wait: Duration) {
         let busy = self.busy.entry((gate, target)).or_default();
-        busy.until = busy.until.max(self.now + wait);
+        busy.pause.extend(self.now, wait);
     }
 
     fn pause(&mut self, gate: Gate, about: Pause, wait: Option<Duration>, sent_at: Time) {
@@ -404,9 +408,12 @@ impl Wire {
             self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let jitter_permille = u32::try_from((self.jitter >> 33) % 1_000).unwrap_or(0);
         let asked = Throttled { gate, sent_at, in_window: about == Pause::Network, wait };
-        let longer = self.budget.pauses.begin(self.now, &asked, jitter_permille);
+        let begun = self.budget.pauses.begin(self.now, &asked, jitter_permille);
+        if let Some((calls, wait)) = begun.report {
+            self.happened.push_back(Happening::Paused(calls, wait));
+        }
         self.numbers.throttled += 1;
-        let longer_ms = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
+        let longer_ms = u64::try_from(begun.longer.as_millis()).unwrap_or(u64::MAX);
         self.numbers.throttled_ms = self.numbers.throttled_ms.saturating_add(longer_ms);
     }
 

@@ -25,6 +25,7 @@
 //! last done                                     the effect shown last
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
+//! writes throttled SECONDS                      Azure asks for a pause of writes and deletes
 //! tick SECONDS | allow deletion | leadership lost
 //! show|hide status|lists|notices|news|times     `notices`: warnings; `show`: seen, and answered at once where it needs an answer
 //! hold|release status|lists                     `hold`: seen, and answered by the story
@@ -45,7 +46,7 @@ use std::vec::Vec;
 
 use sluice_model::allow_deletion::Fingerprint;
 use sluice_model::effect::{Existence, KubeOutcome, Listing};
-use sluice_model::event::{Relist, Wait};
+use sluice_model::event::{Relist, ThrottledCalls, Wait};
 use sluice_model::kube::{NodeObject, PodObject, ServiceObject, Slice};
 use sluice_model::notices::Place;
 use sluice_model::plan::{PlanReport, Subject};
@@ -213,6 +214,10 @@ impl Story {
                 self.tell(Event::LeadershipGained);
             }
             ["leadership", "lost"] => self.tell(Event::LeadershipLost),
+            ["writes", "throttled", seconds] => self.tell(Event::Throttled {
+                calls: ThrottledCalls::WritesAndDeletes,
+                wait: Duration::from_secs(seconds.parse().expect("seconds")),
+            }),
             ["tick", seconds] => self.tick(seconds.parse().expect("seconds")),
             ["allow", "deletion", rest @ ..] => self.allow_deletion(rest),
             [kind, "relisted", rest @ ..] => self.relist(kind, rest.contains(&"stale")),

@@ -22,6 +22,7 @@ const STORIES: &[fn()] = &[
     outbound::labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_made,
     outbound::there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_place,
     inbound::an_address_without_a_location_of_its_family_waits_and_people_are_told_once,
+    a_long_pause_is_told_for_the_whole_cluster,
     retry::a_quota_parks_from_ten_minutes_to_an_hour_and_the_event_names_it,
     a_gateway_beyond_the_quota_is_told_for_the_whole_cluster,
     retry::a_forbidden_plan_parks_from_five_minutes_to_an_hour_and_the_event_says_what,
@@ -65,6 +66,21 @@ fn a_gateway_that_azure_refuses_is_told_for_the_whole_cluster() {
             #1 provision gateway: gateway   because start-up
             #2 provision gateway: gateway   because start-up
             warn cluster: Refused: the gateway cannot be made: InvalidRequest (refused): as the story says
+        "#]],
+    );
+}
+
+#[test]
+fn a_long_pause_is_told_for_the_whole_cluster() {
+    check(
+        "show notices
+         writes throttled 61
+         writes throttled 900
+         writes throttled 86400",
+        expect![[r#"
+            warn cluster: Throttled: Azure throttles writes and deletes for 2 min; they continue after that
+            warn cluster: Throttled: Azure throttles writes and deletes for 15 min; they continue after that
+            warn cluster: Throttled: Azure throttles writes and deletes for 24 h; one call every 15 min checks whether Azure accepts them again
         "#]],
     );
 }

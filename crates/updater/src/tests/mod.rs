@@ -10,6 +10,7 @@ mod habits;
 mod lanes;
 mod listings;
 mod operations;
+mod pauses;
 mod plans;
 mod random;
 mod shares;

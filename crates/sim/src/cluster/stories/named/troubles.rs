@@ -70,6 +70,18 @@ fn no_quota(times: u32) -> UserAction {
     trouble(Trouble::Strikes { kind: FaultKind::Z12, requests, times, fault, answer_takes: None })
 }
 
+/// Azure throttles all writes for a day, so many times.
+fn paused_for_a_day(times: u32) -> UserAction {
+    let requests = Requests { method: Method::Put, target: "" };
+    let fault = Fault::Refuse {
+        status: 429,
+        code: "TooManyRequests".into(),
+        message: "The request was throttled.".into(),
+        retry_after: Some(Duration::from_secs(86_400)),
+    };
+    trouble(Trouble::Strikes { kind: FaultKind::Z1, requests, times, fault, answer_takes: None })
+}
+
 fn creations() -> Vec<Story> {
     vec![
         story(
@@ -78,6 +90,17 @@ fn creations() -> Vec<Story> {
                 (40_000, strikes(FaultKind::Z5, Method::Put, "loadBalancers", Fault::AppliedButLost)),
                 (10, service(WEB, &[tcp(80, 8080)])),
                 (10, slice(WEB, 0, "10.244.0.4@node-a")),
+            ],
+        ),
+        story(
+            "a pause of a day is probed every 15 minutes and ends when Azure accepts a write",
+            vec![
+                (40_000, paused_for_a_day(2)),
+                (10, service(WEB, &[tcp(80, 8080)])),
+                (10, slice(WEB, 0, "10.244.0.4@node-a")),
+                // The first probe is throttled too, the second is accepted.
+                (1_000_000, another()),
+                (1_000_000, touch(WEB)),
             ],
         ),
         story(
