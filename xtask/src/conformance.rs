@@ -9,10 +9,11 @@ mod install;
 mod matrix;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use matrix::{Column, judge, read_results};
 
+use crate::guard;
 use crate::parts::{Part, tool};
 use crate::programs::{Program, target_folder};
 use crate::tree::{Tree, root};
@@ -139,11 +140,13 @@ fn run_client(client: Client, folder: &Path, binary: &Path) -> Result<Column, St
     let cannot = |error: std::io::Error| format!("{} cannot be written: {error}", log.display());
     let said = std::fs::File::create(&log).map_err(cannot)?;
     command.stdout(said.try_clone().map_err(cannot)?).stderr(said);
-    let ended = in_own_group(&mut command).map_err(|error| format!("its tests cannot be run: {error}"))?;
+    // An emulator whose test runner was killed would stay for ever.
+    let ended = guard::run_whole(&mut command, client.name)
+        .map_err(|error| format!("its tests cannot be run: {error}"))?;
     let text = std::fs::read_to_string(&results).unwrap_or_default();
     let column = Column { client: client.name, results: read_results(&text) };
     // A failed check is told by the matrix; an end without one is told here.
-    if !ended && column.results.values().all(|result| !result.has_failed()) {
+    if !ended.success() && column.results.values().all(|result| !result.has_failed()) {
         return Err("its tests ended badly, and none of them says why; see above".to_string());
     }
     Ok(column)
@@ -152,18 +155,6 @@ fn run_client(client: Client, folder: &Path, binary: &Path) -> Result<Column, St
 /// What its tests print.
 fn log_of(client: Client, folder: &Path) -> PathBuf {
     folder.join(format!("{}.log", client.name))
-}
-
-/// Runs a command, and takes down with it what it may have left running: an emulator whose test runner
-/// was killed would stay for ever.
-fn in_own_group(command: &mut Command) -> std::io::Result<bool> {
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
-    let mut child = command.stdin(Stdio::null()).spawn()?;
-    let ended = child.wait()?.success();
-    #[cfg(unix)]
-    Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).stderr(Stdio::null()).status()?;
-    Ok(ended)
 }
 
 /// The interpreter that has the newest Python client.

@@ -1,11 +1,12 @@
-//! Ends a stage together with everything that it started, whatever process group its children are in.
+//! Ends a stage, or a command, together with everything that it started, whatever process group its children are in.
 //!
 //! A stage runs as a process of its own. Its environment has a mark that all its descendants inherit, so that
-//! they are found even after their parent has ended. The runner holds the other end of the stage's standard
+//! they are found even after their parent has ended. A command in a stage can have a mark of its own, which begins
+//! with that of the stage: then it is found by both. The runner holds the other end of the stage's standard
 //! input: when the runner is gone (Ctrl-C, `kill -9`), the stage sees the end of its input and ends everything.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// The variable that has the mark.
@@ -24,6 +25,15 @@ pub(crate) fn end_with_the_runner() {
         end_all(&mark, std::process::id());
         std::process::exit(ABANDONED);
     });
+}
+
+/// Runs a command to its end, and then ends what it left running. The name makes its mark unique in this process.
+pub(crate) fn run_whole(command: &mut Command, name: &str) -> std::io::Result<ExitStatus> {
+    let outer = std::env::var(MARK).unwrap_or_default();
+    let mark = format!("{outer}/{}-{name}", std::process::id());
+    let status = command.env(MARK, &mark).stdin(Stdio::null()).status();
+    end_all(&mark, std::process::id());
+    status
 }
 
 /// The CPU time of this process and of its descendants that have ended, where the system tells.
@@ -86,15 +96,23 @@ struct Marked {
     unclear: bool,
 }
 
+impl Marked {
+    /// Whether a variable is this mark, or one that begins with it.
+    fn has(variable: &[u8], mark: &str) -> bool {
+        let rest = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        let rest = rest.and_then(|rest| rest.strip_prefix(mark.as_bytes()));
+        matches!(rest, Some([] | [b'/', ..]))
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn marked(mark: &str) -> Marked {
-    let wanted = format!("{MARK}={mark}").into_bytes();
     let mut marked = Marked::default();
     let Ok(entries) = std::fs::read_dir("/proc") else { return marked };
     for id in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         // That of a process of another user cannot be read, and is not ours.
         let Ok(environment) = std::fs::read(format!("/proc/{id}/environ")) else { continue };
-        if environment.split(|byte| *byte == 0).any(|variable| variable == wanted) {
+        if environment.split(|byte| *byte == 0).any(|variable| Marked::has(variable, mark)) {
             marked.found.push(id);
         }
         marked.unclear |= environment.is_empty() && is_alive(id);
@@ -115,12 +133,44 @@ fn is_alive(id: u32) -> bool {
 
 #[cfg(not(target_os = "linux"))]
 fn marked(mark: &str) -> Marked {
-    let wanted = format!("{MARK}={mark}");
     let Ok(output) = Command::new("ps").args(["-axEww", "-o", "pid=,command="]).output() else {
         return Marked::default();
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let has_mark = |line: &&str| line.split_whitespace().any(|word| word == wanted);
+    let has_mark = |line: &&str| line.split_whitespace().any(|word| Marked::has(word.as_bytes(), mark));
     let ids = text.lines().filter(has_mark).filter_map(|line| line.split_whitespace().next()?.parse().ok());
     Marked { found: ids.collect(), unclear: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_command_leaves_running_is_ended_and_the_rest_is_not() {
+        let start = "sleep 1000 > /dev/null 2>&1 & echo $!";
+        let mut other = Command::new("sleep").arg("1000").env(MARK, "another").spawn().unwrap();
+        let mut command = Command::new("sh");
+        let output = std::env::temp_dir().join(format!("xtask-guard-{}", std::process::id()));
+        command.args(["-c", start]).stdout(std::fs::File::create(&output).unwrap());
+        let status = run_whole(&mut command, "test").unwrap();
+        let id = std::fs::read_to_string(&output).unwrap();
+        std::fs::remove_file(&output).unwrap();
+        let state = Command::new("ps").args(["-o", "stat=", "-p", id.trim()]).output().unwrap().stdout;
+        let other_runs = other.try_wait().unwrap().is_none();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(status.success() && !id.trim().is_empty());
+        assert!(matches!(state.first(), None | Some(b'Z')), "the process {id} still runs");
+        assert!(other_runs, "a process with another mark was ended");
+    }
+
+    #[test]
+    fn a_mark_is_found_by_its_own_name_and_by_the_beginning_that_a_stage_gave_it() {
+        let variable = format!("{MARK}=7-1-99/8-client");
+        let is_found = |mark: &str| Marked::has(variable.as_bytes(), mark);
+        assert!(is_found("7-1-99") && is_found("7-1-99/8-client"));
+        assert!(!is_found("7-1-9") && !is_found("7-1-99/8") && !is_found("7-1-99/8-client/x"));
+        assert!(!Marked::has(b"OTHER=7-1-99", "7-1-99"));
+    }
 }
