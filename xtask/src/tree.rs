@@ -31,8 +31,12 @@ impl Tree {
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
+            // In a worktree, git's own is a file.
+            if name == ".git" {
+                continue;
+            }
             if entry.path().is_dir() {
-                if name != ".git" && name != "target" {
+                if name != "target" {
                     self.read(&entry.path(), &format!("{path}/"));
                 }
             } else {
