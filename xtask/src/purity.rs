@@ -14,7 +14,7 @@ pub(crate) const BARE: &str = "thumbv7em-none-eabi";
 pub(crate) const PURE: [&str; 4] = ["model", "engine", "updater", "cloud"];
 
 /// Containers without std, and what they are made of.
-pub(crate) const CONTAINERS: [&str; 2] = ["hashbrown", "foldhash"];
+const CONTAINERS: [&str; 2] = ["hashbrown", "foldhash"];
 
 /// Looks at `cargo tree` of every pure crate.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
@@ -22,7 +22,7 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     let mut seen = Vec::new();
     for name in PURE {
         let package = format!("sluice-{name}");
-        let listing = cargo_quietly(&["tree", "-p", &package, "-e", "normal", "--prefix", "none"])?;
+        let listing = cargo_quietly(&["tree", "-p", &package, "-e", "normal,build", "--prefix", "none"])?;
         problems.extend(strangers(&package, &listing));
         seen.push(format!("{package}: {}", packages(&listing).join(", ")));
     }

@@ -1,8 +1,8 @@
-//! Which crate may name which: the rings of the architecture, from the manifests.
+//! Which crate may name which: the rings of the architecture, from what cargo reads in the manifests.
 
-use crate::manifest;
-use crate::purity::{CONTAINERS, PURE};
-use crate::tree::Tree;
+use crate::purity::PURE;
+use crate::stage::cargo_quietly;
+use crate::tree::{Tree, root};
 
 /// A crate of the product and the crates that it may name.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -62,47 +62,52 @@ fn is_lab(name: &str) -> bool {
 }
 
 /// Names every dependency that points outward; tests obey the same arrows.
-pub(super) fn check(tree: &Tree) -> Vec<String> {
+pub(super) fn check(_: &Tree) -> Vec<String> {
+    // Every member of the workspace, and below it what its manifest names.
+    const TREE: &str =
+        "tree --workspace --all-features -e normal,build,dev --depth 1 --no-dedupe --prefix depth";
+    let words: Vec<&str> = TREE.split(' ').collect();
+    match cargo_quietly(&words) {
+        Ok(listing) => problems(&listing, &root().display().to_string()),
+        Err(why) => why,
+    }
+}
+
+/// The same of a listing: a line has a depth, a package, its version, and a folder if it is ours.
+fn problems(listing: &str, root: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    for (path, text) in tree.ending("/Cargo.toml") {
-        let folder = path.trim_end_matches("/Cargo.toml");
-        let (table, name) = match folder.split_once('/') {
-            Some(("lab", name)) => (LAB, name),
-            Some(("crates", name)) => (ARROWS, name),
-            _ => (ARROWS, folder),
-        };
-        let Some((_, may_name)) = table.iter().find(|(known, _)| *known == name) else {
-            problems.push(format!(
-                "{path}: the crate {name} has no row in the table of arrows (xtask/src/tidy/arrows.rs)"
-            ));
-            continue;
-        };
-        for dependency in manifest::dependencies(text) {
-            match dependency.name.strip_prefix("sluice-") {
-                Some(other) if is_lab(other) && name == "cli" && dependency.optional => {}
-                Some(other) if is_lab(other) => problems.push(format!(
-                    "{path}: {name} must not name {other}, which is of the lab; only cli may, as an optional \
-                     dependency of its feature `lab`"
-                )),
-                Some(other) if !may_name.contains(&other) => {
-                    let allowed =
-                        if may_name.is_empty() { "nothing".to_string() } else { may_name.join(", ") };
-                    problems.push(format!(
-                        "{path}: {name} must not name {other}; it may name {allowed}. Meet in `model` instead"
-                    ));
-                }
-                None if PURE.contains(&name)
-                    && !dependency.dev
-                    && !CONTAINERS.contains(&dependency.name.as_str()) =>
-                {
-                    problems.push(format!(
-                        "{path}: {name} is pure and may not use {}; only {}",
-                        dependency.name,
-                        CONTAINERS.join(" and ")
-                    ));
-                }
-                _ => {}
+    let mut member: Option<(&str, &[&str])> = None;
+    for line in listing.lines() {
+        if let Some(package) = line.strip_prefix('0') {
+            let folder = package.split_once(&format!("({root}/")).map_or(package, |(_, folder)| folder);
+            let folder = folder.split(')').next().unwrap_or(folder);
+            let (table, name) = match folder.split_once('/') {
+                Some(("lab", name)) => (LAB, name),
+                Some(("crates", name)) => (ARROWS, name),
+                _ => (ARROWS, folder),
+            };
+            member = table.iter().find(|(known, _)| *known == name).copied();
+            if member.is_none() {
+                problems.push(format!(
+                    "{folder}: the crate {name} has no row in the table of arrows (xtask/src/tidy/arrows.rs)"
+                ));
             }
+            continue;
+        }
+        let other = line.strip_prefix("1sluice-").and_then(|package| package.split(' ').next());
+        let (Some((name, may_name)), Some(other)) = (member, other) else { continue };
+        if is_lab(other) {
+            // That it is optional there is seen from the production build.
+            if name != "cli" {
+                problems.push(format!(
+                    "{name} must not name {other}, which is of the lab; only cli may, for its feature `lab`"
+                ));
+            }
+        } else if !may_name.contains(&other) {
+            let allowed = if may_name.is_empty() { "nothing".to_string() } else { may_name.join(", ") };
+            problems.push(format!(
+                "{name} must not name {other}; it may name {allowed}. Meet in `model` instead"
+            ));
         }
     }
     problems
@@ -144,54 +149,35 @@ mod tests {
 
     #[test]
     fn an_arrow_that_points_outward_is_named() {
-        let tree = Tree::of(&[
-            ("crates/model/Cargo.toml", "[dependencies]\n"),
-            ("crates/cloud/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\n"),
-            ("crates/sim/Cargo.toml", "[dependencies]\nsluice-engine.workspace = true\ntokio = \"1\"\n"),
-            ("crates/new/Cargo.toml", ""),
-            (
-                "e2e/Cargo.toml",
-                "[dependencies]\nsluice-emulator-client.workspace = true\nsluice-model = \"1\"\n",
-            ),
-        ]);
-        let found = check(&tree);
+        let found = problems(
+            "0sluice-model v0.1.0 (/x/crates/model)\n\n\
+             0sluice-cloud v0.1.0 (/x/crates/cloud)\n1sluice-engine v0.1.0 (/x/crates/engine)\n\n\
+             0sluice-sim v0.1.0 (/x/crates/sim)\n1sluice-engine v0.1.0 (/x/crates/engine)\n1tokio v1.0.0\n\n\
+             0sluice-new v0.1.0 (/x/crates/new)\n1sluice-engine v0.1.0 (/x/crates/engine)\n\n\
+             0sluice-e2e v0.1.0 (/x/e2e)\n1sluice-emulator-client v0.1.0 (/x/crates/emulator/client)\n\
+             1sluice-model v0.1.0 (/x/crates/model)\n",
+            "/x",
+        );
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("cloud must not name engine"));
-        assert!(found[1].contains("no row"));
+        assert!(found[1].contains("the crate new has no row"));
         assert!(found[2].contains("e2e must not name model; it may name emulator-client"));
     }
 
     #[test]
-    fn the_lab_names_the_product_and_the_product_names_it_only_behind_the_feature() {
-        let tree = Tree::of(&[
-            (
-                "crates/cli/Cargo.toml",
-                "[dependencies]\nsluice-playground = { workspace = true, optional = true }\nsluice-bench.workspace = true\n",
-            ),
-            ("crates/commands/Cargo.toml", "[dev-dependencies]\nsluice-bench.workspace = true\n"),
-            (
-                "lab/bench/Cargo.toml",
-                "[dependencies]\nsluice-commands.workspace = true\nsluice-sim = \"1\"\n",
-            ),
-            ("lab/new/Cargo.toml", ""),
-        ]);
-        let found = check(&tree);
-        assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found[0].contains("cli must not name bench, which is of the lab"));
-        assert!(found[1].contains("commands must not name bench, which is of the lab"));
-        assert!(found[2].contains("bench must not name sim"));
-        assert!(found[3].contains("the crate new has no row"));
-    }
-
-    #[test]
-    fn a_pure_crate_uses_containers_and_nothing_else() {
-        let tree = Tree::of(&[(
-            "crates/engine/Cargo.toml",
-            "[dependencies]\nhashbrown = \"0\"\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"\n",
-        )]);
-        let found = check(&tree);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("serde"));
+    fn the_lab_names_the_product_and_of_the_product_only_cli_names_it() {
+        let found = problems(
+            "0sluice v0.1.0 (/x/crates/cli)\n1sluice-playground v0.1.0 (/x/lab/playground)\n\n\
+             0sluice-commands v0.1.0 (/x/crates/commands)\n1sluice-bench v0.1.0 (/x/lab/bench)\n\n\
+             0sluice-bench v0.1.0 (/x/lab/bench)\n1sluice-commands v0.1.0 (/x/crates/commands)\n\
+             1sluice-sim v0.1.0 (/x/crates/sim)\n\n\
+             0sluice-new v0.1.0 (/x/lab/new)\n",
+            "/x",
+        );
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("commands must not name bench, which is of the lab"));
+        assert!(found[1].contains("bench must not name sim"));
+        assert!(found[2].contains("lab/new: the crate new has no row"));
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::manifest;
 use crate::tree::{Tree, folder_of, join};
 
 /// Names every unreached `.rs` file.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut reached = BTreeSet::new();
-    for (path, text) in tree.ending("Cargo.toml") {
-        for root in roots(tree, folder_of(path), text) {
+    for (path, _) in tree.ending("Cargo.toml") {
+        for root in roots(tree, folder_of(path)) {
             visit(tree, &root, true, &mut reached);
         }
     }
@@ -19,11 +18,10 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// The files that cargo compiles by itself.
-fn roots(tree: &Tree, package: &str, manifest: &str) -> Vec<String> {
+/// The files that cargo compiles by itself. No manifest gives a target another `path`.
+fn roots(tree: &Tree, package: &str) -> Vec<String> {
     let at = |relative: &str| join(package, relative).unwrap_or_default();
     let mut roots: Vec<String> = ["src/lib.rs", "src/main.rs", "build.rs"].map(at).to_vec();
-    roots.extend(manifest::target_paths(manifest).into_iter().map(at));
     for folder in ["src/bin", "tests", "benches", "examples"].map(at) {
         let here = tree.ending(".rs").filter(|(path, _)| {
             folder_of(path) == folder || (path.ends_with("/main.rs") && folder_of(folder_of(path)) == folder)
@@ -78,7 +76,7 @@ mod tests {
     #[test]
     fn a_file_that_no_mod_reaches_is_named() {
         let tree = Tree::of(&[
-            ("crates/a/Cargo.toml", "[package]\n[[bench]]\npath = \"speed/all.rs\"\n"),
+            ("crates/a/Cargo.toml", ""),
             ("crates/a/src/lib.rs", "pub mod one;\n#[cfg(test)]\nmod tests;\n// mod lost;\n"),
             ("crates/a/src/one.rs", "pub(crate) mod two;\n#[path = \"odd.rs\"]\nmod three;\n"),
             ("crates/a/src/one/two.rs", ""),
@@ -89,7 +87,7 @@ mod tests {
             ("crates/a/src/lost.rs", ""),
             ("crates/a/tests/whole.rs", "mod common;\n"),
             ("crates/a/tests/common/mod.rs", ""),
-            ("crates/a/speed/all.rs", ""),
+            ("crates/a/benches/all.rs", ""),
         ]);
         let found = check(&tree);
         assert_eq!(found.len(), 2, "{found:?}");

@@ -1,6 +1,5 @@
 //! The README tells people only what is true: commands that a test runs, and the right versions.
 
-use crate::manifest;
 use crate::markdown;
 use crate::tree::Tree;
 
@@ -18,6 +17,9 @@ const KNOWN: [&str; 5] = [
 
 /// The command that the README promises to work first. It goes on until it is stopped.
 pub(crate) const PLAYGROUND: &str = "cargo run -- playground";
+
+/// The Rust that the workspace needs: every crate has the same.
+const VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// Whether a command is typed in the reader's second shell, beside the playground.
 pub(crate) fn is_beside_the_playground(command: &str) -> bool {
@@ -54,10 +56,6 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
 }
 
 fn check_version(tree: &Tree) -> Vec<String> {
-    let manifest = tree.text("Cargo.toml").unwrap_or("");
-    let Some(version) = manifest::value(manifest, "workspace.package", "rust-version") else {
-        return vec!["Cargo.toml: [workspace.package] has no rust-version".to_string()];
-    };
     let text = tree.text("README.md").unwrap_or("");
     let named: Vec<String> = text
         .match_indices("Rust ")
@@ -69,12 +67,12 @@ fn check_version(tree: &Tree) -> Vec<String> {
         .filter(|version| !version.is_empty())
         .collect();
     if named.is_empty() {
-        return vec![format!("README.md: does not say that Rust {version} is needed")];
+        return vec![format!("README.md: does not say that Rust {VERSION} is needed")];
     }
     named
         .into_iter()
-        .filter(|named| named != version)
-        .map(|named| format!("README.md: says Rust {named}, but Cargo.toml says {version}"))
+        .filter(|named| named != VERSION)
+        .map(|named| format!("README.md: says Rust {named}, but Cargo.toml says {VERSION}"))
         .collect()
 }
 
@@ -84,21 +82,21 @@ mod tests {
 
     fn page(commands: &str, version: &str) -> Tree {
         let text = format!("Needs Rust {version}.\n```sh\n{commands}\n```\n");
-        Tree::of(&[("README.md", &text), ("Cargo.toml", "[workspace.package]\nrust-version = \"1.95\"\n")])
+        Tree::of(&[("README.md", &text)])
     }
 
     #[test]
     fn a_command_that_nobody_runs_is_named() {
-        assert_eq!(check(&page(&KNOWN.join("\n"), "1.95")), Vec::<String>::new());
-        let found = check(&page(&format!("{PLAYGROUND}\ncargo install sluice"), "1.95"));
+        assert_eq!(check(&page(&KNOWN.join("\n"), VERSION)), Vec::<String>::new());
+        let found = check(&page(&format!("{PLAYGROUND}\ncargo install sluice"), VERSION));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("cargo install sluice"));
-        assert!(check(&page("cargo xtask test", "1.95"))[0].contains("first command"));
+        assert!(check(&page("cargo xtask test", VERSION))[0].contains("first command"));
     }
 
     #[test]
     fn a_version_behind_the_manifest_is_named() {
         let found = check(&page(PLAYGROUND, "1.80"));
-        assert_eq!(found, ["README.md: says Rust 1.80, but Cargo.toml says 1.95"]);
+        assert_eq!(found, [format!("README.md: says Rust 1.80, but Cargo.toml says {VERSION}")]);
     }
 }
