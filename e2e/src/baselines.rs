@@ -40,9 +40,12 @@ const CREATED: &str = "Created";
 /// Starts the controller from the states that an earlier version left behind.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The program under test; with --record the one that makes the baselines
+    /// The program under test: the production build; with --record the one that makes the baselines
     #[arg(long)]
     sluice: PathBuf,
+    /// The build with the lab, for the emulator
+    #[arg(long)]
+    lab: PathBuf,
     /// Path of the testenv program
     #[arg(long, env = "SLUICE_TESTENV")]
     testenv: PathBuf,
@@ -77,7 +80,6 @@ impl Which {
 
 /// The setting in which both are recorded and loaded. The controller is started after loading.
 const STORY: Story = Story::new("baseline", "starts from a baseline", |_| Box::pin(async { Ok(()) }))
-    .scaled("both baselines were recorded with it")
     .with(|setting| setting.starts_running = false);
 
 /// Records or checks both at once; whether both passed.
@@ -211,39 +213,32 @@ impl Means {
 
     /// A scene on a control plane of its own: an empty one, or one with a baseline.
     async fn set(&self, purpose: &str, which: Which, baseline: Option<&Baseline>) -> Result<Scene> {
-        let Arguments { sluice, testenv, manifests, .. } = &self.arguments;
+        let Arguments { sluice, lab, testenv, manifests, .. } = &self.arguments;
         let folder = self.artefacts.join(format!("{}-{purpose}", which.name()));
         std::fs::create_dir_all(&folder)?;
         let absolute = |path: &Path| {
             std::fs::canonicalize(path).with_context(|| format!("{} is not there", path.display()))
         };
         let material = Material::Testenv { program: absolute(testenv)?, manifests: absolute(manifests)? };
-        // An earlier version has the lab in it; so has the build that is tried here, for the scaled clock.
-        let programs = Programs { sluice: absolute(sluice)?, lab: absolute(sluice)?, asks_plan: true };
+        let programs = Programs { sluice: absolute(sluice)?, lab: absolute(lab)?, asks_plan: true };
         let plane = Arc::new(Plane::start(1, &material, &folder).await?);
         if let Some(baseline) = baseline {
             load::put(baseline, &plane.admin.0).await.context("the objects of the baseline")?;
             let loaded = baseline.with_uids_of(&plane.admin.0).await?;
-            self.replays(&loaded, &programs.sluice, &folder).await?;
+            self.replays(&loaded, &programs.lab, &folder).await?;
             std::fs::write(folder.join(files::JOURNAL_OF_A_SCENE), &loaded.journal)?;
         }
         let narration = Arc::new(Narration::new(false));
-        let scene = scene::set(&STORY, Variant::Plain, 1, plane, &programs, &folder, narration).await?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        std::fs::write(folder.join(PORT), port.to_string())?;
-        scene.reconfigure(|setting| {
-            setting.key("listen.api", format!("127.0.0.1:{port}"));
-        })?;
-        Ok(scene)
+        scene::set(&STORY, Variant::Plain, 1, plane, &programs, &folder, narration).await
     }
 
     /// The emulator shows the recorded state when it has replayed the state file. In real time, so that no
     /// operation ends meanwhile.
-    async fn replays(&self, loaded: &Baseline, sluice: &Path, folder: &Path) -> Result<()> {
+    async fn replays(&self, loaded: &Baseline, lab: &Path, folder: &Path) -> Result<()> {
         let folder = folder.join("replayed");
         std::fs::create_dir_all(&folder)?;
         std::fs::write(folder.join(files::JOURNAL_OF_A_SCENE), &loaded.journal)?;
-        let azure = Azure::start(sluice, &folder, 1, 1, &[]).await?;
+        let azure = Azure::start(lab, &folder, 1, 1, &[]).await?;
         let wanted = picture::of_azure(&loaded.azure);
         let found = picture::of_azure(&azure.state().await?);
         fail_on("the emulator replays the state file to another state", &differences(&wanted, &found))
@@ -251,10 +246,8 @@ impl Means {
 
     /// The states that `sluice status` tells, by `service/NAMESPACE/NAME` and `egress/NAME`.
     async fn states(&self, scene: &Scene) -> Result<files::States> {
-        let folder = scene.controller().log.parent().context("the log is in no folder")?;
-        let port = std::fs::read_to_string(folder.join(PORT))?;
         let mut command = Command::new(&self.arguments.sluice);
-        command.args(["status", "--output=json", &format!("--address=http://127.0.0.1:{port}")]);
+        command.args(["status", "--output=json", &format!("--address={}", scene.api()?)]);
         let output = command.kill_on_drop(true).output().await?;
         if !output.status.success() {
             bail!(
@@ -267,9 +260,6 @@ impl Means {
         files::states(&shown)
     }
 }
-
-/// The file in which a scene's folder says where the controller's API listens.
-const PORT: &str = "api-port";
 
 /// Kills what runs, and says what there is to look at if it came to nothing.
 async fn finish<T>(scene: &Scene, outcome: Result<T>) -> Result<T> {

@@ -158,7 +158,8 @@ fn list(output: Output) -> Result<bool> {
         }
     }
     let scaled: Vec<_> = stories.iter().filter_map(|it| Some((it.name, it.why_scaled()?))).collect();
-    println!("{} stories need the scaled clock, and the lab build with it:", scaled.len());
+    let needs = if scaled.len() == 1 { "story needs" } else { "stories need" };
+    println!("{} {needs} the scaled clock, and the lab build with it:", scaled.len());
     for (name, why) in scaled {
         println!("{name}: {why}");
     }

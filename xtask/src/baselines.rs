@@ -5,5 +5,5 @@ use crate::tree::Tree;
 
 /// The controller starts from each baseline.
 pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
-    checks::run(&["baselines"], &[Tool::Sluice, Tool::Testenv])
+    checks::run(&["baselines"], &[Tool::Production, Tool::Lab, Tool::Testenv])
 }

@@ -11,6 +11,10 @@ use crate::{kubectl, stage, testenv};
 pub(crate) enum Tool {
     /// The program with the lab, from the dev build.
     Sluice,
+    /// The production build instead, as the program under test.
+    Production,
+    /// The program with the lab beside the production build.
+    Lab,
     /// The control plane.
     Testenv,
     /// The real kubectl.
@@ -54,6 +58,8 @@ fn paths(tools: &[Tool]) -> Result<Vec<String>, Vec<String>> {
     let path = |tool: &Tool| {
         let (flag, path) = match tool {
             Tool::Sluice => ("sluice", Program::Lab.path()?),
+            Tool::Production => ("sluice", Program::Production.path()?),
+            Tool::Lab => ("lab", Program::Lab.path()?),
             Tool::Testenv => ("testenv", testenv::program()?),
             Tool::Kubectl => ("kubectl", kubectl::program()?),
             Tool::Python(path) => ("python", path.clone()),

@@ -246,17 +246,21 @@ impl Scene {
         Ok(said)
     }
 
-    /// `sluice allow-deletion` as an administrator, asking the controller by its address.
-    pub(crate) async fn allow_deletion(&self, more: &[&str]) -> Result<String> {
-        self.tell(format!("$ sluice allow-deletion {}", more.join(" ")));
+    /// Where the API of the controller is, as it says itself.
+    pub(crate) fn api(&self) -> Result<String> {
         let log = self.controller().said().context("no controller runs")?;
         let said = |line: &str| {
             Some(line.split_once("api=")?.1.split_whitespace().next()?.trim_matches('"').to_owned())
         };
         let address = log.lines().find_map(said);
-        let address = address.context("the controller has not said where its API is")?;
+        Ok(format!("http://{}", address.context("the controller has not said where its API is")?))
+    }
+
+    /// `sluice allow-deletion` as an administrator, asking the controller by its address.
+    pub(crate) async fn allow_deletion(&self, more: &[&str]) -> Result<String> {
+        self.tell(format!("$ sluice allow-deletion {}", more.join(" ")));
         let mut command = Command::new(&self.programs.sluice);
-        command.arg("allow-deletion").arg(format!("--address=http://{address}"));
+        command.arg("allow-deletion").arg(format!("--address={}", self.api()?));
         command.arg(format!("--kubeconfig={}", self.plane.ready.kubeconfig.display()));
         command.arg(format!("--lease-namespace={}", self.plane.account.namespace));
         let output = command.args(more).env("NO_COLOR", "1").kill_on_drop(true).output().await?;
