@@ -34,69 +34,18 @@ use serde_json::json;
 use crate::call::{Call, Trouble};
 
 pub use elector::Elector;
-
-/// The longest lease duration. An [`Elector`] accepts no longer one for itself, and honors another
-/// replica's Lease no longer than this, whatever the Lease says.
-///
-/// Both limits must be the same: a leader with a longer lease could still act when a standby takes over.
-/// Do not lower this value: during an upgrade, a replica of an older version may hold a Lease of this length.
-pub const LEASE_MAX: Duration = Duration::from_secs(300);
+pub use sluice_model::lease::{BadTiming, LEASE_MAX, Timing};
 
 /// How often an annotation is written over what somebody else wrote meanwhile. A renewal comes every two seconds, so
 /// the second try nearly always succeeds.
 const ANNOTATE_TRIES_MAX: u32 = 10;
 
-/// The spans of an election.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timing {
-    /// How long a Lease must be seen unchanged before somebody else takes it; at most [`LEASE_MAX`].
-    pub lease: Duration,
-    /// How long after a renewal its holder may still begin something.
-    pub renew_deadline: Duration,
-    /// How long between two tries, and between two renewals.
-    pub retry: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Timing {
-        let seconds = Duration::from_secs;
-        Timing { lease: seconds(15), renew_deadline: seconds(10), retry: seconds(2) }
-    }
-}
-
-impl Timing {
-    /// How long to wait for one answer: three fit into the renewal deadline.
-    pub fn call_limit(&self) -> Duration {
-        self.renew_deadline / 3
-    }
-
-    fn check(&self) -> Result<(), BadElection> {
-        if self.retry.is_zero() || self.retry >= self.renew_deadline || self.renew_deadline >= self.lease {
-            return Err(BadElection::Timing(*self));
-        }
-        if self.lease > LEASE_MAX {
-            return Err(BadElection::LeaseTooLong(self.lease));
-        }
-        Ok(())
-    }
-}
-
 /// An election that could not be safe.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadElection {
-    /// The spans do not fit into each other.
-    #[error(
-        "a retry after {:?}, a renewal deadline of {:?} and a lease of {:?} do not fit: \
-         each must be longer than the one before it, and the first longer than nothing",
-        .0.retry, .0.renew_deadline, .0.lease
-    )]
-    Timing(Timing),
-    /// The lease is longer than other replicas wait.
-    #[error(
-        "the lease duration is {:?}; it must be at most {:?}, since other replicas take over after that time",
-        .0, LEASE_MAX
-    )]
-    LeaseTooLong(Duration),
+    /// Two replicas could act at once.
+    #[error(transparent)]
+    Timing(#[from] BadTiming),
     /// No name: a Lease without a holder is free.
     #[error(
         "an elector needs a name that no other process has; an empty one means that nobody holds the Lease"

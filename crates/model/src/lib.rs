@@ -13,6 +13,7 @@
 //! - [`failure`]: what went wrong, grouped by what one can do next
 //! - [`notices`]: everything that people are told by events
 //! - [`allow_deletion`]: which held deletions the operator allows
+//! - [`lease`]: the durations of leader election, and how long another replica's Lease is honored
 #![no_std]
 
 extern crate alloc;
@@ -29,6 +30,7 @@ pub mod event;
 pub mod failure;
 pub mod key;
 pub mod kube;
+pub mod lease;
 pub mod names;
 pub mod notices;
 pub mod plan;

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use sluice_model::Time;
 
-use super::{Answer, BadElection, LEASE_MAX, Next, Request, Timing};
+use super::{Answer, BadElection, Next, Request, Timing};
 
 /// Decides by what it is told; see the module's own words for the rules.
 #[derive(Clone, Debug)]
@@ -263,12 +263,11 @@ impl Elector {
         (self.plan, self.due) = (Plan::Replace, asked.began + self.timing.retry);
     }
 
-    /// How long another holder's Lease must be seen unchanged: our lease duration or theirs, whichever is
-    /// longer, but at most [`LEASE_MAX`].
+    /// How long another holder's Lease must be seen unchanged.
     fn claimed(&self, lease: &Lease) -> Duration {
         let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
         let theirs = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        self.timing.lease.max(theirs.min(LEASE_MAX))
+        self.timing.honored(theirs)
     }
 
     /// The Lease with us as its holder; what else stands in it stays.

@@ -82,7 +82,7 @@ fn spans_that_do_not_fit_are_refused() {
     };
     assert!(Elector::new("a", timing(15, 10, 2)).is_ok());
     for bad in [timing(10, 10, 2), timing(15, 2, 2), timing(15, 10, 0), timing(5, 10, 2)] {
-        assert_eq!(Elector::new("a", bad).unwrap_err(), BadElection::Timing(bad));
+        assert_eq!(Elector::new("a", bad).unwrap_err(), BadElection::Timing(BadTiming::Order(bad)));
     }
     assert_eq!(Elector::new("", Timing::default()).unwrap_err(), BadElection::NoIdentity);
 }
@@ -189,10 +189,11 @@ fn a_lease_longer_than_other_replicas_wait_is_refused() {
     let timing = |lease| Timing { lease, ..Timing::default() };
     assert!(Elector::new("a", timing(Duration::from_secs(300))).is_ok());
     for lease in [Duration::from_millis(300_001), Duration::from_secs(600)] {
-        assert_eq!(Elector::new("a", timing(lease)).unwrap_err(), BadElection::LeaseTooLong(lease));
+        let refused = Elector::new("a", timing(lease)).unwrap_err();
+        assert_eq!(refused, BadElection::Timing(BadTiming::LeaseTooLong(lease)));
     }
     assert_eq!(
-        BadElection::LeaseTooLong(Duration::from_secs(600)).to_string(),
+        BadElection::from(BadTiming::LeaseTooLong(Duration::from_secs(600))).to_string(),
         "the lease duration is 600s; it must be at most 300s, since other replicas take over after that time"
     );
 }
