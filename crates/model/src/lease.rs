@@ -7,6 +7,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::seeded::{Bug, Seeded};
+
 /// The longest lease duration. No replica accepts a longer one for itself, and none honors the Lease of another
 /// replica for longer, whatever the Lease says.
 ///
@@ -39,11 +41,11 @@ impl Timing {
     }
 
     /// Whether an election with this timing is safe beside every other accepted timing.
-    pub fn check(&self) -> Result<(), BadTiming> {
+    pub fn check(&self, seeded: Seeded) -> Result<(), BadTiming> {
         if self.retry.is_zero() || self.retry >= self.renew_deadline || self.renew_deadline >= self.lease {
             return Err(BadTiming::Order(*self));
         }
-        if self.lease > LEASE_MAX {
+        if self.lease > LEASE_MAX && !seeded.has(Bug::AcceptTooLongLease) {
             return Err(BadTiming::LeaseTooLong(self.lease));
         }
         Ok(())
@@ -51,7 +53,10 @@ impl Timing {
 
     /// How long another holder's Lease must be seen unchanged before this replica takes it over: its own lease
     /// duration or the one in the Lease, whichever is longer, but at most [`LEASE_MAX`].
-    pub fn honored(&self, theirs: Duration) -> Duration {
+    pub fn honored(&self, theirs: Duration, seeded: Seeded) -> Duration {
+        if seeded.has(Bug::HonorLeaseTooShort) {
+            return self.lease;
+        }
         self.lease.max(theirs.min(LEASE_MAX))
     }
 }
@@ -96,18 +101,22 @@ mod tests {
             renew_deadline: lease - Duration::from_millis(1),
             retry: Duration::from_secs(1),
         });
-        for leader in timings.iter().filter(|timing| timing.check().is_ok()) {
-            for standby in timings.iter().filter(|timing| timing.check().is_ok()) {
-                assert!(leader.renew_deadline < standby.honored(leader.lease), "{leader:?} {standby:?}");
+        for leader in timings.iter().filter(|timing| timing.check(Seeded::NONE).is_ok()) {
+            for standby in timings.iter().filter(|timing| timing.check(Seeded::NONE).is_ok()) {
+                assert!(
+                    leader.renew_deadline < standby.honored(leader.lease, Seeded::NONE),
+                    "{leader:?} {standby:?}"
+                );
             }
         }
-        let accepted = timings.iter().filter(|timing| timing.check().is_ok()).count();
+        let accepted = timings.iter().filter(|timing| timing.check(Seeded::NONE).is_ok()).count();
         assert_eq!(accepted, 7, "all but 301 s and 600 s");
     }
 
     #[test]
     fn a_lease_that_says_to_be_longer_than_accepted_is_taken_over_after_the_longest() {
-        let honored = |seconds| Timing::default().honored(Duration::from_secs(seconds)).as_secs();
+        let honored =
+            |seconds| Timing::default().honored(Duration::from_secs(seconds), Seeded::NONE).as_secs();
         assert_eq!([0, 1, 15, 40, 300, 301, 600].map(honored), [15, 15, 15, 40, 300, 300, 300]);
     }
 }

@@ -129,6 +129,10 @@ pub enum Bug {
     LostIsSuccess,
     /// Updater: requests are begun although the lease has run out.
     SendAfterLease,
+    /// Election: the Lease of another replica is honored for our own lease duration, although its own is longer.
+    HonorLeaseTooShort,
+    /// Election: a lease duration is accepted that is longer than other replicas honor.
+    AcceptTooLongLease,
 }
 
 /// The switch: at most one bug.

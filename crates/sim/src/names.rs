@@ -111,7 +111,7 @@ numbered! {
         S6 = "a published IP stays",
         S7 = "a failed, partial or stale list deletes nothing",
         S8 = "UID fencing",
-        S9 = "no request without the lease, nothing trusted before a listing",
+        S9 = "no request without the lease or by two leaders at once, nothing trusted before a listing",
         S10 = "requests are well formed and bounded",
         S11 = "a poison object delays others by one bisection",
         S12 = "within the budget, and not before Retry-After",

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use sluice_cloud::{LockLevel, Tamper};
 use sluice_model::kube::{Phase, Protocol, ServicePort, SlicePort, TargetPort};
+use sluice_model::lease::Timing;
 use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
 
@@ -16,7 +17,7 @@ use crate::liveness::{compare, foreigners_untouched, nothing_waits};
 use crate::names::{FaultKind, Invariant, Violation};
 use crate::rng::Rng;
 use crate::twin::{same_as_without_faults, same_in_another_order};
-use crate::world::{CrashPoint, Pace, Settings, Setup, World, scope};
+use crate::world::{CrashPoint, Pace, Settings, Setup, World, configured_timing, scope};
 
 /// The longest that convergence may take.
 const CONVERGE_MAX: Duration = Duration::from_secs(3 * 3_600);
@@ -147,10 +148,12 @@ impl Plan {
             FirstGateway::Missing if was_served => FirstGateway::OfOthers,
             other => other,
         };
+        let processes = if dice.chance(450) { 2 } else { 1 };
         let setup = Setup {
             seed,
-            processes: if dice.chance(450) { 2 } else { 1 },
+            processes,
             settings,
+            timings: timings(&mut rng.fork("lease"), processes, seeded),
             plan,
             kube_faults,
             seeded,
@@ -194,6 +197,7 @@ impl Plan {
             seed: 1,
             processes: story.processes,
             settings: Settings::new(&scope()),
+            timings: story.lease.iter().map(|lease| configured_timing(*lease, seeded)).collect(),
             plan: FaultPlan::none(),
             kube_faults: KubeFaults::none(),
             seeded,
@@ -211,6 +215,17 @@ impl Plan {
             scene: Scene::default(),
         }
     }
+}
+
+/// Now and then one of two processes has a longer lease, as in the middle of a change of the configuration. The longest
+/// that the operator wants is more than is accepted. Most are short: while a long one runs out, nobody acts.
+fn timings(dice: &mut Rng, processes: usize, seeded: Seeded) -> Vec<Timing> {
+    if processes < 2 || !dice.chance(350) {
+        return Vec::new();
+    }
+    let longest = *dice.pick(&[30, 60, 90, 600]).unwrap_or(&60);
+    let longer = configured_timing(Duration::from_secs(dice.between(16, longest)), seeded);
+    if dice.chance(650) { vec![longer] } else { vec![Timing::default(), longer] }
 }
 
 /// Most clusters get a gateway of their own.
@@ -327,7 +342,8 @@ fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
     let small_share = plan.setup.settings.updater.share_permille < 800;
     let few_workers = world.slots_min() <= 2 && plan.setup.pace != Pace::default();
     let patience = if small_share || few_workers { 4 } else { 1 };
-    probe(world, PROBE_MAX * patience)?;
+    // Whoever led last may have died just now.
+    probe(world, PROBE_MAX * patience + world.longer_lease())?;
     converge(world)?;
     quiet(world, plan)?;
     world.recount()
@@ -469,7 +485,7 @@ fn quiet(world: &mut World, plan: &Plan) -> Result<(), Violation> {
 fn restart(world: &mut World, sweep: Duration) -> Result<(), Violation> {
     let writes = world.azure_writes;
     world.replace_all();
-    world.run_until(world.now + sweep + Duration::from_secs(120))?;
+    world.run_until(world.now + sweep + Duration::from_secs(120) + world.longer_lease())?;
     if world.azure_writes != writes {
         let text =
             format!("{} writes after a restart although nothing has changed", world.azure_writes - writes);

@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use sluice_model::Time;
+use sluice_model::seeded::Seeded;
 
 use super::{Answer, BadElection, Next, Request, Timing};
 
@@ -64,7 +65,7 @@ impl Elector {
     /// An elector under a name that no other process has, also not this one's predecessor:
     /// the pod's name with something random behind it.
     pub fn new(identity: impl Into<Arc<str>>, timing: Timing) -> Result<Elector, BadElection> {
-        timing.check()?;
+        timing.check(Seeded::NONE)?;
         let identity = identity.into();
         if identity.is_empty() {
             return Err(BadElection::NoIdentity);
@@ -267,7 +268,7 @@ impl Elector {
     fn claimed(&self, lease: &Lease) -> Duration {
         let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
         let theirs = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        self.timing.honored(theirs)
+        self.timing.honored(theirs, Seeded::NONE)
     }
 
     /// The Lease with us as its holder; what else stands in it stays.

@@ -54,7 +54,10 @@ pub(crate) struct Book {
     calls: CallCount,
     /// Requests that were not answered yet, by call; the ledger forgets those that took too long.
     unanswered: BTreeMap<u64, Request>,
+    /// Until when it may begin requests, by its own clock.
     fence: Option<Time>,
+    /// The same by the world's clock; `None` when it has ended.
+    term_ends: Option<Time>,
     pub(crate) egress_namespaces: Option<Vec<Arc<str>>>,
     /// Services that have carried our finalizer, by their own word or by the answer to our patch.
     pub(crate) finalizers: BTreeSet<Uid>,
@@ -109,6 +112,7 @@ impl Judge {
             calls: CallCount::new(updater),
             unanswered: BTreeMap::new(),
             fence: None,
+            term_ends: None,
             egress_namespaces: namespaces,
             finalizers: BTreeSet::new(),
             teardown: BTreeMap::new(),
@@ -137,10 +141,32 @@ impl Judge {
         }
     }
 
-    /// A process has renewed its lease and may begin requests until then, by its own clock.
-    pub fn renewed(&mut self, process: usize, fence: Time) {
+    /// A process has renewed its lease and may begin requests until then, by its own clock and by the world's.
+    pub fn renewed(&mut self, process: usize, fence: Time, term_ends: Time) {
         if let Some(book) = self.books.get_mut(&process) {
             book.fence = Some(book.fence.map_or(fence, |old| old.max(fence)));
+            book.term_ends = Some(term_ends);
+        }
+    }
+
+    /// A process has ended, and begins nothing more.
+    pub fn ended(&mut self, process: usize) {
+        if let Some(book) = self.books.get_mut(&process) {
+            book.term_ends = None;
+        }
+    }
+
+    /// **S9**: nothing is begun while another process may still begin something, whatever their clocks say: the terms
+    /// of two leaders never overlap.
+    fn s9_one_leader(&self, process: usize, now: Time) -> Result<(), Violation> {
+        let others = self.books.iter().filter(|(other, _)| **other != process);
+        match others.filter_map(|(_, book)| book.term_ends).find(|ends| *ends > now) {
+            None => Ok(()),
+            Some(ends) => {
+                let left = ends.since(now).as_millis();
+                let text = format!("something is begun although another leader may act for {left} ms more");
+                Err(Violation::of(Invariant::S9, text))
+            }
         }
     }
 
@@ -175,11 +201,12 @@ impl Judge {
         request: &Request,
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
+        tally.judged(Invariant::S9);
+        self.s9_one_leader(process, tally.now)?;
         let scope = &self.scope;
         let Some(book) = self.books.get_mut(&process) else { return Ok(()) };
         let deeds = deeds(request);
         book.ledger.give_up(now);
-        tally.judged(Invariant::S9);
         requests::s9_lease_and_listing(&book.ledger, request, &deeds, now, book.fence)?;
         tally.judged(Invariant::S12);
         book.calls.s12_begin(now, request)?;
@@ -235,6 +262,7 @@ impl Judge {
         write: &KubeWrite,
         tally: &mut Tally<'_>,
     ) -> Result<(), Violation> {
+        self.s9_one_leader(process, tally.now)?;
         let Some(book) = self.books.get(&process) else { return Ok(()) };
         kube_writes::judge(&self.scope, book, now, &self.published, write, tally)
     }

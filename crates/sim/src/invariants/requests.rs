@@ -112,7 +112,7 @@ pub(super) fn s3_in_order(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result
     }
 }
 
-/// **S9**: no request is begun later than 10 s after the last successful renewal of the lease, on the
+/// **S9**: no request is begun later than the renewal deadline after the last successful renewal of the lease, on the
 /// process's own clock; and no write before this leader has listed Azure.
 ///
 /// The gateway itself may be made as soon as it has been looked for: without it there is nothing to list.

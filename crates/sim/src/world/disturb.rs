@@ -69,7 +69,10 @@ impl World {
                 true
             }
             FaultKind::P2 => self.leading_slot().map(|slot| self.stop(slot)).is_some(),
-            FaultKind::P4 => self.freeze(),
+            FaultKind::P4 => {
+                let span = self.freezing_time();
+                self.freeze(span)
+            }
             FaultKind::P6 => self.upgrade(),
             FaultKind::K20 => {
                 self.server_goes_away();
@@ -323,9 +326,9 @@ impl World {
     }
 
     /// P4: the leader stops in its tracks; mostly for longer than the lease.
-    fn freeze(&mut self) -> bool {
+    pub(super) fn freeze(&mut self, span: Duration) -> bool {
         let Some(slot) = self.leading_slot() else { return false };
-        let until = self.now + self.freezing_time();
+        let until = self.now + span;
         let Some(process) = &mut self.processes[slot] else { return false };
         if process.frozen_until.is_some() {
             return false;

@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use sluice_model::effect::{Action, KubeOutcome};
+use sluice_model::lease::Timing;
 use sluice_model::{Effect, Event};
 use std::collections::VecDeque;
 
-use super::lease::{LEASE, Look, RENEWAL_DEADLINE, RETRY};
+use super::lease::Look;
 use super::process::Process;
 use super::wire::{Incoming, KubeCall, ToKube};
 use super::{Fate, Happening, World, letter};
@@ -42,7 +43,7 @@ impl World {
             }
         };
         // The shell begins nothing without the lease, and nothing once it was asked to end.
-        let fenced = process.elector.renewed.is_none_or(|renewed| local >= renewed + RENEWAL_DEADLINE);
+        let fenced = process.elector.may_act_until().is_none_or(|until| local >= until);
         if fenced || process.stopping.is_some() {
             let incoming = match what {
                 KubeCall::Write(write) => {
@@ -125,15 +126,16 @@ impl World {
             return Ok(());
         }
         let look = process.elector.look(life, local, lease, answered, impatience);
-        let fence = local + RENEWAL_DEADLINE;
-        let again = if calm && process.leads() { CALM_RETRY } else { RETRY };
+        let fence = process.elector.may_act_until().unwrap_or(local);
+        let term_ends = process.clock.world(fence);
+        let again = if calm && process.leads() { CALM_RETRY } else { process.elector.retry() };
         let jitter = Duration::from_millis(self.own.between(0, 200));
         self.plan_at(now + again + jitter, Happening::LeaseLook { slot, life });
         self.count_kube_faults();
         match look {
             Look::Standby | Look::Missed => Ok(()),
             Look::Renewed => {
-                self.judge.renewed(slot, fence);
+                self.judge.renewed(slot, fence, term_ends);
                 if let Some(process) = &mut self.processes[slot] {
                     process.updaters.fence(Some(fence));
                 }
@@ -142,7 +144,7 @@ impl World {
             Look::Gained => {
                 self.forget_indistinct_releases();
                 self.judge.leads(slot);
-                self.judge.renewed(slot, fence);
+                self.judge.renewed(slot, fence, term_ends);
                 let others = self.processes.iter().flatten().any(|other| other.life != life && other.leads());
                 if others {
                     self.coverage.injected(now, FaultKind::P3);
@@ -202,6 +204,7 @@ impl World {
     pub(super) fn bury(&mut self, slot: usize, process: Box<Process>) {
         self.coverage.cells(&process.engine.counters().cells);
         self.orphan_requests(process.life);
+        self.judge.ended(slot);
         let delay = Duration::from_millis(self.own.between(500, 8_000));
         let at = self.now + delay;
         self.plan_at(at, Happening::Restart { slot });
@@ -268,9 +271,9 @@ impl World {
         Ok(())
     }
 
-    /// How long a frozen process stays so: mostly longer than the lease.
+    /// How long a frozen process stays so: mostly longer than the lease by default.
     pub(super) fn freezing_time(&mut self) -> Duration {
-        let lease = u64::try_from(LEASE.as_millis()).unwrap_or(15_000);
+        let lease = u64::try_from(Timing::default().lease.as_millis()).unwrap_or(15_000);
         Duration::from_millis(self.chance.between(lease / 3, lease * 4))
     }
 

@@ -1,18 +1,24 @@
 //! Leader election by one Lease, as in Kubernetes.
 //!
-//! Who holds the lease renews it every two seconds. Who does not looks at it as often, and takes
-//! it when it has not changed for fifteen seconds of its own clock. Nobody compares clocks.
+//! The holder renews the lease every two seconds. The others read it as often, and take it when it has not changed
+//! for as long as they honor it, by their own clock. Nobody compares clocks. The processes of one run may be
+//! configured differently; the rules about that are the product's ([`sluice_model::lease`]).
 
 use core::time::Duration;
 
 use sluice_model::Time;
+use sluice_model::lease::{LEASE_MAX, Timing};
+use sluice_model::seeded::Seeded;
 
-/// Unchanged for so long, a lease is free.
-pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// So long after its last renewal a leader begins nothing more.
-pub(super) const RENEWAL_DEADLINE: Duration = Duration::from_secs(10);
-/// How often everybody looks.
-pub(super) const RETRY: Duration = Duration::from_secs(2);
+/// The timing of a process for which the operator wants this lease duration: this one, or the longest one if the
+/// configuration refuses it. The renewal deadline is in proportion, so that clocks may differ as much as by default.
+pub fn configured_timing(lease: Duration, seeded: Seeded) -> Timing {
+    let timing = |lease| Timing { lease, renew_deadline: lease * 2 / 3, ..Timing::default() };
+    match timing(lease).check(seeded) {
+        Ok(()) => timing(lease),
+        Err(_) => timing(LEASE_MAX),
+    }
+}
 
 /// The Lease object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,11 +27,15 @@ pub(super) struct Lease {
     pub(super) holder: Option<u64>,
     /// Changes with every renewal.
     pub(super) version: u64,
+    /// The lease duration of its holder.
+    pub(super) duration: Duration,
 }
 
 /// What one process knows of the lease.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Elector {
+    timing: Timing,
+    seeded: Seeded,
     seen: Option<(Lease, Time)>,
     /// When it last renewed, by its own clock; `None` while it does not lead.
     pub(super) renewed: Option<Time>,
@@ -47,6 +57,20 @@ pub(super) enum Look {
 }
 
 impl Elector {
+    pub(super) fn new(timing: Timing, seeded: Seeded) -> Elector {
+        Elector { timing, seeded, seen: None, renewed: None }
+    }
+
+    /// Until when something may be begun by the last renewal, by its own clock.
+    pub(super) fn may_act_until(&self) -> Option<Time> {
+        self.renewed.map(|renewed| renewed + self.timing.renew_deadline)
+    }
+
+    /// How long until the next look.
+    pub(super) fn retry(&self) -> Duration {
+        self.timing.retry
+    }
+
     /// Looks at the lease, and takes or renews it if it may. `answered` says whether the API server does;
     /// `impatience` is how much too early this process believes the lease to be free.
     pub(super) fn look(
@@ -64,7 +88,7 @@ impl Elector {
                 self.renewed = Some(now);
                 return Look::Renewed;
             }
-            if (answered && !held) || now > renewed + RENEWAL_DEADLINE {
+            if (answered && !held) || now > renewed + self.timing.renew_deadline {
                 return Look::Lost;
             }
             return Look::Missed;
@@ -79,11 +103,12 @@ impl Elector {
                 now
             }
         };
-        let free = lease.holder.is_none() || now.since(since) + impatience > LEASE;
+        let honored = self.timing.honored(lease.duration, self.seeded);
+        let free = lease.holder.is_none() || now.since(since) + impatience > honored;
         if !free {
             return Look::Standby;
         }
-        *lease = Lease { holder: Some(me), version: lease.version + 1 };
+        *lease = Lease { holder: Some(me), version: lease.version + 1, duration: self.timing.lease };
         self.renewed = Some(now);
         Look::Gained
     }
@@ -93,10 +118,14 @@ impl Elector {
 mod tests {
     use super::*;
 
+    fn elector() -> Elector {
+        Elector::new(Timing::default(), Seeded::NONE)
+    }
+
     #[test]
     fn a_standby_takes_over_only_when_the_lease_has_stood_still_for_its_whole_time() {
         let mut lease = Lease::default();
-        let (mut a, mut b) = (Elector::default(), Elector::default());
+        let (mut a, mut b) = (elector(), elector());
         let at = |seconds: u64| Time::from_millis(seconds * 1_000);
         let mut look = |elector: &mut Elector, me, seconds| {
             elector.look(me, at(seconds), &mut lease, true, Duration::ZERO)
@@ -111,9 +140,28 @@ mod tests {
     }
 
     #[test]
+    fn a_standby_with_a_shorter_lease_waits_for_the_longer_one() {
+        let mut lease = Lease::default();
+        let longer = configured_timing(Duration::from_secs(60), Seeded::NONE);
+        let (mut a, mut b) = (Elector::new(longer, Seeded::NONE), elector());
+        let at = |seconds: u64| Time::from_millis(seconds * 1_000);
+        assert_eq!(a.look(1, at(0), &mut lease, true, Duration::ZERO), Look::Gained);
+        assert_eq!(a.may_act_until(), Some(at(40)));
+        assert_eq!(b.look(2, at(1), &mut lease, true, Duration::ZERO), Look::Standby);
+        assert_eq!(b.look(2, at(61), &mut lease, true, Duration::ZERO), Look::Standby);
+        assert_eq!(b.look(2, at(62), &mut lease, true, Duration::ZERO), Look::Gained);
+    }
+
+    #[test]
+    fn a_refused_lease_duration_is_configured_as_the_longest() {
+        let lease = |seconds| configured_timing(Duration::from_secs(seconds), Seeded::NONE).lease.as_secs();
+        assert_eq!([60, 300, 301, 600].map(lease), [60, 300, 300, 300]);
+    }
+
+    #[test]
     fn a_leader_without_an_api_server_gives_up_at_its_renewal_deadline() {
         let mut lease = Lease::default();
-        let mut a = Elector::default();
+        let mut a = elector();
         let at = |seconds: u64| Time::from_millis(seconds * 1_000);
         assert_eq!(a.look(1, at(0), &mut lease, true, Duration::ZERO), Look::Gained);
         assert_eq!(a.look(1, at(10), &mut lease, false, Duration::ZERO), Look::Missed);

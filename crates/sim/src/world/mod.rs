@@ -34,6 +34,7 @@ use sluice_cloud::{Cloud, Config as CloudConfig};
 use sluice_model::allow_deletion::AllowedDeletions;
 use sluice_model::azure::ArmId;
 use sluice_model::kube::Kind;
+use sluice_model::lease::Timing;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 use sluice_model::{Time, Uid};
@@ -48,6 +49,7 @@ use crate::rng::Rng;
 use crate::trace::Trace;
 
 pub use clock::Clock;
+pub use lease::configured_timing;
 pub use process::Settings;
 pub use setup::{CrashPoint, Pace, Setup, scope};
 
@@ -173,6 +175,10 @@ impl World {
                 false => Clock::EXACT,
             })
             .collect();
+        let mut settings = vec![setup.settings; setup.processes];
+        for (settings, timing) in settings.iter_mut().zip(setup.timings) {
+            settings.timing = timing;
+        }
         let mut world = World {
             now: Time::ZERO,
             cloud,
@@ -188,7 +194,7 @@ impl World {
             planned: 0,
             processes: (0..setup.processes).map(|_| None).collect(),
             clocks,
-            settings: vec![setup.settings; setup.processes],
+            settings,
             lives: 0,
             lease: Lease::default(),
             plan: setup.plan,
@@ -367,6 +373,12 @@ impl World {
     /// How many plans the process with the fewest workers runs at once.
     pub(crate) fn slots_min(&self) -> usize {
         self.settings.iter().map(|settings| settings.engine.slots_max).min().unwrap_or(1)
+    }
+
+    /// How much longer than by default the Lease of a dead leader may be honored.
+    pub(crate) fn longer_lease(&self) -> Duration {
+        let longest = self.settings.iter().map(|settings| settings.timing.lease).max().unwrap_or_default();
+        longest.saturating_sub(Timing::default().lease)
     }
 
     /// Services whose creation came to its end although its process knew that they are rejected.

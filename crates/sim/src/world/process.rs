@@ -2,6 +2,7 @@
 
 use sluice_engine::{Config as EngineConfig, Engine};
 use sluice_model::allow_deletion::AllowedDeletions;
+use sluice_model::lease::Timing;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 use sluice_model::{Event, Time};
@@ -21,12 +22,18 @@ pub struct Settings {
     pub engine: EngineConfig,
     /// The updaters'.
     pub updater: UpdaterConfig,
+    /// Those of its election.
+    pub timing: Timing,
 }
 
 impl Settings {
     /// The defaults, with drift sweeps often enough for short runs.
     pub fn new(scope: &Scope) -> Settings {
-        Settings { engine: EngineConfig::new(scope.clone()), updater: UpdaterConfig::default() }
+        Settings {
+            engine: EngineConfig::new(scope.clone()),
+            updater: UpdaterConfig::default(),
+            timing: Timing::default(),
+        }
     }
 }
 
@@ -72,7 +79,7 @@ impl Process {
             updaters: Updaters::new(settings.updater.clone(), scope.clone(), seed, seeded),
             informer: Informer::new(now, &own),
             clock,
-            elector: Elector::default(),
+            elector: Elector::new(settings.timing, seeded),
             frozen_until: None,
             missed: VecDeque::new(),
             stopping: None,

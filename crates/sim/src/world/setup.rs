@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use sluice_cloud::{Latencies, Span};
 use sluice_model::call::{OperationState, Payload, Reply};
+use sluice_model::lease::Timing;
 use sluice_model::names::Scope;
 use sluice_model::seeded::Seeded;
 
@@ -22,6 +23,8 @@ pub struct Setup {
     pub processes: usize,
     /// The numbers that the processes run with.
     pub settings: Settings,
+    /// The election timings of the processes, in their order; for the rest, as the settings say.
+    pub timings: Vec<Timing>,
     /// What goes wrong.
     pub plan: FaultPlan,
     /// What goes wrong with Kubernetes.

@@ -19,6 +19,11 @@ impl World {
             Trouble::Strikes { .. } | Trouble::Insists(..) => self.plan.tell(trouble),
             Trouble::Storm(kinds) => self.kube_faults.become_like(&only_kube_faults(kinds)),
             Trouble::ListsLater { kind, by } => self.late_lists.push((*kind, *by)),
+            Trouble::Freezes(span) => {
+                if self.freeze(*span) {
+                    self.coverage.injected(self.now, FaultKind::P4);
+                }
+            }
             Trouble::DetachesSubnet => self.others_change(Tamper::DetachSubnet(self.scope.subnet_id())),
             Trouble::Deletes { what, of } => {
                 let Some(key) = self.key_of(of) else { return Ok(()) };

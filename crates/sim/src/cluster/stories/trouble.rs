@@ -55,6 +55,8 @@ pub enum Trouble {
     },
     /// Somebody takes the gateway off the subnet.
     DetachesSubnet,
+    /// The leader does nothing at all for so long.
+    Freezes(Duration),
     /// The next process that starts gets its first list of this kind so much later.
     ListsLater {
         /// Of what.
@@ -118,6 +120,7 @@ impl fmt::Display for Trouble {
                 write!(f, "somebody binds {address} at {location} to {to}")
             }
             Trouble::DetachesSubnet => f.write_str("somebody detaches the subnet"),
+            Trouble::Freezes(span) => write!(f, "the leader freezes for {} s", span.as_secs()),
             Trouble::ListsLater { kind, by } => {
                 write!(f, "the next process lists {kind:?} objects {} s later", by.as_secs())
             }

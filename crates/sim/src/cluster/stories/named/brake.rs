@@ -45,7 +45,7 @@ pub(super) fn stories() -> Vec<Story> {
 fn story(name: &'static str, processes: usize, acts: [Vec<(u64, UserAction)>; 3]) -> Story {
     let mut steps = vec![(0, standard_node('a')), (10, service("shop/web", &[tcp(80, 8080)]))];
     steps.extend(acts.into_iter().flatten());
-    Story { name, steps, gateway: FirstGateway::Missing, processes }
+    Story { name, steps, gateway: FirstGateway::Missing, processes, lease: None }
 }
 
 fn services() -> Vec<(u64, UserAction)> {

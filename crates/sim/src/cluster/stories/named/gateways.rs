@@ -21,5 +21,5 @@ fn story(name: &'static str, gateway: FirstGateway) -> Story {
         (20, pod("shop/job-0", "blue", 'a', "10.244.0.5")),
         (60_000, delete_service("shop/web")),
     ];
-    Story { name, steps, gateway, processes: 1 }
+    Story { name, steps, gateway, processes: 1, lease: None }
 }

@@ -21,7 +21,7 @@ pub(super) fn stories() -> Vec<Story> {
 fn story(name: &'static str, steps: Vec<(u64, UserAction)>) -> Story {
     let mut all = vec![(0, standard_node('a')), (10, standard_node('b'))];
     all.extend(steps);
-    Story { name, steps: all, gateway: FirstGateway::Missing, processes: 1 }
+    Story { name, steps: all, gateway: FirstGateway::Missing, processes: 1, lease: None }
 }
 
 fn http() -> [sluice_model::kube::ServicePort; 1] {

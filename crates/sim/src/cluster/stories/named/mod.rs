@@ -13,6 +13,8 @@ mod tags;
 mod troubles;
 mod words;
 
+use std::time::Duration;
+
 use super::action::UserAction;
 pub use storms::{Storm, storms};
 
@@ -27,6 +29,8 @@ pub struct Story {
     pub gateway: FirstGateway,
     /// One process, or a leader and a standby.
     pub processes: usize,
+    /// The lease duration that the operator wants for the first process, if not the default.
+    pub lease: Option<Duration>,
 }
 
 /// The service gateway that is there when a run begins.

@@ -57,5 +57,5 @@ fn story(name: &'static str, more: Vec<(u64, UserAction)>) -> Story {
         (20, slice("shop/web", 0, "10.244.0.4@node-a")),
     ];
     steps.extend(more);
-    Story { name, steps, gateway: FirstGateway::Missing, processes: 1 }
+    Story { name, steps, gateway: FirstGateway::Missing, processes: 1, lease: None }
 }

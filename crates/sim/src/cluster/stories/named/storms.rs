@@ -51,7 +51,13 @@ impl Storm {
         }
         Storm {
             fault,
-            story: Story { name: fault.words(), steps, gateway: FirstGateway::Missing, processes: 1 },
+            story: Story {
+                name: fault.words(),
+                steps,
+                gateway: FirstGateway::Missing,
+                processes: 1,
+                lease: None,
+            },
         }
     }
 

@@ -59,7 +59,7 @@ fn taken_over(name: &'static str, after: u64) -> Story {
         (100, load_balancer("shop/api")),
         (after, delete_service(WEB)),
     ];
-    Story { name, steps, gateway: FirstGateway::OfOthers, processes: 1 }
+    Story { name, steps, gateway: FirstGateway::OfOthers, processes: 1, lease: None }
 }
 
 fn story(name: &'static str, rest: Vec<(u64, UserAction)>) -> Story {
@@ -70,5 +70,5 @@ fn story(name: &'static str, rest: Vec<(u64, UserAction)>) -> Story {
         (20, service("shop/api", &[tcp(80, 8080)])),
     ];
     steps.extend(rest);
-    Story { name, steps, gateway: FirstGateway::Missing, processes: 1 }
+    Story { name, steps, gateway: FirstGateway::Missing, processes: 1, lease: None }
 }

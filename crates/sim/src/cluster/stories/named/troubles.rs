@@ -20,13 +20,14 @@ pub(super) fn stories() -> Vec<Story> {
     stories.extend(creations());
     stories.extend(updates());
     stories.extend(deletions());
+    stories.extend(leases());
     stories
 }
 
 fn story(name: &'static str, steps: Vec<(u64, UserAction)>) -> Story {
     let mut all = vec![(0, standard_node('a')), (10, standard_node('b'))];
     all.extend(steps);
-    Story { name, steps: all, gateway: FirstGateway::Missing, processes: 1 }
+    Story { name, steps: all, gateway: FirstGateway::Missing, processes: 1, lease: None }
 }
 
 /// The Service is served by the 40th second.
@@ -281,6 +282,20 @@ fn deletions() -> Vec<Story> {
                 (500, load_balancer(WEB)),
             ],
         ),
+    ]
+}
+
+/// The leader freezes, and the standby has a shorter lease.
+fn leases() -> Vec<Story> {
+    let seconds = Duration::from_secs;
+    let frozen = |name, lease, span| {
+        let steps =
+            vec![(60_000, trouble(Trouble::Freezes(seconds(span)))), (span * 1_000 + 20_000, another())];
+        Story { lease: Some(seconds(lease)), processes: 2, ..served(name, steps) }
+    };
+    vec![
+        frozen("a standby with a shorter lease waits until the longer one has run out", 60, 90),
+        frozen("a lease duration that a standby would not honor is not accepted", 600, 390),
     ]
 }
 
