@@ -11,7 +11,6 @@ const body = table.tBodies[0];
 const inputs = { q: document.getElementById("q"), state: document.getElementById("state"), kind: document.getElementById("kind") };
 const shown = document.getElementById("shown");
 const SPARE_LINES = 8;
-const LONG_SECONDS = 300;
 
 /** Everything there is, by kind and identity. */
 const records = new Map();
@@ -51,8 +50,7 @@ function attention(record) {
   if (record.parked || record.trouble) return 0;
   if (record.why || record.attempts > 0) return 1;
   if (record.addresses.quarantined > 0) return 2;
-  if (onItsWay && age(record) >= LONG_SECONDS) return 3;
-  return onItsWay ? 4 : 5;
+  return onItsWay ? 3 : 4;
 }
 
 function record(kind, it) {

@@ -102,6 +102,27 @@ const TELLINGS: &[Telling] = &[
         next_step: "Open it to see which addresses. They are removed first, and nothing is deleted before.",
     },
     Telling {
+        reason: "Provisioning",
+        severity: Severity::Warning,
+        one: "has been in creation for over 5 minutes",
+        many: "have been in creation for over 5 minutes",
+        next_step: "Open one to see what it waits for.",
+    },
+    Telling {
+        reason: "Updating",
+        severity: Severity::Warning,
+        one: "has differed from what is wanted for over 5 minutes",
+        many: "have differed from what is wanted for over 5 minutes",
+        next_step: "Traffic goes on meanwhile. Open one to see what it waits for.",
+    },
+    Telling {
+        reason: "Deleting",
+        severity: Severity::Warning,
+        one: "has been in deletion for over 5 minutes",
+        many: "have been in deletion for over 5 minutes",
+        next_step: "Open one to see what it waits for.",
+    },
+    Telling {
         reason: "Throttled",
         severity: Severity::Note,
         one: "waits because Azure asked for a pause",
@@ -126,12 +147,8 @@ mod tests {
         for reason in Reason::ALL {
             let is_ordinary = matches!(
                 reason,
-                Reason::Provisioning
-                    | Reason::Provisioned
-                    | Reason::Updating
-                    | Reason::Deleting
-                    // Told once for all, as the brake.
-                    | Reason::MassDeletionHeld
+                // The brake is told once for all.
+                Reason::Provisioned | Reason::MassDeletionHeld
             );
             assert_eq!(telling(reason.word()).reason.is_empty(), is_ordinary, "{reason}");
         }

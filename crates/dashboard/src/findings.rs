@@ -1,8 +1,8 @@
 //! What is worth knowing, in plain sentences: the worst first, each with the next step and where to look.
 //!
 //! A finding says one thing about many: a reason is told once, with the first few names and a link
-//! to all of them. Sentences have no ages in them beyond fixed marks ("over 5 minutes"), so that
-//! one that is read aloud when it changes is not read aloud every second.
+//! to all of them. Whether a service is in trouble is the controller's rule alone. Sentences have no ages in
+//! them beyond fixed marks ("over 5 minutes"), so that one that is read aloud when it changes is not read aloud every second.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sluice_view::overview::Role;
 use sluice_view::{EgressStatus, Overview, ServiceStatus, State};
 
 use crate::advice;
-use crate::rows::{Filter, Kind, LONG_SECONDS, Row};
+use crate::rows::{Filter, Kind, Row};
 use crate::words::{both, count, ended, grouped};
 
 /// Names that a finding has before it says how many more there are.
@@ -128,7 +128,6 @@ pub fn findings(overview: &Overview, services: &[ServiceStatus], egresses: &[Egr
     let mut all = Vec::new();
     about_the_controller(overview, &mut all);
     held_back(&rows, &mut all);
-    slow(&rows, &mut all);
     addresses(&rows, &mut all);
     // Those of one severity stay in the order in which they were found.
     all.sort_by_key(|finding| finding.severity);
@@ -234,9 +233,11 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     let mut by_reason: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
     for row in rows {
         let reason = row.progress.why.as_ref().map(|why| why.reason.as_str());
-        // The brake is told once for all, and refused addresses are told as such.
+        // The brake is told once for all, and addresses are told as such.
         let is_told = |reason: &str| {
-            reason == "MassDeletionHeld" || reason == "Refused" && row.progress.addresses.quarantined > 0
+            reason == "MassDeletionHeld"
+                || reason == "Refused" && row.progress.addresses.quarantined > 0
+                || waits_for_nodes(row)
         };
         if let Some(reason) = reason.filter(|reason| !is_told(reason)) {
             by_reason.entry(reason).or_default().push(row);
@@ -265,40 +266,6 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     }
 }
 
-/// What is on its way for too long.
-fn slow(rows: &[Row<'_>], all: &mut Vec<Finding>) {
-    let stages = [
-        (
-            State::DeletionPending,
-            "been draining",
-            "Open one to see which addresses still refer to it; nothing is deleted before they are gone.",
-        ),
-        (State::CreationInProgress, "been in the making", "Open one to see at which step it is."),
-        (
-            State::UpdateInProgress,
-            "differed from what is wanted",
-            "Traffic goes on meanwhile. Open one to see at which step it is.",
-        ),
-        (State::DeletionInProgress, "been in deletion", "Open one to see at which step it is."),
-    ];
-    for (state, doing, next_step) in stages {
-        let late: Vec<&Row<'_>> = rows
-            .iter()
-            .filter(|row| row.progress.state == state && row.progress.since.age_seconds >= LONG_SECONDS)
-            // A reason has been told already.
-            .filter(|row| row.progress.why.is_none())
-            .collect();
-        if late.is_empty() {
-            continue;
-        }
-        let has = if late.len() == 1 { "has" } else { "have" };
-        let minutes = LONG_SECONDS / 60;
-        let sentence = format!("{} {has} {doing} for over {minutes} minutes", subjects(&late));
-        let filter = Filter { state: Some(state), order: crate::rows::Order::Age, ..Filter::default() };
-        all.push(Finding::new(Severity::Warning, sentence).then(next_step).naming(&late, rows, &filter));
-    }
-}
-
 fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     let by_addresses = Filter { order: crate::rows::Order::Attention, ..Filter::default() };
     let refused: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.addresses.quarantined > 0).collect();
@@ -309,7 +276,7 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         let step = "They are set aside so that the others go through. The log has what Azure said.";
         all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, rows, &by_addresses));
     }
-    let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.addresses.unplaceable > 0).collect();
+    let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| waits_for_nodes(row)).collect();
     if !homeless.is_empty() {
         let total = homeless.iter().map(|row| row.progress.addresses.unplaceable).sum();
         let wait = if total == 1 { "waits" } else { "wait" };
@@ -322,6 +289,13 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
             "Look whether the nodes have an InternalIP of the same family: `kubectl get nodes -o wide`.";
         all.push(Finding::new(Severity::Warning, sentence).then(step).naming(&homeless, rows, &by_addresses));
     }
+}
+
+/// Whether it is in trouble because of the nodes of its addresses, and not because of its spec, which parks it.
+fn waits_for_nodes(row: &Row<'_>) -> bool {
+    let progress = row.progress;
+    let is_so = progress.why.as_ref().is_some_and(|why| why.reason == "InvalidSpec");
+    progress.trouble && is_so && !progress.parked && progress.addresses.unplaceable > 0
 }
 
 /// The last line: how much of what is wanted is served.
@@ -472,10 +446,9 @@ pub(crate) mod tests {
             ..Lane::default()
         }];
         overview.unclaimed = ["a", "b", "c", "d"].map(String::from).to_vec();
-        let mut late = service("shop", "old", State::DeletionPending);
-        late.progress.since.age_seconds = LONG_SECONDS;
+        let late = in_trouble(service("shop", "old", State::DeletionInProgress), Reason::Deleting);
         let mut fresh = service("shop", "new", State::DeletionPending);
-        fresh.progress.since.age_seconds = LONG_SECONDS - 1;
+        fresh.progress.since.age_seconds = 86_400;
         let mut refused = service("shop", "odd", State::Created);
         refused.progress.addresses.quarantined = 2;
         let told = findings(&overview, &[late, fresh, refused], &[]);
@@ -485,7 +458,7 @@ pub(crate) mod tests {
             "Azure refuses 2 addresses of 1 service: shop/odd. They are set aside",
             "Azure asked us to pause service writes; 12 calls wait meanwhile.",
             "4 registrations are wanted by nobody and not provably ours: a, b, c and 1 more. They are left",
-            "1 service has been draining for over 5 minutes: shop/old. Open one",
+            "1 service has been in deletion for over 5 minutes: shop/old. Open one",
             "1 service is served.",
         ];
         assert_eq!(told.len(), begins.len(), "{told:#?}");
@@ -493,6 +466,59 @@ pub(crate) mod tests {
             assert!(finding.text().starts_with(begin), "{}", finding.text());
         }
         assert!(told.is_sorted_by_key(|finding| finding.severity));
+    }
+
+    fn in_trouble(mut service: ServiceStatus, reason: Reason) -> ServiceStatus {
+        service.progress.trouble = true;
+        service.progress.why = Some(Why::new(reason, "as the rule says"));
+        service
+    }
+
+    #[test]
+    fn what_takes_long_is_told_by_the_rule_of_the_controller_and_by_no_age() {
+        let old = |state| {
+            let mut service = service("shop", "web", state);
+            service.progress.since.age_seconds = 86_400;
+            service
+        };
+        for (state, reason, begin) in [
+            (
+                State::CreationInProgress,
+                Reason::Provisioning,
+                "1 service has been in creation for over 5 minutes",
+            ),
+            (
+                State::UpdateInProgress,
+                Reason::Updating,
+                "1 service has differed from what is wanted for over 5",
+            ),
+            (
+                State::DeletionInProgress,
+                Reason::Deleting,
+                "1 service has been in deletion for over 5 minutes",
+            ),
+        ] {
+            let told = texts(&overview(), &[in_trouble(old(state), reason)], &[]);
+            assert!(told[0].starts_with(begin), "{told:?}");
+            assert_eq!(texts(&overview(), &[old(state)], &[]).len(), 1);
+        }
+    }
+
+    #[test]
+    fn addresses_that_wait_for_a_node_are_told_when_the_rule_says_so() {
+        let mut waits = service("shop", "web", State::Created);
+        waits.progress.addresses.unplaceable = 2;
+        assert_eq!(texts(&overview(), &[waits.clone()], &[]), ["1 service is served."]);
+        let told = texts(&overview(), &[in_trouble(waits.clone(), Reason::InvalidSpec)], &[]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].starts_with("2 addresses of 1 service wait for an address of their node"),
+            "{told:?}"
+        );
+        assert_eq!(told[1], "0 of 1 services are served as desired.");
+        // A spec that is rejected is another matter.
+        let told = texts(&overview(), &[parked(waits, Reason::InvalidSpec)], &[]);
+        assert!(told[0].starts_with("1 service asks for what cannot be"), "{told:?}");
     }
 
     #[test]

@@ -10,9 +10,6 @@ use crate::words::escaped;
 /// Lines of one page, for readers without JavaScript.
 pub const PAGE_ROWS: usize = 100;
 
-/// How long something may be on its way before it is worth a word.
-pub const LONG_SECONDS: u64 = 300;
-
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -80,12 +77,10 @@ impl<'a> Row<'a> {
             1
         } else if progress.addresses.quarantined > 0 {
             2
-        } else if on_its_way && progress.since.age_seconds >= LONG_SECONDS {
-            3
         } else if on_its_way {
-            4
+            3
         } else {
-            5
+            4
         }
     }
 

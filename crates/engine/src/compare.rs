@@ -179,6 +179,7 @@ impl Engine {
             Some(Compared::InSync) if wanted && record.state == State::Created => {
                 let drifted = core::mem::take(&mut record.drifted);
                 let since = record.different_since.take();
+                record.said_before = None;
                 self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);
                 if let Some(since) = since {
                     self.counters.services_programmed.add(now.since(since), 1);

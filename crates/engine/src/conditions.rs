@@ -28,11 +28,8 @@ impl Engine {
             (Some(trouble), ..) => (trouble.reason, trouble.concern),
             // Nothing is decided.
             _ if !self.survey.is_complete() => return object.conditions.clone(),
-            (None, false, State::DeletionInProgress) => (Reason::Deleting, Concern::Resources),
-            (None, false, _) => (Reason::Draining, Concern::Resources),
             (None, true, State::Created) => (Reason::Provisioned, Concern::Resources),
-            (None, true, State::UpdateInProgress) => (Reason::Updating, Concern::Resources),
-            (None, true, _) => (Reason::Provisioning, Concern::Resources),
+            (None, ..) => (work(wanted, record.state), Concern::Resources),
         };
         if !self.survey.is_complete() {
             // It is not known whether it is served, so what was said about that before stays.
@@ -55,6 +52,16 @@ impl Engine {
             if holds { (Reason::Provisioned, Concern::Resources) } else { (reason, concern) };
         let kind = ConditionKind::Serving;
         pair(reason, concern, Condition { kind, holds, reason: because, concern: about })
+    }
+}
+
+/// The reason of work that is to be done or under way.
+pub(crate) const fn work(wanted: bool, state: State) -> Reason {
+    match (wanted, state) {
+        (false, State::DeletionInProgress) => Reason::Deleting,
+        (false, _) => Reason::Draining,
+        (true, State::Created | State::UpdateInProgress) => Reason::Updating,
+        (true, _) => Reason::Provisioning,
     }
 }
 

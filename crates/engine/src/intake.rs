@@ -82,11 +82,13 @@ impl Engine {
             && before.deleting == object.deleting
         {
             record.object = Some(Box::new(object));
+            record.note_said_before();
             self.note_published(service, published, by_us);
             self.touch(service);
             return;
         }
         record.object = Some(Box::new(object));
+        record.note_said_before();
         // A change of spec, or its deletion, ends any park at once.
         record.hold = None;
         record.attempts = Default::default();

@@ -72,8 +72,10 @@ impl Engine {
     }
 
     fn write(&mut self, service: ServiceIndex, action: Action, cause: Cause, write: KubeWrite) {
+        let is_status = matches!(write, KubeWrite::Status { .. });
         let id = self.send(action, cause, Errand::Kube(service, write));
         if let Some(record) = self.record_mut(service) {
+            record.kube.has_sent_status |= is_status;
             record.kube.in_flight = Some(id);
         }
     }

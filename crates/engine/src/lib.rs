@@ -39,6 +39,7 @@ mod kube_writes;
 mod lifecycle;
 mod operations;
 mod orphans;
+mod overdue;
 mod plan;
 mod resources;
 mod service;

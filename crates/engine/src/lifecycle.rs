@@ -318,7 +318,9 @@ impl Engine {
     pub(crate) fn rearm(&mut self, service: ServiceIndex) {
         let now = self.now;
         let report_after = self.config.report_after;
-        let drains = self.record(service).is_some_and(|record| self.waits_for_addresses(record));
+        let Some(record) = self.record(service) else { return };
+        let drains = self.waits_for_addresses(record);
+        let trouble_at = self.trouble_at(record);
         let Some(record) = self.record_mut(service) else { return };
         let report = drains
             .then(|| record.reported_at.or(record.unwanted_since).map(|at| at + report_after))
@@ -331,6 +333,7 @@ impl Engine {
             record.vanished.as_ref().filter(|it| it.asking.is_none()).map(|it| it.ask_at),
             record.unresolved_since.filter(|_| !record.unresolved_told).map(|at| at + UNRESOLVED_TOLD_AFTER),
             report,
+            trouble_at,
         ]
         .into_iter()
         .flatten()

@@ -170,7 +170,7 @@ impl Engine {
             record.teardown_begun |= intent == Intent::Deprovision;
             record.last_attempt = Some(now);
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
-            record.operation = Some(Operation { id, plan, started: now });
+            record.operation = Some(Operation { id, plan, started: now, resumed: now });
         }
         // It has moved, and its conditions should say so.
         self.touch(service);
@@ -214,15 +214,19 @@ impl Engine {
     pub(crate) fn note_wait(&mut self, id: EffectId, wait: Option<Wait>) {
         let Some(Errand::Plan(service)) = self.in_flight.get(&id) else { return };
         let (service, now) = (*service, self.now);
-        let throttled = match wait {
-            Some(Wait::Throttled { until }) => Some((now, until)),
-            _ => None,
+        let wait = match wait {
+            Some(wait @ (Wait::Throttled { .. } | Wait::Budget { .. })) => Some((now, wait)),
+            Some(Wait::SharedCommit | Wait::SlowOperation) | None => None,
         };
         let Some(record) = self.record_mut(service) else { return };
-        if record.throttled != throttled {
-            record.throttled = throttled;
-            self.touch(service);
+        if record.wait == wait {
+            return;
         }
+        if let (Some(_), None, Some(operation)) = (record.wait, wait, &mut record.operation) {
+            operation.resumed = now;
+        }
+        record.wait = wait;
+        self.touch(service);
     }
 
     /// A wrong `Retry-After` stops everything, and only a person can find out why Azure sent it.
@@ -249,14 +253,18 @@ impl Engine {
         record.actual.doubt_unseen();
         record.found_begun &= record.actual.is_unclear();
         record.compared = None;
-        record.throttled = None;
+        record.wait = None;
+        if report.failure.is_some() || operation.intent() != Intent::Inspect {
+            // A look that succeeds mends nothing.
+            record.said_before = None;
+        }
         self.end_outages(operation.plan.steps.iter().take(confirmed));
         let Some(record) = self.record_mut(service) else { return };
         match report.failure {
             None => {
                 record.hold = None;
                 if operation.intent() != Intent::Inspect {
-                    // A look that succeeds mends nothing, so it does not end a row of failures.
+                    // So a look does not end a row of failures.
                     record.attempts = Default::default();
                     record.last_failure = None;
                     // A spec that was rejected meanwhile still is, and people know.

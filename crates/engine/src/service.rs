@@ -6,7 +6,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use sluice_model::kube::{ServiceObject, TargetPort};
+use sluice_model::event::Wait;
+use sluice_model::kube::{Condition, ServiceObject, TargetPort};
 use sluice_model::names::Scope;
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
@@ -76,8 +77,10 @@ pub(crate) struct Service {
     pub(crate) last_attempt: Option<Time>,
     /// How its last operation failed, until one succeeds.
     pub(crate) last_failure: Option<LastFailure>,
-    /// Azure asked its plan for a pause: since when, and until when.
-    pub(crate) throttled: Option<(Time, Time)>,
+    /// Its plan waits for the end of a pause that Azure asked for, or for the call budget: since when, and which.
+    pub(crate) wait: Option<(Time, Wait)>,
+    /// The trouble with operations that a leader before this one has written, until one ends or none is needed.
+    pub(crate) said_before: Option<Condition>,
     /// Its load balancer keeps a port that the endpoints do not agree on: what is wrong.
     pub(crate) unresolved: Option<String>,
     /// Since when a named port has been unresolved, whether the load balancer keeps one or not.
@@ -106,6 +109,8 @@ pub(crate) struct Operation {
     pub(crate) plan: Plan,
     /// When it was handed out: its reads speak of no earlier moment.
     pub(crate) started: Time,
+    /// Since when it has not waited on our side, or because Azure asked for it.
+    pub(crate) resumed: Time,
 }
 
 impl Operation {
@@ -152,6 +157,8 @@ pub(crate) struct KubeSide {
     /// People know that Kubernetes refuses our writes.
     pub(crate) refusal_told: bool,
     pub(crate) given_up_status: bool,
+    /// A status was sent by this process.
+    pub(crate) has_sent_status: bool,
 }
 
 impl Service {
@@ -194,7 +201,8 @@ impl Service {
             wake: None,
             last_attempt: None,
             last_failure: None,
-            throttled: None,
+            wait: None,
+            said_before: None,
             unresolved: None,
             unresolved_since: None,
             unresolved_told: false,
@@ -213,6 +221,14 @@ impl Service {
         match (&self.key, &self.object) {
             (ServiceKey::Inbound(_), Some(object)) => Arc::clone(&object.name.namespace),
             _ => self.key.identity(),
+        }
+    }
+
+    /// Azure asked its plan for a pause: since when, and until when.
+    pub(crate) fn throttled(&self) -> Option<(Time, Time)> {
+        match self.wait {
+            Some((since, Wait::Throttled { until })) => Some((since, until)),
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use sluice_model::Time;
 use sluice_model::effect::Listable;
 use sluice_model::kube::{Concern, Condition, ConditionKind};
 use sluice_model::reason::Reason;
@@ -17,11 +18,15 @@ use crate::addresses::{LaneTrouble, ServiceIndex};
 use crate::engine::Engine;
 use crate::explain;
 use crate::failure_row::{FailureRow, steady};
+use crate::overdue::kind_of_work;
 use crate::service::{Compared, Service};
 use crate::state::State;
 
 /// A pause that Azure asked for is shown from this length on: shorter ones are over before people look.
 const THROTTLED_SHOWN: Duration = Duration::from_secs(30);
+
+/// Addresses that wait so long for an address of their node are trouble; a new node gets its address within seconds.
+const NO_PLACE_SHOWN: Duration = Duration::from_secs(60);
 
 /// Operations, or writes to Kubernetes, that fail so often in a row are trouble.
 const FAILURES_SHOWN: u32 = 3;
@@ -34,12 +39,12 @@ const LISTING_SHOWN: Duration = Duration::from_secs(30);
 pub(crate) struct Trouble<'a> {
     pub(crate) reason: Reason,
     pub(crate) concern: Concern,
-    cause: Cause<'a>,
+    pub(crate) cause: Cause<'a>,
 }
 
 /// What its sentence is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cause<'a> {
+pub(crate) enum Cause<'a> {
     /// A sentence that is there already.
     Said(&'a str),
     Gateway,
@@ -50,9 +55,16 @@ enum Cause<'a> {
     Lane(LaneTrouble<'a>),
     /// A leader before this one has said so, and nothing contradicts it yet.
     SaidBefore,
+    /// The same of operations.
+    SaidOfOperations,
     LongDrain,
+    /// Azure does not end the operation.
+    Unended,
+    /// It is not as desired for long, for a reason on our side.
+    Waits,
     Quarantine,
     KeptByOthers,
+    NoPlace,
     KubernetesWrites,
 }
 
@@ -112,7 +124,7 @@ impl Engine {
         if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
             return found(Reason::KubernetesRefused, Cause::KubernetesWrites);
         }
-        None
+        self.overdue(record, concern)
     }
 
     /// Addresses that are not programmed, or that a deletion waits for.
@@ -127,6 +139,13 @@ impl Engine {
         if !drains && self.addresses.kept_from(service) > 0 {
             return of(Reason::Conflict, Cause::KeptByOthers);
         }
+        let before = shown(record).filter(|it| it.concern == concern);
+        if let Some(since) = self.addresses.unplaceable_since(service).filter(|_| !drains) {
+            let said_so = before.is_some_and(|it| it.reason == Reason::InvalidSpec);
+            if self.now >= since + NO_PLACE_SHOWN || said_so {
+                return of(Reason::InvalidSpec, Cause::NoPlace);
+            }
+        }
         if !drains && !self.addresses.is_behind(service) {
             return None;
         }
@@ -135,14 +154,15 @@ impl Engine {
             Some(LaneTrouble::Slow) => return of(Reason::AzureUnavailable, Cause::Lane(LaneTrouble::Slow)),
             None => {}
         }
-        let before = shown(record).filter(|it| it.concern == concern);
-        if let Some(before) = before.filter(|_| !self.addresses.has_sent()) {
-            return of(before.reason, Cause::SaidBefore);
-        }
-        let since = record.unwanted_since.filter(|_| drains)?;
-        let said_so = before.is_some_and(|it| it.reason == Reason::Draining);
-        let is_long = self.now >= since + self.config.report_after || said_so;
-        if is_long { of(Reason::Draining, Cause::LongDrain) } else { None }
+        let before = before.filter(|_| !self.addresses.has_sent())?;
+        of(before.reason, Cause::SaidBefore)
+    }
+
+    /// When trouble of this service begins by time alone.
+    pub(crate) fn trouble_at(&self, record: &Service) -> Option<Time> {
+        let no_place = self.addresses.unplaceable_since(record.index).map(|since| since + NO_PLACE_SHOWN);
+        let [unmet, unended] = self.overdue_at(record);
+        [no_place, unmet, unended].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 
     /// The same, without ports that are unresolved for less than a minute: the endpoints of a new app come seconds after
@@ -206,6 +226,9 @@ impl Engine {
             Cause::Lane(LaneTrouble::Slow) => {
                 format!("{what}: the address update in flight has not ended for over a minute")
             }
+            Cause::SaidOfOperations => {
+                "it was in trouble before the leader changed, and no operation on it has ended since".into()
+            }
             Cause::SaidBefore => format!("{what}: no address update has succeeded since the leader changed"),
             Cause::LongDrain => {
                 let mut text = what;
@@ -213,6 +236,19 @@ impl Engine {
                     text.push_str(&format!(", {address} at {location}"));
                 }
                 text
+            }
+            Cause::Unended => format!("its {} has not ended in Azure for over 5 minutes", kind_of_work(record)),
+            Cause::Waits => {
+                let work = kind_of_work(record);
+                format!("its {work} has not succeeded for over 5 minutes: {}", self.obstacle(record))
+            }
+            Cause::NoPlace => {
+                let many = self.addresses.unplaceable(service);
+                let waits =
+                    if many == 1 { "waits for an address of its" } else { "wait for an address of their" };
+                let example = self.addresses.missing_place(service);
+                let example = example.map(|it| format!(". {it}")).unwrap_or_default();
+                format!("{what}. {many} of them {waits} node{example}")
             }
             Cause::Quarantine => {
                 let many = self.addresses.quarantined(service);
@@ -270,14 +306,14 @@ impl Engine {
 }
 
 /// What a leader before this one, or this one, last wrote about trouble.
-fn shown(record: &Service) -> Option<&Condition> {
+pub(crate) fn shown(record: &Service) -> Option<&Condition> {
     let conditions = &record.object.as_ref()?.conditions;
     conditions.iter().find(|it| it.kind == ConditionKind::Provisioning && it.holds)
 }
 
 /// Azure asked for a pause that is long enough to be shown.
 fn is_throttled(record: &Service) -> bool {
-    let waits = record.throttled.filter(|(since, until)| until.since(*since) >= THROTTLED_SHOWN).is_some();
+    let waits = record.throttled().filter(|(since, until)| until.since(*since) >= THROTTLED_SHOWN).is_some();
     let held = record.hold.as_ref().zip(record.last_failure.as_ref()).is_some_and(|(hold, failure)| {
         hold.reason == Reason::Throttled && hold.until.since(failure.at) >= THROTTLED_SHOWN
     });

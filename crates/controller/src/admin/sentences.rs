@@ -107,7 +107,7 @@ pub(super) const fn advice(reason: Reason, is_about_credential: bool) -> Option<
             Some("Give the identity the permission that the message names, or lift the lock or policy.")
         }
         Reason::InvalidSpec => {
-            Some("Change the Service or pod as the message says; nothing is tried before that.")
+            Some("Change the Service, pod or Node as the message says; nothing is tried before that.")
         }
         Reason::Conflict => {
             Some("Rename or remove the resource that stands in the way, or claim it with `sluice adopt`.")

@@ -63,7 +63,7 @@ pub use listing::Trust;
 pub use notice::{AddressNotice, Sample};
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};
-pub use trouble::LaneTrouble;
+pub use trouble::{LaneTrouble, MissingPlace};
 
 use crate::counters::Histogram;
 use place::Spot;

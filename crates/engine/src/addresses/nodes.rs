@@ -239,8 +239,10 @@ impl Addresses {
     fn count_unplaceable(&mut self, node: NodeId, family: Family, addr: Addr, without: bool) {
         let Some(set) = self.nodes[node].wanted[side(family)].get(addr) else { return };
         for &service in self.sets.members(set) {
-            let count = &mut self.services[service].unplaceable;
-            *count = if without { *count + 1 } else { count.saturating_sub(1) };
+            match without {
+                true => self.services.count_unplaceable(service, self.now),
+                false => self.services.discount_unplaceable(service),
+            }
         }
     }
 

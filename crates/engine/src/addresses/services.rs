@@ -70,6 +70,8 @@ pub(super) struct Service {
     pub(super) wanted: u32,
     /// Those of them whose node has no address of the family.
     pub(super) unplaceable: u32,
+    /// Since when there have been such.
+    pub(super) unplaceable_since: Time,
     /// (location, address) pairs that Azure rejects and that it has, may have or wants.
     pub(super) rejected: u32,
     /// Ready endpoints in all of its slices.
@@ -157,6 +159,7 @@ impl Services {
             programmed: 0,
             wanted: 0,
             unplaceable: 0,
+            unplaceable_since: Time::ZERO,
             rejected: 0,
             ready_endpoints: 0,
             pods_counted: 0,
@@ -267,6 +270,24 @@ impl Services {
             self.strangers.remove(&service);
         }
         true
+    }
+
+    /// One more pair whose node has no address of the family. From the first on, it is watched how long that lasts.
+    pub(super) fn count_unplaceable(&mut self, service: ServiceIndex, now: Time) {
+        let record = &mut self.slab[service];
+        record.unplaceable += 1;
+        if record.unplaceable == 1 {
+            record.unplaceable_since = now;
+            self.touch(service);
+        }
+        self.recount(service);
+    }
+
+    /// One pair less.
+    pub(super) fn discount_unplaceable(&mut self, service: ServiceIndex) {
+        let record = &mut self.slab[service];
+        record.unplaceable = record.unplaceable.saturating_sub(1);
+        self.recount(service);
     }
 
     /// One more pair that may be mapped to the service.

@@ -1,8 +1,9 @@
 //! Whether what is desired cannot be sent: for how long, and to whom it matters. Computed from the state, not from events.
 
+use core::fmt;
 use core::time::Duration;
 
-use sluice_model::Time;
+use sluice_model::{Family, Time};
 
 use super::services::{Mode, ServiceIndex};
 use super::{Addresses, side};
@@ -21,6 +22,27 @@ pub enum LaneTrouble<'a> {
     Failing(&'a FailureRow),
     /// The update in flight does not end.
     Slow,
+}
+
+/// Why an address has no location.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MissingPlace<'a> {
+    /// Its endpoint names no node.
+    NoNode,
+    /// There is no such Node.
+    UnknownNode(&'a str),
+    /// The Node has no address of the family.
+    NoAddress(&'a str, Family),
+}
+
+impl fmt::Display for MissingPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MissingPlace::NoNode => f.write_str("An endpoint names no node"),
+            MissingPlace::UnknownNode(name) => write!(f, "There is no node {name}"),
+            MissingPlace::NoAddress(name, family) => write!(f, "The node {name} has no {family} InternalIP"),
+        }
+    }
 }
 
 impl Addresses {
@@ -50,6 +72,41 @@ impl Addresses {
         self.services.get(service).is_some_and(|record| {
             let placed = record.wanted - record.unplaceable.min(record.wanted);
             record.mode == Mode::Ready && (!record.queue.is_empty() || record.programmed != placed)
+        })
+    }
+
+    /// Since when addresses of a ready service have waited for an address of their node. Costs nothing.
+    pub fn unplaceable_since(&self, service: ServiceIndex) -> Option<Time> {
+        let record = self.services.get(service)?;
+        (record.mode == Mode::Ready && record.unplaceable > 0).then_some(record.unplaceable_since)
+    }
+
+    /// A node that such an address waits for. Costs what the service wants, at most.
+    pub fn missing_place(&self, service: ServiceIndex) -> Option<MissingPlace<'_>> {
+        let record = self.services.get(service)?;
+        let any_ready = record.ready_endpoints > 0;
+        let slices = record.owners.iter().flat_map(|&owner| &self.slices.owners[owner].slices);
+        let points = slices.flat_map(|&slice| {
+            let points = &self.slices.slab[slice].points;
+            Family::ALL.into_iter().flat_map(move |family| {
+                let counting = points[side(family)].iter().filter(move |point| point.counts(any_ready));
+                counting.map(move |point| (point.node(), family))
+            })
+        });
+        let pods = record.pods.iter().flat_map(|&pod| {
+            let pod = &self.pods.slab[pod];
+            Family::ALL
+                .into_iter()
+                .filter(|&family| pod.ip(family).is_some())
+                .map(|family| (pod.node, family))
+        });
+        let (node, family) =
+            points.chain(pods).find(|&(node, family)| self.nodes[node].place[side(family)].is_none())?;
+        let node = &self.nodes[node];
+        Some(match (&*node.name, &node.object) {
+            ("", _) => MissingPlace::NoNode,
+            (name, None) => MissingPlace::UnknownNode(name),
+            (name, Some(_)) => MissingPlace::NoAddress(name, family),
         })
     }
 

@@ -65,7 +65,7 @@ impl Addresses {
         match place {
             Some(place) => self.check(Spot { place, addr }),
             None => {
-                counts.unplaceable += 1;
+                self.services.count_unplaceable(service, self.now);
                 self.warn_of_family(node, family);
             }
         }

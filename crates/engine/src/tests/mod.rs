@@ -21,6 +21,7 @@ mod measured;
 mod metrics;
 mod others;
 mod outbound;
+mod overdue;
 mod ownership;
 mod pods;
 mod random;

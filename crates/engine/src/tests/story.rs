@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
-//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|deletion: its condition] | service other/web applied …
+//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|nodes|resources|deletion: its condition] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]
@@ -21,7 +21,7 @@
 //! egress blue requested | egress blue released
 //! #1 done | #1 lost [applied] [at STEP] | #1 failed CODE STATUS [after=SECONDS] [at STEP] | #1 refused
 //! #1 gone | #1 exists | #1 unclear | #1 conflict | #1 unavailable
-//! #1 waits | #1 throttled SECONDS | #1 wants     gives its slot back, asks for one
+//! #1 waits | #1 throttled|budgeted SECONDS | #1 wants   gives its slot back, asks for one
 //! last done                                     the effect shown last
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
@@ -416,6 +416,10 @@ impl Story {
             ["throttled", seconds] => {
                 let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));
                 return self.tell(Event::SlotReleased { id, wait: Wait::Throttled { until } });
+            }
+            ["budgeted", seconds] => {
+                let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));
+                return self.tell(Event::SlotReleased { id, wait: Wait::Budget { until } });
             }
             ["wants"] => return self.tell(Event::SlotWanted(id)),
             _ => {}

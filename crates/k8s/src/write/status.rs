@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use sluice_model::address::parse_ip;
-use sluice_model::kube::{Condition, ConditionKind};
+use sluice_model::kube::{Concern, Condition, ConditionKind};
 use sluice_model::reason::Reason;
 
 use crate::convert::published_message;
@@ -145,9 +145,13 @@ fn put(
 
 /// The address that we publish stands in `LoadBalancerServing`: a later process reads it there.
 fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
+    let because = match (condition.concern, condition.reason) {
+        (Concern::Addresses, Reason::InvalidSpec) => NO_NODE_ADDRESS,
+        (_, reason) => sentence(reason),
+    };
     let why = match condition.concern.sentence() {
-        Some(concern) => format!("{concern} {}", sentence(condition.reason)),
-        None => sentence(condition.reason).into(),
+        Some(concern) => format!("{concern} {because}"),
+        None => because.into(),
     };
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
@@ -155,6 +159,10 @@ fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
         None => why,
     }
 }
+
+/// `InvalidSpec` of addresses: it is not the Service that has to be changed.
+const NO_NODE_ADDRESS: &str =
+    "Their nodes are not known or have no InternalIP of their IP family; `sluice explain` names one.";
 
 /// What a reason means for the reader of a condition, and what to do about it.
 const fn sentence(reason: Reason) -> &'static str {
@@ -181,7 +189,9 @@ const fn sentence(reason: Reason) -> &'static str {
             "An Azure resource that is not ours stands in the way; the Service's events say which."
         }
         Reason::Refused => "Azure refuses the request; the Service's events have its words.",
-        Reason::AzureUnavailable => "Azure does not answer, or with errors; it is tried again by itself.",
+        Reason::AzureUnavailable => {
+            "Azure does not answer, answers with errors, or does not finish; it is tried again by itself."
+        }
         Reason::InternalError => {
             "Sluice would have broken a rule of its own, so it did nothing; please report the Service's events."
         }

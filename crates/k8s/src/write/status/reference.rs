@@ -3,7 +3,7 @@
 use sluice_model::kube::{Concern, ConditionKind};
 use sluice_model::reason::Reason;
 
-use super::sentence;
+use super::{NO_NODE_ADDRESS, sentence};
 use crate::strings::condition_type;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conditions.md");
@@ -48,13 +48,18 @@ then `True` with the reason, and the message says first what is not as desired:
 | what | the message begins with | from when on |
 |---|---|---|
 | its spec, or an unmanaged resource in its place | the sentence of the reason | at once; an unresolved port counts as trouble after a minute |
-| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, or Azure asked for a pause of 30 seconds or more |
+| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, Azure asked for a pause of 30 seconds or more, or it has been other than desired for 5 minutes |
 | the gateway | the sentence of the reason | the gateway or its subnet cannot be used, or creating it is parked |
 | the state of Azure | the sentence of the reason | a listing at start-up has failed for 30 seconds |
 | its tags | the sentence of the reason | the tags of its load balancer cannot be written, or were removed a second time |
-| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, or Azure rejects addresses |
+| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, Azure rejects addresses, or the node of some of them has had no address of their IP family for a minute (`InvalidSpec`: NO_NODE_ADDRESS) |
 | a held deletion | the sentence of the reason | the mass-deletion guard holds it |
-| its deletion | DELETION | its operations or address updates fail as above, or it waits for addresses longer than `sluice.deletion.reportAfter` |
+| its deletion | DELETION | its operations or address updates fail as above, an operation has not ended after 5 minutes, or it waits for addresses longer than `sluice.deletion.reportAfter` |
+
+What is other than desired for 5 minutes has the reason of its last failure. Without a failure it has `AzureUnavailable` if
+its operation has been in Azure for that long. If it waits for a free slot or for the call budget, it keeps the reason
+that it has anyway (`Provisioning`, `Updating`, `Draining`, `Deleting`), so that a bulk load writes no condition twice; it
+counts as trouble all the same, and `sluice explain` says what it waits for.
 
 `SERVING` is `False` with the same reason when not a single address of the Service is programmed. A condition has no numbers
 and none of Azure's words, so that retries do not write it again; `sluice status` and `sluice explain` have both, and
@@ -80,6 +85,7 @@ fn page() -> String {
     }
     let concern = |concern: Concern| concern.sentence().unwrap_or_default();
     (text + TAIL)
+        .replace("NO_NODE_ADDRESS", NO_NODE_ADDRESS)
         .replace("ADDRESSES", concern(Concern::Addresses))
         .replace("DELETION", concern(Concern::Deletion))
         .replace("PROVISIONING", condition_type(ConditionKind::Provisioning))

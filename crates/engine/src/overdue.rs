@@ -1,0 +1,112 @@
+//! Trouble by time alone: what is desired has not been reached for long, whether or not something failed.
+
+use core::time::Duration;
+
+use sluice_model::Time;
+use sluice_model::event::Wait;
+use sluice_model::kube::{Concern, Condition};
+use sluice_model::reason::Reason;
+
+use crate::conditions::work;
+use crate::engine::Engine;
+use crate::service::Service;
+use crate::state::State;
+use crate::trouble::{Cause, Trouble, shown};
+
+/// Creations, updates and deletions that take so long are trouble; ordinary ones take less than a minute.
+const UNMET_SHOWN: Duration = Duration::from_secs(5 * 60);
+
+impl Engine {
+    /// Since when it has been other than desired; what an unmanaged resource keeps is not.
+    fn unmet_since(&self, record: &Service) -> Option<Time> {
+        match record.state {
+            State::DeletionPending | State::DeletionInProgress => {
+                record.unwanted_since.filter(|_| self.keeper(record).is_none())
+            }
+            _ => record.different_since,
+        }
+    }
+
+    /// What is other than desired for long, and why as far as that is known.
+    pub(crate) fn overdue<'a>(&'a self, record: &'a Service, concern: Concern) -> Option<Trouble<'a>> {
+        let since = self.unmet_since(record)?;
+        let of = |reason, cause| Some(Trouble { reason, concern, cause });
+        if self.waits_for_addresses(record) {
+            let said_so =
+                shown(record).is_some_and(|it| (it.reason, it.concern) == (Reason::Draining, concern));
+            let is_long = self.now >= since + self.config.report_after || said_so;
+            return if is_long { of(Reason::Draining, Cause::LongDrain) } else { None };
+        }
+        if let Some(before) = record.said_before.filter(|it| it.concern == concern) {
+            return of(before.reason, Cause::SaidOfOperations);
+        }
+        if self.now < since + UNMET_SHOWN {
+            return None;
+        }
+        if let Some(failure) = record.last_failure.as_ref().filter(|failure| failure.at >= since) {
+            return of(failure.reason, Cause::Said(&failure.text));
+        }
+        if self.unended_at(record).is_some_and(|at| self.now >= at) {
+            return of(Reason::AzureUnavailable, Cause::Unended);
+        }
+        // The condition says so already, and stays as it is.
+        let wanted = self.is_wanted(record.index) && !record.teardown_begun;
+        let reason = work(wanted, record.state);
+        Some(Trouble { reason, concern: Concern::Resources, cause: Cause::Waits })
+    }
+
+    /// The moments at which that begins, and at which it becomes Azure's.
+    pub(crate) fn overdue_at(&self, record: &Service) -> [Option<Time>; 2] {
+        let unmet = self.unmet_since(record).map(|since| since + UNMET_SHOWN);
+        [unmet, self.unended_at(record)]
+    }
+
+    /// When the operation in flight has been in Azure for long.
+    fn unended_at(&self, record: &Service) -> Option<Time> {
+        let operation = record.operation.as_ref().filter(|_| record.wait.is_none())?;
+        Some(operation.resumed + UNMET_SHOWN)
+    }
+
+    /// What it waits for on our side.
+    pub(crate) fn obstacle(&self, record: &Service) -> &'static str {
+        match record.wait {
+            Some((_, Wait::Throttled { .. })) => "Azure asked for a pause",
+            Some(_) => "it waits for the call budget",
+            None if record.operation.is_some() => "its operation is in progress",
+            None if !self.foundation.is_ready() => "the gateway is not ready",
+            None if self.dispatch.is_queued(record.index) => "it waits for a free slot",
+            None if record.vanished.is_some() => "the API server has not confirmed that its object is gone",
+            None if record.hold.is_some() => "its next attempt waits",
+            None => "a write to its object is not done",
+        }
+    }
+}
+
+impl Service {
+    /// Remembers what a leader before this one has written about operations that fail or do not end.
+    pub(crate) fn note_said_before(&mut self) {
+        let is_of_operations = |it: &&Condition| {
+            it.concern != Concern::Addresses
+                && matches!(
+                    it.reason,
+                    Reason::Throttled
+                        | Reason::QuotaExceeded
+                        | Reason::Forbidden
+                        | Reason::Refused
+                        | Reason::AzureUnavailable
+                )
+        };
+        if !self.kube.has_sent_status {
+            self.said_before = shown(self).filter(is_of_operations).copied();
+        }
+    }
+}
+
+/// What is being done with it.
+pub(crate) const fn kind_of_work(record: &Service) -> &'static str {
+    match record.state {
+        State::NotStarted | State::CreationInProgress => "creation",
+        State::Created | State::UpdateInProgress => "update",
+        State::DeletionPending | State::DeletionInProgress => "deletion",
+    }
+}
