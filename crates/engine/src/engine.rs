@@ -277,12 +277,16 @@ impl Engine {
             Event::EffectFinished { id, outcome } => self.effect_finished(id, outcome),
             Event::SlotReleased { id, wait } => {
                 self.dispatch.release(id);
-                self.note_wait(id, Some(wait));
+                self.note_wait(id, Some(wait), true);
             }
+            Event::Held { id, wait } => match self.in_flight.get(&id) {
+                Some(Errand::Sync) => self.addresses.hold_flight(wait.until()),
+                _ => self.note_wait(id, Some(wait), false),
+            },
             Event::SlotWanted(id) => match self.in_flight.get(&id) {
                 Some(Errand::Plan(_)) => {
                     self.dispatch.ask(id);
-                    self.note_wait(id, None);
+                    self.note_wait(id, None, false);
                 }
                 // Everything stands on the gateway, so its plan never waits for a slot.
                 Some(Errand::Foundation) if self.is_leading() => {

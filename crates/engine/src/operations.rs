@@ -14,7 +14,7 @@ use sluice_model::kube::Kind;
 use sluice_model::plan::{Intent, PlanReport, Subject};
 use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
-use sluice_model::{Action, EffectId, Failure, FailureClass, Plan, Step};
+use sluice_model::{Action, EffectId, Failure, FailureClass, Plan, Step, Time};
 
 use crate::addresses::ServiceIndex;
 use crate::dispatch::Turn;
@@ -211,7 +211,8 @@ impl Engine {
     }
 
     /// A plan waits for something, or does no longer; a pause that Azure asked for is shown to people.
-    pub(crate) fn note_wait(&mut self, id: EffectId, wait: Option<Wait>) {
+    /// A plan that sleeps goes on when it says so, any other at the end of the wait.
+    pub(crate) fn note_wait(&mut self, id: EffectId, wait: Option<Wait>, sleeps: bool) {
         let Some(Errand::Plan(service)) = self.in_flight.get(&id) else { return };
         let (service, now) = (*service, self.now);
         let wait = match wait {
@@ -222,8 +223,9 @@ impl Engine {
         if record.wait == wait {
             return;
         }
-        if let (Some(_), None, Some(operation)) = (record.wait, wait, &mut record.operation) {
-            operation.resumed = now;
+        if let Some(operation) = &mut record.operation {
+            let until = wait.and_then(|(_, wait)| wait.until());
+            operation.resumed = if sleeps { Time::NEVER } else { until.unwrap_or(now) };
         }
         record.wait = wait;
         self.touch(service);

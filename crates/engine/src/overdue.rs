@@ -63,13 +63,14 @@ impl Engine {
 
     /// When the operation in flight has been in Azure for long.
     fn unended_at(&self, record: &Service) -> Option<Time> {
-        let operation = record.operation.as_ref().filter(|_| record.wait.is_none())?;
-        Some(operation.resumed + UNMET_SHOWN)
+        let resumed = record.operation.as_ref().map(|operation| operation.resumed);
+        resumed.filter(|at| *at != Time::NEVER).map(|at| at + UNMET_SHOWN)
     }
 
     /// What it waits for on our side.
     pub(crate) fn obstacle(&self, record: &Service) -> &'static str {
-        match record.wait {
+        let waits = record.operation.as_ref().is_some_and(|operation| operation.resumed > self.now);
+        match record.wait.filter(|_| waits) {
             Some((_, Wait::Throttled { .. })) => "Azure asked for a pause",
             Some(_) => "it waits for the call budget",
             None if record.operation.is_some() => "its operation is in progress",

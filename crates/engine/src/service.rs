@@ -109,7 +109,7 @@ pub(crate) struct Operation {
     pub(crate) plan: Plan,
     /// When it was handed out: its reads speak of no earlier moment.
     pub(crate) started: Time,
-    /// Since when it has not waited on our side, or because Azure asked for it.
+    /// Since when, or from when on, it does not wait on our side or because Azure asked for it.
     pub(crate) resumed: Time,
 }
 

@@ -149,10 +149,8 @@ impl Engine {
         if !drains && !self.addresses.is_behind(service) {
             return None;
         }
-        match self.addresses.lane_trouble() {
-            Some(LaneTrouble::Failing(row)) => return of(row.reason, Cause::Lane(LaneTrouble::Failing(row))),
-            Some(LaneTrouble::Slow) => return of(Reason::AzureUnavailable, Cause::Lane(LaneTrouble::Slow)),
-            None => {}
+        if let Some(lane) = self.addresses.lane_trouble() {
+            return of(lane.reason(), Cause::Lane(lane));
         }
         let before = before.filter(|_| !self.addresses.has_sent())?;
         of(before.reason, Cause::SaidBefore)
@@ -226,6 +224,9 @@ impl Engine {
             Cause::Lane(LaneTrouble::Slow) => {
                 format!("{what}: the address update in flight has not ended for over a minute")
             }
+            Cause::Lane(LaneTrouble::Held) => {
+                format!("{what}: the address update waits, for Azure asked for a pause or the call budget is used up")
+            }
             Cause::SaidOfOperations => {
                 "it was in trouble before the leader changed, and no operation on it has ended since".into()
             }
@@ -283,10 +284,7 @@ impl Engine {
 
     /// What is the same for all services and can begin or end without an event about any of them.
     fn shared_trouble(&self) -> [Option<Reason>; 2] {
-        let lane = self.addresses.lane_trouble().map(|trouble| match trouble {
-            LaneTrouble::Failing(row) => row.reason,
-            LaneTrouble::Slow => Reason::AzureUnavailable,
-        });
+        let lane = self.addresses.lane_trouble().map(|trouble| trouble.reason());
         let listing = self.failing_listing().filter(|_| !self.survey.is_complete());
         [lane, listing.map(|(_, row)| row.reason)]
     }

@@ -71,6 +71,13 @@ pub enum Event {
     },
     /// A plan that gave its slot back could go on.
     SlotWanted(EffectId),
+    /// A request that needs no slot waits before it is sent: an address update, or the shared commit of a plan.
+    Held {
+        /// Whose it is.
+        id: EffectId,
+        /// What it waits for.
+        wait: Wait,
+    },
     /// All registrations were read, completely, for plans that asked about some of them.
     RegistrationsRead {
         /// When the reading began.
@@ -134,6 +141,16 @@ pub enum Wait {
     },
     /// An operation that takes longer than its kind usually does.
     SlowOperation,
+}
+
+impl Wait {
+    /// When it ends, if that is known.
+    pub const fn until(self) -> Option<Time> {
+        match self {
+            Wait::Throttled { until } | Wait::Budget { until } => Some(until),
+            Wait::SharedCommit | Wait::SlowOperation => None,
+        }
+    }
 }
 
 /// All objects of one kind.

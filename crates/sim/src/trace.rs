@@ -145,7 +145,7 @@ impl Trace {
             Event::LeadershipLost => "leadership lost".into(),
             Event::DeletionAllowed(allowed) => format!("deletion allowed: {}", allowed.annotation()),
             Event::EffectFinished { id, outcome } => format!("{id} {}", outcome_words(outcome)),
-            Event::SlotReleased { id, wait } => {
+            Event::SlotReleased { id, wait } | Event::Held { id, wait } => {
                 let why = match wait {
                     Wait::SharedCommit => "the shared commit".to_owned(),
                     Wait::Throttled { until } => format!("the end of a pause at {until}"),

@@ -16,6 +16,7 @@ use core::time::Duration;
 
 use sluice_model::azure::{Direction, Registration, ServiceRequest};
 use sluice_model::call::{Body, Method, Payload, Request};
+use sluice_model::event::Wait;
 use sluice_model::names::Scope;
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{EffectId, Failure, FailureClass};
@@ -93,6 +94,17 @@ impl Commit {
         }
         self.waiting.push_back(ticket);
         self.go_on(scope, wire);
+    }
+
+    /// The plans that wait for an answer.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = EffectId> {
+        let running = self.running.iter().flat_map(|running| &running.tickets);
+        running.chain(&self.single).chain(&self.waiting).map(|ticket| ticket.effect)
+    }
+
+    /// What the call that is not sent yet waits for.
+    pub(crate) fn held(&self, wire: &Wire) -> Option<Wait> {
+        wire.held(self.running.as_ref()?.errand)
     }
 
     /// Begins the next call, if none is under way and somebody waits.

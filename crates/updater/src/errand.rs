@@ -36,6 +36,8 @@ pub(crate) enum Happening {
     BecameSlow(EffectId),
     /// It fell asleep: its gate is shut for long, or another operation is in its way.
     FellAsleep(EffectId, Wait),
+    /// It waits, and needs no slot: an address update or a shared commit.
+    Held(Owner, EffectId, Wait),
     /// It could go on; it sleeps until it is woken.
     GateOpened(EffectId),
     /// Azure asked for a pause of these calls that is to be reported.
@@ -53,6 +55,8 @@ pub(crate) struct Errand {
     pub(crate) timer: Option<Time>,
     pub(crate) sent_at: Time,
     pub(crate) operation: Option<Operation>,
+    /// What its owner was last told that it waits for.
+    pub(crate) held: Option<Wait>,
 }
 
 /// A resource for which Azure asked to wait.

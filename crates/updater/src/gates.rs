@@ -155,18 +155,30 @@ impl Wire {
     fn fall_asleep(&mut self, gate: Gate) {
         let paused_until = self.budget.pauses.opens_at(gate);
         let mut sleepy = Vec::new();
+        let mut held = Vec::new();
         let waiting = &self.queues[gate as usize].awake;
         for (ahead, (&place, &id)) in (0u32..).zip(waiting) {
             let Some(errand) = self.errands.get(&id) else { continue };
-            if !matches!((errand.owner, errand.stage), (Owner::Plan(_), Stage::Queued)) {
-                continue;
-            }
+            let sleeps = match (errand.owner, errand.stage) {
+                (Owner::Plan(_), Stage::Queued) => true,
+                (Owner::Commit | Owner::Locations, _) => false,
+                (Owner::Plan(_) | Owner::Walk(_), _) => continue,
+            };
             let until = self.budget.earliest(self.now, gate, ahead.saturating_add(1));
-            if paused_until > self.now {
-                sleepy.push((place, id, errand.effect, Wait::Throttled { until: paused_until }));
+            let wait = if paused_until > self.now {
+                Wait::Throttled { until: paused_until }
             } else if until.since(self.now) > self.budget_patience {
-                sleepy.push((place, id, errand.effect, Wait::Budget { until }));
+                Wait::Budget { until }
+            } else {
+                continue;
+            };
+            match sleeps {
+                true => sleepy.push((place, id, errand.effect, wait)),
+                false => held.push((id, wait)),
             }
+        }
+        for (id, wait) in held {
+            self.hold(id, wait);
         }
         for (place, id, effect, wait) in sleepy {
             let queue = &mut self.queues[gate as usize];
@@ -177,6 +189,22 @@ impl Wire {
             }
             self.happened.push_back(Happening::FellAsleep(effect, wait));
         }
+    }
+
+    /// Says what an errand without a slot waits for, unless it was said that it waits about that long.
+    pub(crate) fn hold(&mut self, id: ErrandId, wait: Wait) {
+        let Some(errand) = self.errands.get_mut(&id) else { return };
+        let said = errand.held.and_then(Wait::until).map(|until| until + self.budget_patience);
+        if wait.until() > said {
+            errand.held = Some(wait);
+            self.happened.push_back(Happening::Held(errand.owner, errand.effect, wait));
+        }
+    }
+
+    /// What an errand without a slot waits for.
+    pub(crate) fn held(&self, id: ErrandId) -> Option<Wait> {
+        let wait = self.errands.get(&id)?.held?;
+        (wait.until() > Some(self.now)).then_some(wait)
     }
 
     /// When something happens by itself.

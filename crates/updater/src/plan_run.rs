@@ -268,6 +268,9 @@ impl Plans {
                 run.doing = Doing::Committing;
                 self.release(id, Wait::SharedCommit, means);
                 means.commit.join(Ticket { effect: id, wish }, means.scope, means.wire);
+                if let Some(wait) = means.commit.held(means.wire) {
+                    means.reports.push_back(Event::Held { id, wait });
+                }
             }
             Way::List(name) => {
                 run.doing = Doing::Listing;

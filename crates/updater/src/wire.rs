@@ -144,6 +144,7 @@ impl Wire {
             timer: None,
             sent_at: self.now,
             operation: None,
+            held: None,
         };
         self.errands.insert(id, errand);
         if delay.is_zero() {
@@ -373,7 +374,10 @@ impl Wire {
                 errand.stage = Stage::Asleep;
                 self.happened.push_back(Happening::FellAsleep(effect, Wait::Throttled { until }));
             }
-            (_, _, Owner::Commit | Owner::Locations | Owner::Walk(_)) => errand.stage = Stage::Delayed,
+            (_, _, Owner::Commit | Owner::Locations | Owner::Walk(_)) => {
+                errand.stage = Stage::Delayed;
+                self.hold(id, Wait::Throttled { until });
+            }
         }
         self.set_timer(id, until);
     }

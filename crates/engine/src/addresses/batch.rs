@@ -279,7 +279,7 @@ impl Addresses {
             }
         }
         let Draft { sent, places, hollow, updates, .. } = draft;
-        self.flight = Some(Flight { sent, places, hollow, group, began: self.now });
+        self.flight = Some(Flight { sent, places, hollow, group, began: self.now, held_until: Time::ZERO });
         Some(updates)
     }
 

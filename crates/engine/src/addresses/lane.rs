@@ -36,6 +36,8 @@ pub(super) struct Flight {
     /// The suspects that it tries, if it is one of those.
     pub(super) group: Option<Group>,
     pub(super) began: Time,
+    /// Until when it waits before it is sent.
+    pub(super) held_until: Time,
 }
 
 /// What one batch wrote, remembered for listings that do not show it yet.

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use sluice_model::reason::Reason;
 use sluice_model::{Family, Time};
 
 use super::services::{Mode, ServiceIndex};
@@ -22,6 +23,19 @@ pub enum LaneTrouble<'a> {
     Failing(&'a FailureRow),
     /// The update in flight does not end.
     Slow,
+    /// It is not sent, because Azure asked for a pause or the call budget is used up.
+    Held,
+}
+
+impl LaneTrouble<'_> {
+    /// Why, in one word.
+    pub const fn reason(&self) -> Reason {
+        match self {
+            LaneTrouble::Failing(row) => row.reason,
+            LaneTrouble::Slow => Reason::AzureUnavailable,
+            LaneTrouble::Held => Reason::Throttled,
+        }
+    }
 }
 
 /// Why an address has no location.
@@ -50,7 +64,10 @@ impl Addresses {
     pub fn lane_trouble(&self) -> Option<LaneTrouble<'_>> {
         match (&self.lane.failing, &self.flight) {
             (Some(row), _) if self.now >= row.since + FAILING_SHOWN => Some(LaneTrouble::Failing(row)),
-            (_, Some(flight)) if self.now >= flight.began + SLOW_SHOWN => Some(LaneTrouble::Slow),
+            (_, Some(flight)) if self.now >= flight.began + SLOW_SHOWN => {
+                let is_held = self.now < flight.held_until + SLOW_SHOWN;
+                Some(if is_held { LaneTrouble::Held } else { LaneTrouble::Slow })
+            }
             _ => None,
         }
     }
@@ -59,7 +76,15 @@ impl Addresses {
     pub fn lane_trouble_at(&self) -> Option<Time> {
         let failing = self.lane.failing.as_ref().map(|row| row.since + FAILING_SHOWN);
         let slow = self.flight.as_ref().map(|flight| flight.began + SLOW_SHOWN);
-        [failing, slow].into_iter().flatten().filter(|at| *at > self.now).min()
+        let sent = self.flight.as_ref().map(|flight| flight.held_until + SLOW_SHOWN);
+        [failing, slow, sent].into_iter().flatten().filter(|at| *at > self.now).min()
+    }
+
+    /// The update in flight waits until then before it is sent.
+    pub fn hold_flight(&mut self, until: Option<Time>) {
+        if let (Some(flight), Some(until)) = (&mut self.flight, until) {
+            flight.held_until = flight.held_until.max(until);
+        }
     }
 
     /// Whether an address update of this process has been answered as it should be.

@@ -201,3 +201,29 @@ fn a_new_leader_does_not_repeat_what_is_mended() {
     story.play("show status\nservice web applied port=81->8080\ntick 200");
     none(&story);
 }
+
+#[test]
+fn an_address_update_that_waits_for_a_pause_is_throttled_until_a_minute_after_the_pause() {
+    let mut story = told(LIVE);
+    story.play("node node-a 192.168.0.1\nendpoints web 10.0.0.4@node-a\n#2 held 200\ntick 61\nshow status");
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
+                the address update waits, for Azure asked for a pause or the call budget is used up";
+    assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
+    story.play("tick 190");
+    assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
+    assert!(!story.shown().contains("write status"), "{}", story.shown());
+    story.play("tick 10");
+    assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
+    story.play("#2 done");
+    none(&story);
+}
+
+#[test]
+fn a_plan_whose_shared_commit_waits_for_a_pause_is_throttled_and_does_not_blame_azure() {
+    let mut story = told("service web applied\n#1 waits\n#1 held 900\ntick 600");
+    assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
+    story.play("tick 301\n#1 wants\ntick 290");
+    assert_eq!(count(&story, Reason::Provisioning), 1, "{}", story.shown());
+    story.play("tick 11");
+    assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
+}

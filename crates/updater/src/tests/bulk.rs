@@ -97,6 +97,7 @@ impl Bulk {
                 self.requests.insert(call, request);
             }
             Output::Report(Event::SlotReleased { id, .. }) => assert!(self.holders.remove(&id)),
+            Output::Report(Event::Held { id, .. }) => assert!(!self.holders.contains(&id)),
             Output::Report(Event::SlotWanted(id)) => self.queue.push_front(Effect {
                 id: EffectId(1_000_000 + id.0),
                 action: Action::ResumePlan(id),

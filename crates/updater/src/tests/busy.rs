@@ -162,6 +162,7 @@ fn a_wait_that_came_late_outlasts_the_success_of_a_call_already_on_its_way() {
     story.plan(3, vec![Step::Register(registration("c"))]).until(74_000);
     expect![[r#"
         t=66.5 #3 gives its slot back: shared commit
+        t=66.5 #3 waits: throttled until 74.0
         t=74.0 call 5 for #3: commit +c
     "#]]
     .assert_eq(&story.told());
@@ -237,6 +238,7 @@ fn the_wait_inside_a_failed_operation_is_kept_however_late_it_is_told() {
     story.until(200_000);
     expect![[r#"
         t=180.0 #2 gives its slot back: shared commit
+        t=180.0 #2 waits: throttled until 200.0
         t=200.0 call 4 for #2: commit +b
     "#]]
     .assert_eq(&story.told());
@@ -252,6 +254,7 @@ fn a_commit_waits_by_itself_and_takes_newcomers_along() {
         t=0.0 call 2 for #2: put loadBalancers/api
         t=0.0 call 3 for #3: sync 1 locations
         t=2.0 #4 gives its slot back: shared commit
+        t=2.0 #4 waits: throttled until 5.0
         t=5.0 call 4 for #1: commit +a +b
     "#]]
     .assert_eq(&story.told());
@@ -306,6 +309,7 @@ fn retry_after_on_a_failure_holds_whoever_asks_for_the_same_thing_next() {
         t=0.0 call 1 for #1: commit +a
         t=0.0 #1 failed ServerBusy (transient): []
         t=0.0 #2 gives its slot back: shared commit
+        t=0.0 #2 waits: throttled until 20.0
         t=0.0 call 2 for #3: list Microsoft.Network/loadBalancers
         t=0.0 #3 listed as of 0.0: failed AuthorizationFailed (forbidden)
         t=0.0 call 3 for #5: list Microsoft.Network/natGateways
@@ -352,6 +356,7 @@ fn a_wait_inside_a_failed_operation_holds_the_next_of_its_kind_on_that_resource(
     expect![[r#"
         t=1.5 call 2 for #1: poll operations/op1
         t=1.5 #1 failed RetryableErrorDueToAnotherOperation (transient): []
+        t=1.5 #2 waits: throttled until 21.5
         t=1.5 call 3 for #3: sync 1 locations
     "#]]
     .assert_eq(&story.told());

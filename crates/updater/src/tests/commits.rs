@@ -241,10 +241,32 @@ fn a_throttled_commit_takes_newcomers_along_when_it_is_sent_again() {
     expect![[r#"
         t=0.0 #1 gives its slot back: shared commit
         t=0.0 call 1 for #1: commit +a
+        t=0.0 #1 waits: throttled until 5.0
         t=0.0 #2 gives its slot back: shared commit
+        t=0.0 #2 waits: throttled until 5.0
         t=5.0 call 2 for #1: commit +a +b
         t=5.0 #1 done: [done]
         t=5.0 #2 done: [done]
+    "#]]
+    .assert_eq(&story.told());
+}
+
+#[test]
+fn all_who_ride_in_a_commit_that_a_pause_holds_are_told_also_those_who_join_later() {
+    let mut story = Story::new();
+    register(&mut story, 1, "a");
+    register(&mut story, 2, "b");
+    story.throttle(1, Some(60));
+    register(&mut story, 3, "c");
+    story.until(59_000);
+    expect![[r#"
+        t=0.0 #1 gives its slot back: shared commit
+        t=0.0 call 1 for #1: commit +a
+        t=0.0 #2 gives its slot back: shared commit
+        t=0.0 #1 waits: throttled until 60.0
+        t=0.0 #2 waits: throttled until 60.0
+        t=0.0 #3 gives its slot back: shared commit
+        t=0.0 #3 waits: throttled until 60.0
     "#]]
     .assert_eq(&story.told());
 }

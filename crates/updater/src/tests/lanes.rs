@@ -50,6 +50,7 @@ fn a_429_shuts_its_bucket_for_everybody_and_no_other() {
         t=0.0 call 1 for #1: put loadBalancers/web
         t=0.0 #1 gives its slot back: throttled until 10.0
         t=0.0 #2 gives its slot back: throttled until 10.0
+        t=0.0 #3 waits: throttled until 10.0
         t=0.0 call 2 for #4: get publicIPAddresses/old-pip
         t=0.0 call 3 for #4: delete publicIPAddresses/old-pip if 1
         t=0.0 call 4 for #5: list Microsoft.Network/loadBalancers
@@ -84,6 +85,7 @@ fn a_429_of_the_network_provider_shuts_writes_and_deletes_and_no_reads() {
     story.until(10_000);
     expect![[r#"
         t=0.0 #2 gives its slot back: throttled until 10.0
+        t=0.0 #3 waits: throttled until 10.0
         t=0.0 call 3 for #5: list Microsoft.Network/loadBalancers
         t=10.0 #3 failed HeldBack (throttled), next at 10.0
         t=10.0 #2 wants a slot
@@ -289,6 +291,7 @@ fn a_throttled_sync_waits_by_itself() {
     story.sync(1, locations()).throttle(1, Some(4)).until(4_000).answer(2, 200, Payload::None);
     expect![[r#"
         t=0.0 call 1 for #1: sync 1 locations
+        t=0.0 #1 waits: throttled until 4.0
         t=4.0 call 2 for #1: sync 1 locations
         t=4.0 #1 done, next at 4.0
     "#]]

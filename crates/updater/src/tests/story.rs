@@ -202,6 +202,8 @@ fn words_of_event(event: &Event) -> String {
             Wait::Budget { until } => format!("{id} gives its slot back: budget until {until}"),
             Wait::SlowOperation => format!("{id} gives its slot back: slow operation"),
         },
+        Event::Held { id, wait: Wait::Throttled { until } } => format!("{id} waits: throttled until {until}"),
+        Event::Held { id, wait: Wait::Budget { until } } => format!("{id} waits: budget until {until}"),
         Event::SlotWanted(id) => format!("{id} wants a slot"),
         Event::EffectFinished { id, outcome } => match outcome {
             Outcome::Plan(report) => {

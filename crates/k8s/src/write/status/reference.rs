@@ -52,7 +52,7 @@ then `True` with the reason, and the message says first what is not as desired:
 | the gateway | the sentence of the reason | the gateway or its subnet cannot be used, or creating it is parked |
 | the state of Azure | the sentence of the reason | a listing at start-up has failed for 30 seconds |
 | its tags | the sentence of the reason | the tags of its load balancer cannot be written, or were removed a second time |
-| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60, Azure rejects addresses, or the node of some of them has had no address of their IP family for a minute (`InvalidSpec`: NO_NODE_ADDRESS) |
+| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60 (`Throttled` while it waits for a pause or for the call budget), Azure rejects addresses, or the node of some of them has had no address of their IP family for a minute (`InvalidSpec`: NO_NODE_ADDRESS) |
 | a held deletion | the sentence of the reason | the mass-deletion guard holds it |
 | its deletion | DELETION | its operations or address updates fail as above, an operation has not ended after 5 minutes, or it waits for addresses longer than `sluice.deletion.reportAfter` |
 
