@@ -101,41 +101,30 @@ pub struct BucketSize {
     pub per_second: u32,
 }
 
-/// How operations are polled, and how long each kind takes before anything has been learned.
+/// How operations are polled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PollSchedule {
+    /// The first poll while the usual duration of such operations is unknown.
+    pub first: Duration,
     /// The shortest time between two polls of one operation.
     pub interval_min: Duration,
     /// The longest.
     pub interval_max: Duration,
     /// By how much the time between two polls grows.
     pub growth_permille: u32,
-    /// An operation that takes so many times its kind's median is slow.
+    /// An operation that takes so many times as long as nearly all of its kind is slow; while that is unknown, so
+    /// many times the longest interval.
     pub slow_factor: u32,
-    /// First guess for writing a public IP.
-    pub public_ip: Duration,
-    /// First guess for writing a load balancer or NAT gateway.
-    pub carrier: Duration,
-    /// First guess for making the gateway.
-    pub gateway: Duration,
-    /// First guess for a deletion.
-    pub delete: Duration,
-    /// First guess for the gateway's two POSTs and everything else.
-    pub gateway_call: Duration,
 }
 
 impl Default for PollSchedule {
     fn default() -> PollSchedule {
         PollSchedule {
+            first: Duration::from_millis(500),
             interval_min: Duration::from_millis(100),
             interval_max: Duration::from_secs(10),
             growth_permille: 1_500,
             slow_factor: 3,
-            public_ip: Duration::from_millis(2_500),
-            carrier: Duration::from_millis(6_500),
-            gateway: Duration::from_secs(10),
-            delete: Duration::from_secs(2),
-            gateway_call: Duration::from_millis(1_500),
         }
     }
 }

@@ -289,7 +289,7 @@ impl Wire {
                     }
                     Progress::AskAgain(retry_after) => {
                         operation.trouble = None;
-                        self.habits.rest(operation, self.now, retry_after);
+                        self.habits.rest(operation, sent_at, self.now, retry_after);
                         Went::On
                     }
                     Progress::Unclear(failure) => {

@@ -253,7 +253,7 @@ section! {
         "sluice.operations.registrationsMax" => registrations_max: usize = is("100").within("1", "100");
         /// The shortest time between two questions about one operation.
         "sluice.operations.pollMin" => poll_min: Duration = is("100ms").within("10ms", "1m");
-        /// Longest interval between polls; also the delay of the first poll while the usual duration of such operations is unknown.
+        /// Longest interval between polls; also the longest delay of the first poll while the usual duration of such operations is unknown.
         "sluice.operations.pollMax" => poll_max: Duration = is("10s").within("10ms", "10m");
     }
 }

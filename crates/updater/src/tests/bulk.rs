@@ -178,7 +178,8 @@ fn fifty_services_at_once_cost_little_more_than_two_writes_each() {
     let (writes, reads) =
         (bulk.per_service(bulk.numbers().writes()), bulk.per_service(bulk.numbers().reads()));
     assert!(writes <= 2_200, "{writes} thousandths");
-    assert!(reads <= 6_000, "{reads} thousandths");
+    // All begin before anything is known about how long they take.
+    assert!(reads <= 10_500, "{reads} thousandths");
 }
 
 #[test]

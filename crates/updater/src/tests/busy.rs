@@ -75,8 +75,7 @@ fn another_operation_that_is_in_the_way_for_no_time_is_a_failure_to_try_again_af
         t=0.0 call 1 for #1: put loadBalancers/web
         t=0.0 #1 failed RetryableErrorDueToAnotherOperation (transient): []
         t=0.0 call 2 for #2: put loadBalancers/api
-        t=6.5 call 3 for #2: poll operations/op2
-        t=6.9 call 4 for #2: poll operations/op2
+        t=0.5 call 3 for #2: poll operations/op2
     "#]]
     .assert_eq(&story.told());
 }
@@ -354,7 +353,7 @@ fn a_wait_inside_a_failed_operation_holds_the_next_of_its_kind_on_that_resource(
     story.plan(2, vec![Step::Register(registration("b"))]).quietly();
     story.until(1_500).poll(2, failed()).sync(3, locations()).until(21_499);
     expect![[r#"
-        t=1.5 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=1.5 #1 failed RetryableErrorDueToAnotherOperation (transient): []
         t=1.5 #2 waits: throttled until 21.5
         t=1.5 call 3 for #3: sync 1 locations
@@ -412,5 +411,5 @@ fn once_azure_has_taken_something_the_next_wait_begins_anew() {
     story.plan(3, vec![put_load_balancer("web")]).quietly();
     story.reply(6, busy(1)).until(241_000).resume(3);
     let told = story.told();
-    assert!(told.contains("t=241.0 call 7"), "a second later, and no failure at once: {told}");
+    assert!(told.contains("t=241.0 call 8 for #3: put"), "a second later, and no failure at once: {told}");
 }

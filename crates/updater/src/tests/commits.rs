@@ -28,7 +28,7 @@ fn whoever_waits_when_a_commit_returns_rides_in_the_next() {
         t=0.0 call 1 for #1: commit +a
         t=0.0 #2 gives its slot back: shared commit
         t=0.0 #3 gives its slot back: shared commit
-        t=1.5 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=1.5 #1 done: [done]
         t=1.5 call 3 for #2: commit +b +c
         t=2.0 #2 done: [done]

@@ -9,9 +9,6 @@ use sluice_model::call::{Answer, OperationState, Payload, Reply};
 use super::story::{Story, put_load_balancer, throttled};
 use crate::CallId;
 
-/// What a load balancer's write is guessed to take.
-const GUESS_MS: u64 = 6_500;
-
 /// Answers every open poll.
 fn answer_polls(story: &mut Story, reply: &Reply) {
     let polls: Vec<CallId> = story.sent.keys().copied().collect();
@@ -56,40 +53,31 @@ fn polls_that_told_nothing_teach_nothing() {
     }
     story.until(260_000);
     answer_polls(&mut story, &state(OperationState::Succeeded));
-    let first = first_poll_ms(&mut story);
-    assert!(
-        first <= 2 * GUESS_MS,
-        "after four minutes without reads the next is first looked at after {first} ms"
-    );
+    assert_eq!(first_poll_ms(&mut story), 500, "as if nothing had been seen");
 }
+
+/// Every write was seen running after 0.5 s, and the next poll was planned after 1.25 s.
+const MIDDLE_MS: u64 = 875;
 
 #[test]
 fn a_pause_of_reads_between_two_polls_is_no_part_of_the_operation() {
     let mut story = eight_writes();
-    story.until(GUESS_MS);
+    story.until(500);
     answer_polls(&mut story, &state(OperationState::Running));
-    story.until(7_000);
+    story.until(1_250);
     answer_polls(&mut story, &throttled(Some(240)));
     story.until(250_000);
     answer_polls(&mut story, &state(OperationState::Succeeded));
-    let first = first_poll_ms(&mut story);
-    assert!(
-        first <= 2 * GUESS_MS,
-        "after a pause of four minutes the next is first looked at after {first} ms"
-    );
+    assert_eq!(first_poll_ms(&mut story), MIDDLE_MS);
 }
 
 #[test]
 fn a_closed_fence_is_no_part_of_the_operation() {
     let mut story = eight_writes();
-    story.until(GUESS_MS);
+    story.until(500);
     answer_polls(&mut story, &state(OperationState::Running));
     story.fence(None).until(240_000);
     story.fence(Some(u64::MAX)).until(240_001);
     answer_polls(&mut story, &state(OperationState::Succeeded));
-    let first = first_poll_ms(&mut story);
-    assert!(
-        first <= 2 * GUESS_MS,
-        "after four minutes behind the fence the next is first looked at after {first} ms"
-    );
+    assert_eq!(first_poll_ms(&mut story), MIDDLE_MS);
 }

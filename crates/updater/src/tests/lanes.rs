@@ -197,10 +197,10 @@ fn a_stop_awaits_what_is_on_the_wire_and_begins_nothing() {
 #[test]
 fn a_time_that_goes_backwards_changes_nothing() {
     let mut story = Story::new();
-    story.plan(1, vec![put_load_balancer("web")]).accept(1).until(6_000).quietly();
+    story.plan(1, vec![put_load_balancer("web")]).accept(1).until(400).quietly();
     story.updaters.tick(Time::ZERO);
     story.drain();
-    assert_eq!(story.updaters.next_deadline(), Some(Time::from_millis(6_500)));
+    assert_eq!(story.updaters.next_deadline(), Some(Time::from_millis(500)));
     assert_eq!(story.told(), "\n");
 }
 
@@ -267,7 +267,7 @@ fn location_syncs_go_one_by_one_and_say_when_the_next_may_go() {
     story.reply(3, Reply::lost("no answer"));
     expect![[r#"
         t=0.0 call 1 for #1: sync 1 locations
-        t=1.5 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=1.5 #1 done, next at 1.5
         t=1.5 call 3 for #2: sync 1 locations
         t=1.5 #2 failed NoAnswer (unknown), next at 1.5

@@ -28,10 +28,10 @@ fn a_service_is_made_step_by_step_and_reported_once() {
     story.until(9_900).answer(6, 200, Payload::None);
     expect![[r#"
         t=0.0 call 1 for #1: put publicIPAddresses/web-pip
-        t=2.5 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=2.5 call 3 for #1: get publicIPAddresses/web-pip
         t=2.6 call 4 for #1: put loadBalancers/web
-        t=9.1 call 5 for #1: poll operations/op4
+        t=3.1 call 5 for #1: poll operations/op4
         t=9.1 #1 gives its slot back: shared commit
         t=9.1 call 6 for #1: commit +web
         t=9.9 #1 done: [Some(198.18.0.1), done, done]
@@ -55,7 +55,7 @@ fn a_teardown_asks_for_a_slot_after_each_shared_commit() {
         t=0.5 #1 wants a slot
         t=0.6 call 2 for #1: get loadBalancers/web
         t=0.6 call 3 for #1: delete loadBalancers/web if 1
-        t=2.6 call 4 for #1: poll operations/op3
+        t=1.1 call 4 for #1: poll operations/op3
         t=2.6 #1 gives its slot back: shared commit
         t=2.6 call 5 for #1: commit -web
         t=3.0 #1 wants a slot
@@ -113,7 +113,7 @@ fn a_write_without_an_operation_is_watched_in_the_resource_itself() {
     story.until(2_900).answer(3, 200, public_ip("web", Provisioning::Succeeded));
     expect![[r#"
         t=0.0 call 1 for #1: put publicIPAddresses/web-pip
-        t=2.5 call 2 for #1: get publicIPAddresses/web-pip
+        t=0.5 call 2 for #1: get publicIPAddresses/web-pip
         t=2.6 call 3 for #1: get publicIPAddresses/web-pip
         t=2.9 #1 done: [Some(198.18.0.1)]
     "#]]
@@ -172,7 +172,7 @@ fn provisioning_that_failed_is_a_failure_wherever_it_shows() {
         t=0.0 call 1 for #1: put loadBalancers/web
         t=0.0 #1 failed ProvisioningFailed (transient): []
         t=0.0 call 2 for #2: put publicIPAddresses/web-pip
-        t=2.5 call 3 for #2: poll operations/op2
+        t=0.5 call 3 for #2: poll operations/op2
         t=2.5 call 4 for #2: get publicIPAddresses/web-pip
         t=2.5 #2 failed ProvisioningFailed (transient): []
     "#]]
@@ -189,7 +189,7 @@ fn a_read_that_lags_behind_the_write_is_repeated() {
     story.answer(5, 200, public_ip("web", Provisioning::Succeeded));
     expect![[r#"
         t=0.0 call 1 for #1: put publicIPAddresses/web-pip
-        t=2.5 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=2.5 call 3 for #1: get publicIPAddresses/web-pip
         t=3.0 call 4 for #1: get publicIPAddresses/web-pip
         t=4.1 call 5 for #1: get publicIPAddresses/web-pip
@@ -321,7 +321,7 @@ fn a_failed_gateway_is_written_back_as_it_was_read() {
     expect![[r#"
         t=0.0 call 1 for #1: get serviceGateways/servicegateway
         t=0.0 call 2 for #1: put serviceGateways/servicegateway if 1
-        t=10.0 call 3 for #1: poll operations/op2
+        t=0.5 call 3 for #1: poll operations/op2
         t=10.0 #1 done: [done]
         t=10.0 call 4 for #2: get serviceGateways/servicegateway
         t=10.0 #2 done: [done]
@@ -344,9 +344,9 @@ fn a_gateway_and_a_nat_gateway_are_written_and_polled() {
     story.accept(3).until(16_500).poll(4, OperationState::Succeeded);
     expect![[r#"
         t=0.0 call 1 for #1: put serviceGateways/servicegateway
-        t=10.0 call 2 for #1: poll operations/op1
+        t=0.5 call 2 for #1: poll operations/op1
         t=10.0 call 3 for #1: put natGateways/blue
-        t=16.5 call 4 for #1: poll operations/op3
+        t=10.5 call 4 for #1: poll operations/op3
         t=16.5 #1 done: [done, done]
     "#]]
     .assert_eq(&story.told());
