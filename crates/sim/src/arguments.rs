@@ -41,6 +41,8 @@ pub(crate) enum Task {
     Calls,
     /// How long the shipped budget delays changes.
     Budget,
+    /// How soon polls see the end of an operation.
+    Polls,
     /// The help text.
     Help,
 }
@@ -98,6 +100,7 @@ WHAT TO RUN (the default is --seeds 200)
     --bug-seeds N    seeds to try for each (default 400)
   --calls            make and remove 500 services, and print what that costs
   --budget           change pods on an Azure without latency, and print how long the budget delays them
+  --polls            create single Services on Azures of different speed, and print how long the polls delay their IP
 
 HOW
   --bug NAME         plant one seeded bug, to see what it does (needs the feature seeded-bugs)
@@ -148,6 +151,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, St
             "--crash-points" => modes.push(("--crash-points", Task::CrashPoints)),
             "--calls" => modes.push(("--calls", Task::Calls)),
             "--budget" => modes.push(("--budget", Task::Budget)),
+            "--polls" => modes.push(("--polls", Task::Polls)),
             "--bugs" => modes.push(("--bugs", Task::Bugs { seeds: 0 })),
             "--bug-seeds" => bug_seeds = Some(number(&name, &value()?)?),
             "--bug" => seeded = plant(bug(&value()?)?)?,

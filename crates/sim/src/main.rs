@@ -77,6 +77,7 @@ fn carry_out(arguments: &Arguments) -> Result<bool, String> {
         Task::Bugs { seeds } => bugs(arguments, *seeds)?,
         Task::Calls => calls(arguments),
         Task::Budget => budget(arguments),
+        Task::Polls => polls(arguments),
     };
     Ok(failed)
 }
@@ -208,6 +209,26 @@ fn budget(arguments: &Arguments) -> bool {
         say!("{}", report::budget_as_json(&rows));
     } else {
         report::budget(&rows);
+    }
+    failed
+}
+
+fn polls(arguments: &Arguments) -> bool {
+    let mut rows = Vec::new();
+    for target in sluice_sim::calls::polls::targets() {
+        match sluice_sim::calls::polls::measure(&target) {
+            Ok(figures) => rows.push((target, figures)),
+            Err(violation) => {
+                eprintln!("{target}: {violation}");
+                return true;
+            }
+        }
+    }
+    let failed = rows.iter().any(|(target, figures)| !target.misses(figures).is_empty());
+    if arguments.json {
+        say!("{}", report::polls_as_json(&rows));
+    } else {
+        report::polls(&rows);
     }
     failed
 }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use sluice_sim::bugs::Catch;
-use sluice_sim::calls::{Figures, Target, budget, decimal};
+use sluice_sim::calls::{Figures, Target, budget, decimal, polls};
 use sluice_sim::coverage::Coverage;
 use sluice_sim::crash_points::Enumeration;
 use sluice_sim::names::{FaultKind, Invariant};
@@ -316,6 +316,59 @@ pub(crate) fn budget_as_json(rows: &[(budget::Target, budget::Figures)]) -> Stri
                 it.wait_p99.as_millis(),
                 it.locations,
                 it.writes
+            )
+        })
+        .collect();
+    format!("[{}]", rows.join(","))
+}
+
+/// The table of polls.
+pub(crate) fn polls(rows: &[(polls::Target, polls::Figures)]) {
+    say!(
+        "{:<40} | {:>9} {:>9} {:>6} {:>9} | {:>6}",
+        "one Service at a time",
+        "to its IP",
+        "best",
+        "ratio",
+        "limit",
+        "reads"
+    );
+    for (target, it) in rows {
+        say!(
+            "{:<40} | {:>6} ms {:>6} ms {:>6} {:>6} ms | {:>6}",
+            target.to_string(),
+            it.to_ip.as_millis(),
+            it.best.as_millis(),
+            decimal(it.ratio_permille()),
+            target.to_ip_max(it).as_millis(),
+            decimal(it.reads_permille)
+        );
+    }
+    let misses: Vec<String> = rows.iter().flat_map(|(target, figures)| target.misses(figures)).collect();
+    for miss in &misses {
+        say!("missed: {miss}");
+    }
+    if misses.is_empty() {
+        say!("all {} rows are within their limits", rows.len());
+    }
+}
+
+/// The same for machines.
+pub(crate) fn polls_as_json(rows: &[(polls::Target, polls::Figures)]) -> String {
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|(target, it)| {
+            format!(
+                "{{\"operation_ms\":{},\"retry_after_ms\":{},\"warm\":{},\"to_ip_ms\":{},\"best_ms\":{},\
+                 \"to_ip_max_ms\":{},\"reads_permille\":{},\"within_limits\":{}}}",
+                target.operation.as_millis(),
+                target.retry_after.unwrap_or_default().as_millis(),
+                target.warm,
+                it.to_ip.as_millis(),
+                it.best.as_millis(),
+                target.to_ip_max(it).as_millis(),
+                it.reads_permille,
+                target.misses(it).is_empty()
             )
         })
         .collect();

@@ -92,9 +92,9 @@ struct Aim {
 const REMEMBERED_MAX: usize = 15;
 const BELIEVED_MIN: usize = 3;
 
-/// So many operations in a row that were over at their first poll say that it is far too late. After so many more,
-/// operations have become shorter, and what was seen of earlier ones is no longer true.
+/// So many operations in a row that were over at their first poll say that it is far too late.
 const TOO_LATE_MIN: usize = 3;
+/// So many say that operations have become shorter, and what was seen of earlier ones is no longer true.
 const SHORTER_MIN: usize = 8;
 
 /// A span narrower than this part of its end is known well enough.

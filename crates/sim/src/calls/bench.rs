@@ -43,14 +43,26 @@ pub(super) struct Bench {
     queue: BTreeMap<(Time, u64), Happening>,
     planned: u64,
     open: BTreeMap<CallId, Request>,
-    /// Operations that run, since when, and how many services wait for them.
-    running: BTreeMap<ArmId, (Time, u32)>,
+    running: BTreeMap<ArmId, Running>,
     /// The time of all steps so far.
     steps: Duration,
+    /// How many operations of steps have ended.
+    pub(super) operations_ended: u32,
+    /// Of each of them the time until the first moment after its end at which a poll was allowed, added up.
+    pub(super) best: Duration,
     /// When each write and deletion was sent; `true` for those of addresses.
     pub(super) writes_sent: Vec<(Time, bool)>,
     /// When each address was first in a request.
     pub(super) address_sent: BTreeMap<IpAddr, Time>,
+}
+
+/// An operation that runs.
+struct Running {
+    since: Time,
+    /// How many services wait for it.
+    waiting: u32,
+    /// When the next poll is allowed.
+    poll_allowed_at: Time,
 }
 
 enum Happening {
@@ -66,8 +78,12 @@ impl Bench {
         engine.slots_max = load.slots;
         engine.default_outbound = DefaultOutbound::Leave;
         engine.allow_mass_deletion = true;
-        let mut cloud =
-            CloudConfig { seed: load.seed, synchronous_posts: load.instant, ..CloudConfig::default() };
+        let mut cloud = CloudConfig {
+            seed: load.seed,
+            latency: load.latency,
+            synchronous_posts: load.instant,
+            ..CloudConfig::default()
+        };
         let mut updater = UpdaterConfig { share_permille: load.share_permille, ..UpdaterConfig::default() };
         if !load.throttled {
             cloud.buckets = None;
@@ -100,6 +116,8 @@ impl Bench {
             open: BTreeMap::new(),
             running: BTreeMap::new(),
             steps: Duration::ZERO,
+            operations_ended: 0,
+            best: Duration::ZERO,
             writes_sent: Vec::new(),
             address_sent: BTreeMap::new(),
         }
@@ -143,14 +161,30 @@ impl Bench {
     }
 
     pub(super) fn apply_all(&mut self) -> VecDeque<Event> {
-        let mut events = VecDeque::new();
-        for number in 0..self.load.services {
-            self.version += 1;
-            let (service, slice) = objects(number, self.load.pods_each, self.version);
-            self.objects.insert(service.uid, service.clone());
-            events.extend([Event::ServiceApplied(service), Event::SliceApplied(slice)]);
-        }
-        events
+        (0..self.load.services).flat_map(|number| self.apply(number)).collect()
+    }
+
+    /// The Service with this number, and its pods.
+    fn apply(&mut self, number: usize) -> [Event; 2] {
+        self.version += 1;
+        let (service, slice) = objects(number, self.load.pods_each, self.version);
+        self.objects.insert(service.uid, service.clone());
+        [Event::ServiceApplied(service), Event::SliceApplied(slice)]
+    }
+
+    /// Creates one more Service; says how long it took until all of them had their IP.
+    pub(super) fn create(&mut self, number: usize) -> Result<Duration, Violation> {
+        let began = self.now;
+        let events = self.apply(number).into();
+        self.work(events)?;
+        self.run(|bench| bench.objects.values().all(|object| !object.ingress.is_empty()))?;
+        Ok(self.now.since(began))
+    }
+
+    /// How many reads there were so far, polls among them.
+    pub(super) fn reads(&self) -> u64 {
+        let numbers = self.updaters.numbers();
+        numbers.gets + numbers.lists + numbers.polls
     }
 
     pub(super) fn delete_all(&mut self) -> VecDeque<Event> {
@@ -246,14 +280,22 @@ impl Bench {
                 if self.load.instant {
                     answer = finished(&mut self.cloud, self.now, request, answer);
                 }
+                let poll_allowed_at =
+                    self.now + self.load.round_trip / 2 + self.load.retry_after.unwrap_or_default();
+                if let Some(running) = self.running.get_mut(&request.target) {
+                    answer.retry_after = self.load.retry_after;
+                    running.poll_allowed_at = poll_allowed_at;
+                }
                 if let Some(operation) = &answer.operation {
+                    answer.retry_after = self.load.retry_after;
                     let waiting = match &request.body {
                         Body::Services(services) => services.len(),
                         Body::Locations(_) => 0,
                         _ => 1,
                     };
                     let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
-                    self.running.insert(operation.clone(), (self.now, waiting));
+                    let running = Running { since: self.now, waiting, poll_allowed_at };
+                    self.running.insert(operation.clone(), running);
                 }
                 self.plan(self.load.round_trip / 2, Happening::Replied(call, Reply::Answered(answer)));
                 VecDeque::new()
@@ -271,11 +313,16 @@ impl Bench {
 
     /// Writes down how long the operations took that have just ended.
     fn count_ended(&mut self) {
-        let (cloud, now, steps) = (&self.cloud, self.now, &mut self.steps);
-        self.running.retain(|id, (began, waiting)| {
+        let (cloud, now) = (&self.cloud, self.now);
+        let (steps, best, ended) = (&mut self.steps, &mut self.best, &mut self.operations_ended);
+        self.running.retain(|id, running| {
             let runs = cloud.operation_state(id) == Some(&OperationState::Running);
             if !runs {
-                *steps += now.since(*began) * *waiting;
+                *steps += now.since(running.since) * running.waiting;
+            }
+            if !runs && running.waiting > 0 {
+                *ended += 1;
+                *best += now.max(running.poll_allowed_at).since(running.since);
             }
             runs
         });

@@ -11,9 +11,11 @@
 
 mod bench;
 pub mod budget;
+pub mod polls;
 
 use core::time::Duration;
 
+use sluice_cloud::Latencies;
 use sluice_updater::Numbers;
 
 use crate::names::Violation;
@@ -34,6 +36,10 @@ pub struct Load {
     pub rest: Duration,
     /// How long the way to Azure and back takes.
     pub round_trip: Duration,
+    /// How long Azure's operations take.
+    pub latency: Latencies,
+    /// The `Retry-After` of every answer about an operation that runs.
+    pub retry_after: Option<Duration>,
     /// Azure's operations take no time, and its answers have their results.
     pub instant: bool,
     /// Our share of what Azure allows.
@@ -52,6 +58,8 @@ impl Load {
             throttled: true,
             rest: Duration::ZERO,
             round_trip: Duration::from_millis(40),
+            latency: Latencies::default(),
+            retry_after: None,
             instant: false,
             share_permille: 800,
             seed: 1,
