@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Only those in trouble
     #[arg(long)]
     trouble: bool,
-    /// End with exit code 2 if something is in trouble
+    /// End with exit code 2 if something that is shown is in trouble, or if the replica cannot know
     #[arg(long, conflicts_with = "watch")]
     check: bool,
     #[command(flatten)]
@@ -70,7 +70,8 @@ Columns: how many addresses (of endpoints or pods) are WANTED, how many of them 
 service is not ready, and how many Azure is known to have (PROGRAMMED); how many ATTEMPTS have failed since
 the last success, when the LAST began and the NEXT comes. `sluice explain NAME` says more about one line.
 
-Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check trouble";
+Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check trouble, or the replica
+cannot know: it does not lead, has not read everything yet, or its watches or listings fail";
 
 /// How to say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -90,7 +91,7 @@ pub enum Output {
 pub enum Verdict {
     /// Nothing that was asked about.
     Fine,
-    /// `--check` was asked for, and something is in trouble.
+    /// `--check` was asked for, and something is in trouble or the replica cannot know.
     Trouble,
 }
 
@@ -119,20 +120,27 @@ async fn execute(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
     let leader = Leader::find(&arguments.leader).await?;
     let overview: Overview = leader.get(OVERVIEW).await?;
-    let all = arguments.filtered(everything(&leader).await?);
+    let chosen = arguments.filtered(everything(&leader).await?);
+    if arguments.output == Output::Name {
+        table::doubts(&overview).iter().for_each(|doubt| eprintln!("{doubt}"));
+    }
     let mut out = std::io::stdout().lock();
     // Whoever has stopped reading misses nothing.
-    let _ = out.write_all(arguments.shown(&overview, &all, Paint::for_stdout()).as_bytes());
-    Ok(if arguments.check && is_trouble(&overview, &all) { Verdict::Trouble } else { Verdict::Fine })
+    let _ = out.write_all(arguments.text(&overview, &chosen, Paint::for_stdout()).as_bytes());
+    Ok(if arguments.check && is_trouble(&overview, &chosen) { Verdict::Trouble } else { Verdict::Fine })
 }
 
-/// Whether one of them is in trouble, or the controller itself: then it cannot be said that none is.
-fn is_trouble(overview: &Overview, all: &[Status]) -> bool {
-    all.iter().any(|status| status.progress().trouble)
-        || overview.role != Role::Leader
-        || overview.azure_trouble.is_some()
-        || overview.initial_sync.gateway_trouble.is_some()
-        || overview.watches.iter().any(|watch| watch.trouble.is_some())
+/// Those that are asked for, the ones in trouble first.
+#[derive(Debug, Default)]
+struct Chosen {
+    shown: Vec<Status>,
+    /// How many of the others are in trouble.
+    hidden_in_trouble: usize,
+}
+
+/// Whether one of them is in trouble, or the replica cannot say that none is.
+fn is_trouble(overview: &Overview, chosen: &Chosen) -> bool {
+    chosen.shown.iter().any(|status| status.progress().trouble) || !table::doubts(overview).is_empty()
 }
 
 pub(crate) async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
@@ -143,11 +151,12 @@ pub(crate) async fn everything(leader: &Leader) -> anyhow::Result<Vec<Status>> {
 }
 
 impl Arguments {
-    /// Those that are asked for, the ones in trouble first.
-    fn filtered(&self, mut all: Vec<Status>) -> Vec<Status> {
-        all.retain(|status| self.wants(status));
-        all.sort_by_key(|status| !status.progress().trouble);
-        all
+    fn filtered(&self, all: Vec<Status>) -> Chosen {
+        let (mut shown, hidden): (Vec<Status>, Vec<Status>) =
+            all.into_iter().partition(|status| self.wants(status));
+        shown.sort_by_key(|status| !status.progress().trouble);
+        let hidden_in_trouble = hidden.iter().filter(|status| status.progress().trouble).count();
+        Chosen { shown, hidden_in_trouble }
     }
 
     fn wants(&self, status: &Status) -> bool {
@@ -160,7 +169,8 @@ impl Arguments {
         in_namespace && in_trouble && (self.state.is_empty() || self.state.contains(&status.progress().state))
     }
 
-    fn shown(&self, overview: &Overview, all: &[Status], paint: Paint) -> String {
+    fn text(&self, overview: &Overview, chosen: &Chosen, paint: Paint) -> String {
+        let all = &chosen.shown;
         let lines = match self.output {
             Output::Name => all.iter().map(Status::title).collect(),
             Output::Json => vec![self.json(overview, all)],
@@ -171,7 +181,7 @@ impl Arguments {
                     false => lines.extend(table::lines(all, self.layout(), paint)),
                 }
                 lines.push(String::new());
-                lines.extend(table::summary(overview, all, paint));
+                lines.extend(table::summary(overview, chosen, paint));
                 lines
             }
         };
@@ -311,8 +321,8 @@ impl Board<'_> {
     fn table(&self, leader: &str, overview: &Overview, heard: Instant, now: Instant) -> String {
         let silence = now.saturating_duration_since(heard);
         let is_stale = silence > STALE;
-        let all = self.arguments.filtered(self.picture.all(if is_stale { heard } else { now }));
-        let mut text = self.arguments.shown(overview, &all, self.paint);
+        let chosen = self.arguments.filtered(self.picture.all(if is_stale { heard } else { now }));
+        let mut text = self.arguments.text(overview, &chosen, self.paint);
         if is_stale {
             let warning =
                 format!("No answer from {leader} for {}; this is out of date.", span(silence.as_secs()));
@@ -323,7 +333,7 @@ impl Board<'_> {
 
     /// A line for each change.
     fn tell(&mut self, news: &[Status]) -> bool {
-        let news = self.arguments.filtered(news.to_vec());
+        let news = self.arguments.filtered(news.to_vec()).shown;
         let mut lines = match self.arguments.output {
             Output::Name => news.iter().map(Status::title).collect(),
             Output::Json => news.iter().filter_map(|it| serde_json::to_string(it).ok()).collect(),
@@ -367,7 +377,7 @@ mod tests {
     }
 
     fn titles(words: &[&str]) -> Vec<String> {
-        arguments(words).filtered(vec![fine(), parked()]).iter().map(Status::title).collect()
+        arguments(words).filtered(vec![fine(), parked()]).shown.iter().map(Status::title).collect()
     }
 
     #[test]
@@ -381,33 +391,36 @@ mod tests {
         assert!(Line::try_parse_from(["status", "--state", "Ready"]).is_err());
     }
 
+    fn chosen(words: &[&str], all: &[Status]) -> Chosen {
+        arguments(words).filtered(all.to_vec())
+    }
+
     #[test]
-    fn a_check_fails_for_a_service_in_trouble_and_for_a_controller_that_cannot_know() {
-        assert!(!is_trouble(&overview(), &[fine()]));
-        assert!(is_trouble(&overview(), &[fine(), parked()]));
-        let with = |change: fn(&mut Overview)| {
-            let mut overview = overview();
-            change(&mut overview);
-            is_trouble(&overview, &[fine()])
-        };
-        assert!(with(|it| it.role = Role::Standby));
-        assert!(with(|it| it.initial_sync.gateway_trouble = Some("the subnet is missing".into())));
-        assert!(with(|it| {
-            let trouble = Some("the API server does not answer".into());
-            it.watches = vec![sluice_view::overview::WatchLine { trouble, ..Default::default() }];
-        }));
-        assert!(with(|it| {
-            let reason = sluice_model::reason::Reason::AzureUnavailable;
-            it.azure_trouble = Some(sluice_view::Why::new(reason, "Azure cannot be listed"));
-        }));
+    fn a_check_fails_for_what_is_shown_in_trouble_and_for_a_controller_that_cannot_know() {
+        let all = [fine(), parked()];
+        assert!(!is_trouble(&overview(), &chosen(&[], &all[..1])));
+        assert!(is_trouble(&overview(), &chosen(&[], &all)));
+        assert!(!is_trouble(&overview(), &chosen(&["-n", "shop"], &all)));
+        // The kinds of doubt have their test beside the sentences.
+        let standby = Overview { role: Role::Standby, ..overview() };
+        assert!(is_trouble(&standby, &chosen(&[], &all[..1])));
+    }
+
+    #[test]
+    fn trouble_elsewhere_is_counted_when_one_namespace_is_shown() {
+        let asked = arguments(&["-n", "shop"]);
+        let chosen = asked.filtered(vec![fine(), parked()]);
+        let text = asked.text(&overview(), &chosen, Paint::NONE);
+        assert!(text.contains("\n1 service and 1 egress; 1 in trouble, not shown here ("), "{text}");
+        assert!(text.contains("service/shop/web") && !text.contains("egress/blue"), "{text}");
     }
 
     #[test]
     fn names_are_what_explain_takes_and_json_reads_back() {
-        let all = [fine(), parked()];
-        let names = arguments(&["-o", "name"]).shown(&overview(), &all, Paint::NONE);
-        assert_eq!(names, "service/shop/web\negress/blue\n");
-        let json = arguments(&["-o", "json"]).shown(&overview(), &all, Paint::NONE);
+        let all = chosen(&[], &[fine(), parked()]);
+        let names = arguments(&["-o", "name"]).text(&overview(), &all, Paint::NONE);
+        assert_eq!(names, "egress/blue\nservice/shop/web\n");
+        let json = arguments(&["-o", "json"]).text(&overview(), &all, Paint::NONE);
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["services"][0]["publicIp"], "20.1.2.3");
         assert_eq!(value["egresses"][0]["why"]["code"], "SGW0008");
@@ -416,6 +429,7 @@ mod tests {
 
     /// A leader whose overview says something else each time it is asked for, and whose services never change.
     async fn changing_leader(overviews: Vec<Overview>) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let body = |text: String| {
@@ -537,7 +551,7 @@ mod tests {
 
     #[test]
     fn a_cluster_without_services_is_no_empty_table() {
-        let text = arguments(&[]).shown(&overview(), &[], Paint::NONE);
+        let text = arguments(&[]).text(&overview(), &Chosen::default(), Paint::NONE);
         assert!(text.contains("\nNothing to show.\n") && !text.contains("NAME"), "{text}");
     }
 }

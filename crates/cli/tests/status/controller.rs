@@ -28,7 +28,7 @@ pub(crate) struct Leading {
     handle: Handle,
     running: JoinHandle<Ended>,
     serving: JoinHandle<()>,
-    _standing: watch::Sender<Standing>,
+    standing: watch::Sender<Standing>,
 }
 
 impl Leading {
@@ -46,6 +46,26 @@ impl Leading {
             _ => Behaviour::Ordinary,
         };
         Leading::with(None, script, None).await
+    }
+
+    /// An Azure that lets nobody make more than one public IP.
+    pub(crate) async fn with_one_public_ip() -> Leading {
+        let mut first = None;
+        let script = move |request: &Request| match request.target.segment("publicIPAddresses") {
+            Some(name)
+                if request.method == Method::Put
+                    && *first.get_or_insert_with(|| name.to_string()) != *name =>
+            {
+                Behaviour::Refuse(400, "PublicIPCountLimitReached", "no more public IPs")
+            }
+            _ => Behaviour::Ordinary,
+        };
+        Leading::with(None, script, None).await
+    }
+
+    /// From now on it says that another leads.
+    pub(crate) fn stand_by(&self) {
+        self.standing.send_replace(Standing { role: Role::Standby, leader: Some("sluice-1".into()) });
     }
 
     pub(crate) async fn with_token(token: &str) -> Leading {
@@ -91,7 +111,7 @@ impl Leading {
         handle.fence(Some(Time::NEVER));
         handle.wait_for_initial_sync().await.unwrap();
         let address = format!("http://127.0.0.1:{port}");
-        Leading { address, port, cluster, handle, running, serving, _standing: standing }
+        Leading { address, port, cluster, handle, running, serving, standing }
     }
 
     pub(crate) fn apply(&self, title: &str) {

@@ -1,8 +1,10 @@
 //! A table for people: one line for every service and egress.
 
 use sluice_view::moment::span;
+use sluice_view::overview::Role;
 use sluice_view::{Overview, Progress, State, Status};
 
+use super::Chosen;
 use crate::paint::Paint;
 
 /// Characters of a problem in a line that is not wide.
@@ -155,30 +157,77 @@ fn cut(text: &str) -> String {
     short
 }
 
-/// A few sentences about the whole, and what to look at next.
-pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<String> {
-    let mut lines = Vec::new();
-    let troubled: Vec<&Status> = all.iter().filter(|status| status.progress().trouble).collect();
-    lines.push(format!(
-        "{} and {}; {}.",
-        counted(overview.services.total, "service"),
-        counted(overview.egresses.total, "egress"),
-        match troubled.len() {
-            0 => paint.good("none in trouble"),
-            many => paint.bad(&format!("{many} in trouble")),
-        }
-    ));
+/// What keeps the replica from knowing all that is in trouble, in sentences; none if it knows. `--check` reads the
+/// same.
+pub(super) fn doubts(overview: &Overview) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if overview.role != Role::Leader {
+        doubts.push(format!(
+            "Only the leader knows what is in trouble, and {} does not lead: `sluice status` without an address \
+             finds the leader by its Lease.",
+            overview.identity
+        ));
+    }
     if let Some(why) = &overview.azure_trouble {
-        lines.push(paint.bad(&format!("{} ({}): {}.", why.reason, why.code, why.message)));
+        doubts.push(format!("{} ({}): {}.", why.reason, why.code, why.message.trim_end_matches('.')));
     }
     let sync = &overview.initial_sync;
-    if !sync.done {
-        let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        lines.push(format!("The initial sync is not done: {}, {} left{trouble}.", sync.phase, sync.left));
+    match &sync.gateway_trouble {
+        Some(trouble) if sync.done => doubts.push(format!("The service gateway cannot be used: {trouble}.")),
+        _ if has_gaps(overview) => doubts.push(sync_line(overview)),
+        _ => {}
     }
     for watch in overview.watches.iter().filter(|watch| watch.trouble.is_some() || !watch.listed) {
         let trouble = watch.trouble.as_deref().unwrap_or("not listed yet");
-        lines.push(paint.bad(&format!("The watch of {}: {trouble}.", watch.kind)));
+        doubts.push(format!("The watch of {}: {}.", watch.kind, trouble.trim_end_matches('.')));
+    }
+    doubts
+}
+
+/// Whether a leader has not read everything yet. What it works off afterwards it knows.
+fn has_gaps(overview: &Overview) -> bool {
+    let sync = &overview.initial_sync;
+    let reads = sync.phase != "working-off" || sync.gateway_trouble.is_some();
+    overview.role == Role::Leader && !sync.done && reads
+}
+
+fn sync_line(overview: &Overview) -> String {
+    let sync = &overview.initial_sync;
+    let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("The initial sync is not done: {}, {} left{trouble}.", sync.phase, sync.left)
+}
+
+/// How many are in trouble, as far as that is known.
+fn verdict(chosen: &Chosen, is_known: bool, paint: Paint) -> String {
+    let shown = chosen.shown.iter().filter(|status| status.progress().trouble).count();
+    let hidden = chosen.hidden_in_trouble;
+    let many = shown + hidden;
+    match (many, is_known) {
+        (0, true) => return paint.good("none in trouble"),
+        (0, false) => return paint.busy("whether one is in trouble is not known"),
+        _ => {}
+    }
+    let at_least = if is_known { "" } else { "at least " };
+    let not_shown = match (shown, hidden) {
+        (_, 0) => String::new(),
+        (0, _) => ", not shown here (`sluice status --trouble` shows all)".into(),
+        _ => format!(", {hidden} of them not shown here (`sluice status --trouble` shows all)"),
+    };
+    paint.bad(&format!("{at_least}{many} in trouble{not_shown}"))
+}
+
+/// A few sentences about the whole, and what to look at next.
+pub(super) fn summary(overview: &Overview, chosen: &Chosen, paint: Paint) -> Vec<String> {
+    let doubts = doubts(overview);
+    let mut lines = vec![format!(
+        "{} and {}; {}.",
+        counted(overview.services.total, "service"),
+        counted(overview.egresses.total, "egress"),
+        verdict(chosen, doubts.is_empty(), paint)
+    )];
+    lines.extend(doubts.iter().map(|doubt| paint.bad(doubt)));
+    if overview.role == Role::Leader && !overview.initial_sync.done && !has_gaps(overview) {
+        lines.push(sync_line(overview));
     }
     for lane in &overview.budget {
         if let Some(until) = &lane.paused_until {
@@ -203,7 +252,7 @@ pub(super) fn summary(overview: &Overview, all: &[Status], paint: Paint) -> Vec<
     if others > 0 {
         lines.push(format!("Kept for services that Sluice does not manage: {}.", counted(others, "address")));
     }
-    if let Some(first) = troubled.first() {
+    if let Some(first) = chosen.shown.iter().find(|status| status.progress().trouble) {
         lines.push(paint.faint(&format!("Why: sluice explain {}", first.title())));
     }
     lines
@@ -215,9 +264,8 @@ pub(super) fn who(overview: &Overview, paint: Paint) -> String {
     let up = span(overview.started.age_seconds);
     let line = format!("{identity} ({version}) is {}, up for {up}.", role.word());
     match &overview.leader {
-        Some(leader) if leader != identity => {
-            paint.busy(&format!("{line} The leader is {leader}; only the leader knows what is under way."))
-        }
+        Some(leader) if leader != identity => paint.busy(&format!("{line} The leader is {leader}.")),
+        None if *role != Role::Leader => paint.busy(&format!("{line} It does not know who leads.")),
         _ => paint.faint(&line),
     }
 }
@@ -234,7 +282,7 @@ fn counted(many: u64, noun: &str) -> String {
 pub(crate) mod tests {
     use expect_test::expect;
     use sluice_model::reason::Reason;
-    use sluice_view::overview::{Counts, Role};
+    use sluice_view::overview::{Counts, WatchLine};
     use sluice_view::{Addresses, Due, EgressStatus, ServiceStatus, Since, Why};
 
     use super::*;
@@ -351,9 +399,13 @@ pub(crate) mod tests {
         assert_eq!(plain, painted.iter().map(bare).collect::<Vec<_>>());
     }
 
+    fn chosen(shown: &[Status]) -> Chosen {
+        Chosen { shown: shown.to_vec(), hidden_in_trouble: 0 }
+    }
+
     #[test]
     fn the_summary_names_what_to_look_at_next() {
-        let calm = summary(&overview(), &[fine()], Paint::NONE);
+        let calm = summary(&overview(), &chosen(&[fine()]), Paint::NONE);
         assert_eq!(calm, ["1 service and 1 egress; none in trouble."]);
         let mut troubled = overview();
         troubled.mass_deletion_held = 7;
@@ -363,10 +415,10 @@ pub(crate) mod tests {
         troubled.initial_sync.done = false;
         troubled.initial_sync.phase = "gateway".into();
         troubled.initial_sync.gateway_trouble = Some("the subnet is missing".into());
-        let lines = summary(&troubled, &[fine(), parked()], Paint::NONE);
+        let lines = summary(&troubled, &chosen(&[fine(), parked()]), Paint::NONE);
         expect![[r#"
             [
-                "1 service and 1 egress; 1 in trouble.",
+                "1 service and 1 egress; at least 1 in trouble.",
                 "AzureUnavailable (SGW0013): Azure's gateway cannot be listed.",
                 "The initial sync is not done: gateway, 0 left: the subnet is missing.",
                 "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
@@ -387,7 +439,80 @@ pub(crate) mod tests {
         let all = [Status::Service(service)];
         let lines = lines(&all, Layout { wide: true }, Paint::NONE).join("\n");
         assert!(lines.contains("Created (trouble)") && lines.contains(text), "{lines}");
-        assert!(summary(&overview(), &all, Paint::NONE)[0].ends_with("1 in trouble."));
+        assert!(summary(&overview(), &chosen(&all), Paint::NONE)[0].ends_with("; 1 in trouble."));
+    }
+
+    #[test]
+    fn trouble_that_a_filter_hides_is_counted() {
+        let first = |shown: &[Status], hidden_in_trouble| {
+            let chosen = Chosen { shown: shown.to_vec(), hidden_in_trouble };
+            summary(&overview(), &chosen, Paint::ALWAYS).remove(0)
+        };
+        let more = "not shown here (`sluice status --trouble` shows all)";
+        let bad = |words: String| format!("1 service and 1 egress; {}.", Paint::ALWAYS.bad(&words));
+        assert_eq!(first(&[fine()], 2), bad(format!("2 in trouble, {more}")));
+        assert_eq!(first(&[fine(), parked()], 2), bad(format!("3 in trouble, 2 of them {more}")));
+        assert_eq!(first(&[fine(), parked()], 0), bad("1 in trouble".into()));
+    }
+
+    #[test]
+    fn a_replica_that_cannot_know_does_not_say_that_none_is_in_trouble() {
+        let kinds: [(fn(&mut Overview), &str); 8] = [
+            (|it| it.role = Role::Standby, "sluice-0 does not lead: `sluice status` without an address"),
+            (|it| it.role = Role::Candidate, "Only the leader knows"),
+            (|it| it.role = Role::Unknown, "Only the leader knows"),
+            (
+                |it| it.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure cannot be listed.")),
+                "AzureUnavailable (SGW0013): Azure cannot be listed.",
+            ),
+            (
+                |it| it.initial_sync.gateway_trouble = Some("the subnet is missing".into()),
+                "The service gateway cannot be used: the subnet is missing.",
+            ),
+            (
+                |it| (it.initial_sync.done, it.initial_sync.phase) = (false, "reading-azure".into()),
+                "The initial sync is not done: reading-azure, 0 left.",
+            ),
+            (
+                |it| {
+                    let trouble = Some("connection refused".into());
+                    it.watches = vec![WatchLine {
+                        kind: "pods".into(),
+                        listed: true,
+                        trouble,
+                        ..WatchLine::default()
+                    }];
+                },
+                "The watch of pods: connection refused.",
+            ),
+            (
+                |it| it.watches = vec![WatchLine { kind: "pods".into(), ..WatchLine::default() }],
+                "The watch of pods: not listed yet.",
+            ),
+        ];
+        for (change, why) in kinds {
+            let mut blind = overview();
+            change(&mut blind);
+            let text = summary(&blind, &chosen(&[fine()]), Paint::ALWAYS).join("\n");
+            assert!(text.contains("whether one is in trouble is not known") && text.contains(why), "{text}");
+            assert!(!text.contains("none in trouble") && !text.contains("\x1b[32m"), "{text}");
+            let text = summary(&blind, &chosen(&[parked()]), Paint::NONE).join("\n");
+            assert!(text.contains("; at least 1 in trouble."), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_works_off_the_first_difference_knows_what_is_in_trouble() {
+        let mut busy = overview();
+        busy.initial_sync =
+            sluice_view::overview::InitialSync { phase: "working-off".into(), left: 3, ..Default::default() };
+        assert_eq!(
+            summary(&busy, &chosen(&[fine()]), Paint::NONE),
+            [
+                "1 service and 1 egress; none in trouble.",
+                "The initial sync is not done: working-off, 3 left."
+            ]
+        );
     }
 
     #[test]
@@ -402,5 +527,8 @@ pub(crate) mod tests {
                 && line.contains("leader is sluice-0"),
             "{line}"
         );
+        standby.leader = None;
+        let line = who(&standby, Paint::NONE);
+        assert!(line.ends_with(" It does not know who leads."), "{line}");
     }
 }
