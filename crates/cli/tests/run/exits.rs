@@ -2,71 +2,71 @@
 
 use super::NOBODY;
 use super::api_server::{ApiServer, kubeconfig, status};
-use super::process::{Emulator, Scene};
+use super::process::{Scene, emulator};
 
 const COMMANDS: [&str; 3] = ["plan", "adopt", "cleanup"];
 
-#[test]
-fn a_mistake_is_2_but_for_plan_whose_2_is_an_answer() {
+#[tokio::test]
+async fn a_mistake_is_2_but_for_plan_whose_2_is_an_answer() {
     let scene = Scene::new();
     scene.configure(NOBODY, "  concurency: 3\n");
     for (command, code) in [("plan", 1), ("adopt", 2), ("cleanup", 2)] {
-        let ended = scene.start(command, &[]).end();
+        let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, code, "{command}: {}", ended.text);
         ended.says("did you mean sluice.concurrency?");
         ended.says("sluice explain SGW0101");
-        let ended = scene.start(command, &["--colour"]).end();
+        let ended = scene.start(command, &["--colour"]).end().await;
         assert_eq!(ended.code, code, "{command}: {}", ended.text);
         ended.says("unexpected argument '--colour'");
-        assert_eq!(scene.start(command, &["--help"]).end().code, 0, "{command}");
+        assert_eq!(scene.start(command, &["--help"]).end().await.code, 0, "{command}");
     }
 }
 
-#[test]
-fn without_kubernetes_it_is_5() {
+#[tokio::test]
+async fn without_kubernetes_it_is_5() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
     kubeconfig(scene.folder(), NOBODY);
     for command in COMMANDS {
-        let ended = scene.start(command, &[]).end();
+        let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, 5, "{command}: {}", ended.text);
         ended.says("more: sluice explain SGW0103");
     }
 }
 
-#[test]
-fn without_a_credential_it_is_6_refused_or_away() {
+#[tokio::test]
+async fn without_a_credential_it_is_6_refused_or_away() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     api.kubeconfig(scene.folder());
     scene.configure(NOBODY, "");
     for command in COMMANDS {
-        let ended = scene.start(command, &[]).end();
+        let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, 6, "{command}: {}", ended.text);
         ended.says("there is no token for Azure");
         ended.says("more: sluice explain SGW0104");
     }
     let emulator =
-        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
+        emulator(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]).await;
     scene.configure_for(&emulator, "");
     for command in COMMANDS {
-        let ended = scene.start(command, &[]).end();
+        let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, 6, "{command}: {}", ended.text);
         ended.says("Azure refuses our credential");
         ended.keeps_the_secret();
     }
 }
 
-#[test]
-fn a_list_that_kubernetes_refuses_is_5_and_one_that_fails_for_a_moment_is_asked_for_again() {
+#[tokio::test]
+async fn a_list_that_kubernetes_refuses_is_5_and_one_that_fails_for_a_moment_is_asked_for_again() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     let emulator =
-        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=s3cret-of-azure"]);
+        emulator(&scene, &["--client", "11111111-1111-1111-1111-111111111111=s3cret-of-azure"]).await;
     scene.configure_for(&emulator, "  defaultOutbound: leave\n");
     api.kubeconfig(scene.folder());
     api.answer(|heard| {
         heard.path.ends_with("/nodes").then(|| (403, status(403, "Forbidden", "nodes is forbidden")))
     });
-    let ended = scene.start("plan", &[]).end();
+    let ended = scene.start("plan", &[]).end().await;
     assert_eq!(ended.code, 5, "{}", ended.text);
     ended.says("forbidden: may not list nodes");
 
@@ -78,6 +78,6 @@ fn a_list_that_kubernetes_refuses_is_5_and_one_that_fails_for_a_moment_is_asked_
         failures -= 1;
         Some((503, status(503, "ServiceUnavailable", "in a moment")))
     });
-    let ended = scene.start("plan", &[]).end();
+    let ended = scene.start("plan", &[]).end().await;
     assert!([0, 2].contains(&ended.code), "{}: {}", ended.code, ended.text);
 }

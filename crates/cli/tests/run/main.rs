@@ -10,16 +10,17 @@ mod process;
 use serde_json::json;
 
 use api_server::{ApiServer, CLUSTER, kubeconfig, status};
-use process::{Emulator, Scene};
+use process::{Scene, emulator};
+use sluice_emulator_client::process::Signal;
 
 /// A port that nobody listens on.
 const NOBODY: &str = "127.0.0.1:1";
 
-#[test]
-fn a_broken_configuration_is_named_key_by_key() {
+#[tokio::test]
+async fn a_broken_configuration_is_named_key_by_key() {
     let scene = Scene::new();
     scene.configure(NOBODY, "  concurency: 3\n  listen: {api: somewhere}\n");
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 2);
     ended.says("did you mean sluice.concurrency?");
     ended.says("sluice.listen.api");
@@ -27,47 +28,47 @@ fn a_broken_configuration_is_named_key_by_key() {
     ended.keeps_the_secret();
 }
 
-#[test]
-fn a_configuration_that_is_not_there_is_no_riddle() {
+#[tokio::test]
+async fn a_configuration_that_is_not_there_is_no_riddle() {
     let scene = Scene::new();
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 2);
     ended.says("azure.yaml: cannot be read");
 }
 
-#[test]
-fn without_a_credential_the_keys_that_would_give_one_are_named() {
+#[tokio::test]
+async fn without_a_credential_the_keys_that_would_give_one_are_named() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
     scene.edit("aadClientSecret: s3cret-of-azure\n", "");
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 2);
     ended.says("aadClientSecret");
 }
 
-#[test]
-fn without_an_api_server_its_address_is_named() {
+#[tokio::test]
+async fn without_an_api_server_its_address_is_named() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
     kubeconfig(scene.folder(), NOBODY);
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 5);
     ended.says("the Kubernetes API server at http://127.0.0.1:1");
     ended.says("cannot be reached");
     ended.keeps_the_secret();
 }
 
-#[test]
-fn a_kubeconfig_that_is_not_there_is_named() {
+#[tokio::test]
+async fn a_kubeconfig_that_is_not_there_is_named() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 5);
     ended.says("/kubeconfig cannot be used");
 }
 
-#[test]
-fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
+#[tokio::test]
+async fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "");
     api.kubeconfig(scene.folder());
@@ -75,7 +76,7 @@ fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
         let review = heard.path.ends_with("/selfsubjectaccessreviews");
         review.then(|| (201, json!({"status": {"allowed": false}})))
     });
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 5);
     ended.says("we may not list services at the cluster scope");
     ended.says("we may not patch services/status at the cluster scope");
@@ -85,8 +86,8 @@ fn a_missing_permission_is_named_and_a_missing_event_is_borne() {
     assert!(!message.contains("events"), "{message}");
 }
 
-#[test]
-fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() {
+#[tokio::test]
+async fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "");
     api.kubeconfig(scene.folder());
@@ -103,7 +104,7 @@ fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() 
             (200, json!({"metadata": {"resourceVersion": "7"}, "items": [service]}))
         })
     });
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 1, "{}", ended.text);
     ended.says("another controller is at work: 1 Service (shop/web) carries the finalizer");
     ended.says("it is at work (ccm-1): two writers of one gateway lose addresses");
@@ -111,62 +112,62 @@ fn beside_a_cloud_controller_manager_in_service_gateway_mode_nothing_is_begun() 
     assert_eq!(api.holder(), None);
     // Whoever has switched it off says so.
     let mut running = scene.run(&["--set", "sluice.migration.enabled=true"]);
-    running.wait_for("sluice.migration.enabled says that its Service Gateway mode is off");
-    running.wait_for("role=\"leader\"");
-    running.signal("TERM");
-    assert_eq!(running.end().code, 0);
+    running.wait_for("sluice.migration.enabled says that its Service Gateway mode is off").await;
+    running.wait_for("role=\"leader\"").await;
+    running.signal(Signal::Terminate).await;
+    assert_eq!(running.end().await.code, 0);
 }
 
-#[test]
-fn a_credential_that_is_refused_ends_the_start_and_is_not_repeated() {
+#[tokio::test]
+async fn a_credential_that_is_refused_ends_the_start_and_is_not_repeated() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     let emulator =
-        Emulator::start(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]);
+        emulator(&scene, &["--client", "11111111-1111-1111-1111-111111111111=the-right-one"]).await;
     scene.configure_for(&emulator, "");
     api.kubeconfig(scene.folder());
-    let ended = scene.run(&[]).end();
+    let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 6);
     ended.says("Azure refuses our credential");
     ended.keeps_the_secret();
 }
 
-#[test]
-fn an_azure_that_is_away_is_waited_for_in_plain_sight_and_a_stop_gives_the_lease_back() {
+#[tokio::test]
+async fn an_azure_that_is_away_is_waited_for_in_plain_sight_and_a_stop_gives_the_lease_back() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "");
     api.kubeconfig(scene.folder());
     let mut running = scene.run(&[]);
-    running.wait_for("there is no token yet, and it is asked for again");
-    running.wait_for("role=\"leader\"");
-    running.wait_for("list load-balancers");
-    running.wait_for(&format!("cluster_id=\"{CLUSTER}\""));
-    assert!(running.ask("health", "/livez").contains("ok"));
-    let ready = running.ask("health", "/readyz?verbose");
+    running.wait_for("there is no token yet, and it is asked for again").await;
+    running.wait_for("role=\"leader\"").await;
+    running.wait_for("list load-balancers").await;
+    running.wait_for(&format!("cluster_id=\"{CLUSTER}\"")).await;
+    assert!(running.ask("health", "/livez").await.contains("ok"));
+    let ready = running.ask("health", "/readyz?verbose").await;
     assert!(ready.contains("[+] role: leader") && ready.contains("initial sync"), "{ready}");
     assert!(api.holder().is_some());
-    running.signal("TERM");
-    let ended = running.end();
+    running.signal(Signal::Terminate).await;
+    let ended = running.end().await;
     assert_eq!(ended.code, 0, "{}", ended.text);
     ended.says("the lease is released");
     assert_eq!(api.holder(), None);
     ended.keeps_the_secret();
 }
 
-#[test]
-fn without_an_election_it_leads_at_once_and_touches_no_lease() {
+#[tokio::test]
+async fn without_an_election_it_leads_at_once_and_touches_no_lease() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "");
     api.kubeconfig(scene.folder());
     let mut running = scene.run(&["--set", "sluice.leaderElection.enabled=false"]);
-    running.wait_for("leader election is off: there must never be two of us");
-    running.wait_for("leading: everything is listed before anything is written");
-    running.signal("TERM");
-    assert_eq!(running.end().code, 0);
+    running.wait_for("leader election is off: there must never be two of us").await;
+    running.wait_for("leading: everything is listed before anything is written").await;
+    running.signal(Signal::Terminate).await;
+    assert_eq!(running.end().await.code, 0);
     assert_eq!(api.holder(), None);
 }
 
-#[test]
-fn pods_that_the_predecessor_held_are_released_once_when_migration_is_switched_on() {
+#[tokio::test]
+async fn pods_that_the_predecessor_held_are_released_once_when_migration_is_switched_on() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "  migration: {enabled: true}\n");
     api.kubeconfig(scene.folder());
@@ -186,82 +187,82 @@ fn pods_that_the_predecessor_held_are_released_once_when_migration_is_switched_o
         _ => None,
     });
     let mut running = scene.run(&[]);
-    let done = running.wait_for("migration: done");
+    let done = running.wait_for("migration: done").await;
     assert!(done.contains("seen=1 released=1 left=0"), "{done}");
     let patch = patches.try_recv().unwrap();
     assert!(patch.contains(r#"["example.com/keep"]"#) && !patch.contains("pod-cleanup"), "{patch}");
     assert!(patches.try_recv().is_err(), "once");
-    running.signal("TERM");
-    assert_eq!(running.end().code, 0, "what is done once does not end the controller");
+    running.signal(Signal::Terminate).await;
+    assert_eq!(running.end().await.code, 0, "what is done once does not end the controller");
 }
 
-#[test]
-fn a_port_that_somebody_else_has_is_named_before_anything_is_begun() {
+#[tokio::test]
+async fn a_port_that_somebody_else_has_is_named_before_anything_is_begun() {
     let scene = Scene::new();
     scene.configure(NOBODY, "");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let ended = scene.run(&["--set", &format!("sluice.listen.health={address}")]).end();
+    let ended = scene.run(&["--set", &format!("sluice.listen.health={address}")]).end().await;
     assert_eq!(ended.code, 3);
     ended.says(&format!("cannot listen on {address} (sluice.listen.health)"));
 }
 
-#[test]
-fn who_cannot_renew_the_lease_ends_with_a_code_that_says_so() {
+#[tokio::test]
+async fn who_cannot_renew_the_lease_ends_with_a_code_that_says_so() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     let lease = "  leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n";
     scene.configure(NOBODY, lease);
     api.kubeconfig(scene.folder());
     let mut running = scene.run(&["--set", "sluice.azure.connectLimit=1s"]);
-    running.wait_for("role=\"leader\"");
+    running.wait_for("role=\"leader\"").await;
     api.answer(|heard| {
         let is_lease = heard.path.contains("/leases");
         is_lease.then(|| (500, status(500, "InternalError", "etcd is away")))
     });
-    let ended = running.end();
+    let ended = running.end().await;
     assert_eq!(ended.code, 7, "{}", ended.text);
     ended.says("the lease was lost: the lease was not renewed within 2 s");
     ended.says("etcd is away");
 }
 
-#[test]
-fn the_log_level_changes_by_signal_and_by_configuration() {
+#[tokio::test]
+async fn the_log_level_changes_by_signal_and_by_configuration() {
     let (scene, api) = (Scene::new(), ApiServer::start());
     scene.configure(NOBODY, "  log: {format: json, level: warn}\n");
     api.kubeconfig(scene.folder());
     let mut running = scene.run(&[]);
-    running.wait_for("there is no token yet");
-    running.wait_for("list load-balancers");
+    running.wait_for("there is no token yet").await;
+    running.wait_for("list load-balancers").await;
     assert!(!running.text.contains("INFO"), "at first only warnings: {}", running.text);
-    running.signal("USR1");
-    let line = running.wait_for("log level changed");
+    running.signal(Signal::User1).await;
+    let line = running.wait_for("log level changed").await;
     let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
     assert_eq!((&line["level"], &line["filter"]), (&json!("INFO"), &json!("warn,sluice=debug")));
-    running.wait_for("\"level\":\"DEBUG\"");
+    running.wait_for("\"level\":\"DEBUG\"").await;
     // What is broken is said, and changes nothing.
     scene.edit("level: warn", "level: [");
-    running.signal("HUP");
-    running.wait_for("the log level stays as it is");
+    running.signal(Signal::Hangup).await;
+    running.wait_for("the log level stays as it is").await;
     scene.edit("level: [", "level: sluice=info");
-    running.signal("HUP");
-    let line = running.wait_for("log level changed");
+    running.signal(Signal::Hangup).await;
+    let line = running.wait_for("log level changed").await;
     assert!(line.contains("sluice=info"), "{line}");
-    running.signal("INT");
-    let ended = running.end();
+    running.signal(Signal::Interrupt).await;
+    let ended = running.end().await;
     assert_eq!(ended.code, 0);
     ended.keeps_the_secret();
 }
 
-#[test]
-fn the_configuration_is_printed_without_secrets_and_without_a_cluster() {
+#[tokio::test]
+async fn the_configuration_is_printed_without_secrets_and_without_a_cluster() {
     let scene = Scene::new();
     scene.configure(NOBODY, "  concurrency: 3\n");
-    let ended = scene.run(&["--print-config"]).end();
+    let ended = scene.run(&["--print-config"]).end().await;
     assert_eq!(ended.code, 0);
     ended.says("sluice.concurrency");
     ended.says("redacted");
     ended.keeps_the_secret();
-    let ended = scene.run(&["--print-config", "--output", "json"]).end();
+    let ended = scene.run(&["--print-config", "--output", "json"]).end().await;
     let printed: serde_json::Value = serde_json::from_str(&ended.text).unwrap();
     let row = printed["values"].as_array().unwrap().iter().find(|row| row["key"] == "sluice.concurrency");
     assert_eq!(row.unwrap()["value"], "3");

@@ -1,13 +1,14 @@
 //! A controller process with a folder of its own, and an emulator process.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
-use sluice_emulator_client::{ANY_PORT, Greeting};
+use sluice_emulator_client::process::{Program, Signal, Talk};
+use sluice_emulator_client::{ANY_PORT, Emulator, Greeting};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+use tokio::time::timeout;
 
 /// The password in every configuration; it must be nowhere else.
 const SECRET: &str = "s3cret-of-azure";
@@ -38,7 +39,7 @@ impl Scene {
     }
 
     pub(crate) fn configure_for(&self, emulator: &Emulator, more: &str) {
-        let Greeting { url, tenant_id, ca_path, .. } = &emulator.greeting;
+        let Greeting { url, tenant_id, ca_path, .. } = &emulator.client.greeting;
         self.write(url, tenant_id, &format!("    caFile: {}\n", ca_path.display()), more);
     }
 
@@ -74,101 +75,79 @@ impl Scene {
 
     /// Starts a command that takes a configuration and a cluster.
     pub(crate) fn start(&self, name: &str, more: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        // The shell makes one stream of both outputs and becomes the program.
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_sluice")]);
         command.arg(name).arg("--config").arg(self.config()).arg("--kubeconfig");
         command.arg(self.folder().join("kubeconfig")).args(more);
         // Nothing of the machine that the tests run on may matter.
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         // The mark by which `cargo xtask test` finds and ends what a stage has started.
         command.envs(std::env::var_os("SLUICE_STAGE_MARK").map(|mark| ("SLUICE_STAGE_MARK", mark)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (send, lines) = mpsc::channel();
-        for stream in [
-            Box::new(child.stdout.take().unwrap()) as Box<dyn Read + Send>,
-            Box::new(child.stderr.take().unwrap()) as Box<dyn Read + Send>,
-        ] {
-            let send = send.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    // A test that has seen enough does not listen.
-                    let _ = send.send(line);
-                }
-            });
-        }
-        Running { child, lines, text: String::new() }
+        let log = self.folder().join("shell.log");
+        let (program, mut talk) = Program::talk(name, &mut command, &log).unwrap();
+        talk.hang_up();
+        Running { program, talk, text: String::new() }
     }
 }
 
 /// A controller process. Goes with the test, however that ends.
 pub(crate) struct Running {
-    child: Child,
-    lines: mpsc::Receiver<String>,
+    program: Program,
+    talk: Talk,
     /// What it has said since the last signal.
     pub(crate) text: String,
 }
 
 impl Running {
     /// Reads on until a line has these words, and gives that line.
-    pub(crate) fn wait_for(&mut self, words: &str) -> String {
+    pub(crate) async fn wait_for(&mut self, words: &str) -> String {
         if let Some(line) = self.text.lines().find(|line| line.contains(words)) {
             return line.to_owned();
         }
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => {
+            match timeout(PATIENCE, self.talk.hear()).await {
+                Ok(Ok(line)) => {
                     self.text.push_str(&line);
                     self.text.push('\n');
                     if line.contains(words) {
                         return line;
                     }
                 }
-                Err(_) => panic!("it never said {words:?}:\n{}", self.text),
+                _ => panic!("it never said {words:?}:\n{}", self.text),
             }
         }
     }
 
     /// What one of its listeners answers.
-    pub(crate) fn ask(&mut self, listener: &str, path: &str) -> String {
-        let line = self.wait_for("listening");
+    pub(crate) async fn ask(&mut self, listener: &str, path: &str) -> String {
+        let line = self.wait_for("listening").await;
         let (_, rest) = line.split_once(&format!("{listener}=\"")).unwrap();
         let address = rest.split('"').next().unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let asking = async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        timeout(PATIENCE, asking).await.unwrap()
     }
 
     /// Sends it a signal. What it said before cannot be waited for any more.
-    pub(crate) fn signal(&mut self, name: &str) {
+    pub(crate) async fn signal(&mut self, signal: Signal) {
         self.text.clear();
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
-        assert!(sent.unwrap().success());
+        self.program.signal(signal).await.unwrap();
     }
 
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ended {
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => {
-                    self.text.push_str(&line);
-                    self.text.push('\n');
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.text),
-            }
-        }
-        let code = self.child.wait().unwrap().code().unwrap();
-        Ended { code, text: std::mem::take(&mut self.text) }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(crate) async fn end(mut self) -> Ended {
+        let Ok(rest) = timeout(PATIENCE, self.talk.hear_out()).await else {
+            panic!("it does not end:\n{}", self.text)
+        };
+        let text = self.text + &rest.unwrap();
+        Ended { code: self.program.ended().await.code().unwrap(), text }
     }
 }
 
@@ -190,21 +169,9 @@ impl Ended {
     }
 }
 
-/// An emulator process.
-pub(crate) struct Emulator {
-    greeting: Greeting,
-    _process: sluice_emulator_client::Emulator,
-    /// Ends the process when it is dropped.
-    _runtime: tokio::runtime::Runtime,
-}
-
-impl Emulator {
-    pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Emulator {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (sluice, log) = (Path::new(env!("CARGO_BIN_EXE_sluice")), scene.folder().join("emulator.log"));
-        let start = sluice_emulator_client::Emulator::start(sluice, ANY_PORT, arguments, &log);
-        let process = runtime.block_on(start).unwrap();
-        Emulator { greeting: process.client.greeting.clone(), _process: process, _runtime: runtime }
-    }
+/// Starts an emulator process; its log is in the folder.
+pub(crate) async fn emulator(scene: &Scene, arguments: &[&str]) -> Emulator {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (sluice, log) = (Path::new(env!("CARGO_BIN_EXE_sluice")), scene.folder().join("emulator.log"));
+    Emulator::start(sluice, ANY_PORT, arguments, &log).await.unwrap()
 }

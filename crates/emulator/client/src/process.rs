@@ -31,6 +31,10 @@ pub enum Signal {
     Terminate,
     /// Ctrl-C.
     Interrupt,
+    /// The terminal is closed, or the configuration is to be read again.
+    Hangup,
+    /// What the program makes of it.
+    User1,
     /// Freeze.
     Stop,
     /// Go on.
@@ -105,6 +109,8 @@ impl Program {
             Signal::Kill => "-KILL",
             Signal::Terminate => "-TERM",
             Signal::Interrupt => "-INT",
+            Signal::Hangup => "-HUP",
+            Signal::User1 => "-USR1",
             Signal::Stop => "-STOP",
             Signal::Continue => "-CONT",
         };
