@@ -1,6 +1,7 @@
 //! The admin server on real sockets: TLS, limits, and the end.
 
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::world::World;
+
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Few places, and an hour for a request head: connections end only to make room for others.
@@ -28,6 +31,16 @@ const TIGHT: ServeLimits = ServeLimits {
     grace: HOUR,
     ..ServeLimits::HEALTH
 };
+
+/// The connections that the health listener has room for, and an hour for a request head, so that none makes room
+/// by its own end.
+const SHIPPED: ServeLimits = ServeLimits { patience: HOUR, stall: HOUR, grace: HOUR, ..ServeLimits::HEALTH };
+
+/// How long anything may take before a test gives up.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// Open files that the tests of this program need, which run at once.
+const FILES: u64 = 4096;
 
 struct Server {
     address: SocketAddr,
@@ -57,8 +70,13 @@ fn hello() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
-async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
-    stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+async fn asked(stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+    asked_for("/", stream).await
+}
+
+async fn asked_for(path: &str, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut text = String::new();
     let _ = stream.read_to_string(&mut text).await;
     text
@@ -164,24 +182,50 @@ async fn half_open(count: u16, peers: u16, server: SocketAddr) -> Vec<TcpStream>
     held
 }
 
-#[tokio::test]
-async fn a_request_is_answered_while_one_peer_holds_200_half_open_connections() {
-    let server = start(hello(), None, TIGHT).await;
-    let held = half_open(200, 1, server.address).await;
-    for source in [[127, 0, 0, 1], [127, 0, 0, 60]] {
-        assert!(asked(connect_from(source, server.address).await).await.ends_with("hello"), "{source:?}");
+/// Raises the limit of open files of this process, if it is too low.
+fn allow_open_files() {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let soft: Option<u64> = line.split_whitespace().nth(3).unwrap().parse().ok();
+    if soft.is_some_and(|soft| soft < FILES) {
+        let (id, limit) = (std::process::id().to_string(), format!("--nofile={FILES}:"));
+        let raised = Command::new("prlimit").args(["--pid", &id, &limit]).output();
+        assert!(
+            raised.as_ref().is_ok_and(|output| output.status.success()),
+            "these tests need {FILES} open files; the limit is too low ({line}) and prlimit cannot raise it: {raised:?}"
+        );
     }
-    drop(held);
+}
+
+/// `/livez` answers all of these sources while that many peers hold 1,000 half-open connections.
+async fn livez_answers(peers: u16, sources: [u8; 2]) {
+    allow_open_files();
+    let world = World::ordinary();
+    let server = start(world.health.clone(), None, SHIPPED).await;
+    let probes = async {
+        let mut held = half_open(1_000, peers, server.address).await;
+        for last in sources {
+            let probe = connect_from([127, 0, 0, last], server.address).await;
+            let answer = asked_for("/livez", probe).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "127.0.0.{last}: {answer:?}");
+        }
+        // There were too many: the first had to make room, and the last is still held.
+        let is_dropped = matches!(held[0].read(&mut [0; 1]).await, Ok(0) | Err(_));
+        assert!(is_dropped, "the server has sent something without a request");
+        let last = held[999].try_read(&mut [0; 1]);
+        assert_eq!(last.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    };
+    tokio::time::timeout(HANGS_AFTER, probes).await.expect("no answer while others hold connections");
 }
 
 #[tokio::test]
-async fn a_request_is_answered_while_50_peers_hold_200_half_open_connections() {
-    let server = start(hello(), None, TIGHT).await;
-    let held = half_open(200, 50, server.address).await;
-    for source in [[127, 0, 0, 7], [127, 0, 0, 60]] {
-        assert!(asked(connect_from(source, server.address).await).await.ends_with("hello"), "{source:?}");
-    }
-    drop(held);
+async fn livez_answers_while_one_peer_holds_1000_half_open_connections() {
+    livez_answers(1, [1, 60]).await;
+}
+
+#[tokio::test]
+async fn livez_answers_while_50_peers_hold_1000_half_open_connections() {
+    livez_answers(50, [7, 60]).await;
 }
 
 #[tokio::test]
