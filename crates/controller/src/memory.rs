@@ -51,9 +51,14 @@ impl Shelves {
     }
 
     fn next_uid(&mut self) -> Uid {
-        self.made += 1;
-        // Looks like what Kubernetes makes: version 4, variant 1.
-        Uid::from_number(0x5e1f_0000_0000_4000_8000_0000_0000_0000 + self.made)
+        loop {
+            self.made += 1;
+            // Looks like what Kubernetes makes: version 4, variant 1.
+            let uid = Uid::from_number(0x5e1f_0000_0000_4000_8000_0000_0000_0000 + self.made);
+            if self.services.values().all(|service| service.uid != uid) {
+                return uid;
+            }
+        }
     }
 }
 
@@ -107,6 +112,15 @@ impl Cluster {
         let event = Event::ServiceApplied(service.clone());
         self.tell(&mut shelves, event);
         uid
+    }
+
+    /// A Service as an earlier process left it, with its UID, finalizer and status.
+    pub fn restore_service(&self, mut service: ServiceObject) {
+        self.change(|shelves| {
+            service.version = shelves.next_version();
+            shelves.services.insert(service.name.clone(), service.clone());
+            Some(Event::ServiceApplied(service))
+        });
     }
 
     /// Somebody deletes a Service: it goes at once, or when our finalizer goes.

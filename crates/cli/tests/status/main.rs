@@ -1,5 +1,6 @@
 //! `sluice status` and `sluice explain` as people start them, against a controller that leads:
-//! directly, and through an API server that forwards a port of the leader's pod.
+//! directly, and through an API server that forwards a port of the leader's pod. What they say of trouble stands
+//! beside what the conditions, the dashboard and the metrics say.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise should end there")]
 
@@ -10,6 +11,10 @@ mod azure;
 #[path = "../../../controller/tests/loop/config.rs"]
 mod config;
 mod controller;
+mod trouble;
+#[path = "../../../controller/tests/admin/world.rs"]
+#[allow(dead_code, reason = "this world can do more than is needed here")]
+mod world;
 
 use std::process::{Output, Stdio};
 
@@ -96,6 +101,39 @@ async fn trouble_is_shown_explained_and_checked() {
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trouble_of_another_namespace_is_told_to_who_looks_at_one() {
+    let leading = Leading::with_one_public_ip().await;
+    leading.serve_all(&["shop/web"]).await;
+    leading.apply("bank/web");
+    leading.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
+    let of_shop = ["status", "-n", "shop", "--check", "--address", &leading.address];
+    let (code, table, _) = sluice(&of_shop).await;
+    assert!(table.contains("service/shop/web") && !table.contains("service/bank/web"), "{table}");
+    assert!(table.contains("2 services and 0 egresses; 1 in trouble, not shown here ("), "{table}");
+    assert_eq!(code, 0, "what is shown is as wanted");
+    assert_eq!(sluice(&["status", "--check", "--address", &leading.address]).await.0, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_does_not_say_that_none_is_in_trouble() {
+    let leading = Leading::start(None).await;
+    leading.serve_all(&["shop/web"]).await;
+    leading.stand_by();
+    let (code, table, _) = sluice(&["status", "--check", "--address", &leading.address]).await;
+    assert_eq!(code, 2, "{table}");
+    assert!(table.contains(" is standby, ") && table.contains(" The leader is sluice-1.\n"), "{table}");
+    assert!(!table.contains("none in trouble"), "{table}");
+    assert!(
+        table.contains("Only the leader knows what is in trouble, and sluice-0 does not lead"),
+        "{table}"
+    );
+    let names = ["status", "--trouble", "-o", "name", "--check", "--address", &leading.address];
+    let (code, names, doubt) = sluice(&names).await;
+    assert_eq!((code, names.as_str()), (2, ""));
+    assert!(doubt.starts_with("Only the leader knows"), "{doubt}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,6 @@ mod config;
 mod dashboard;
 mod events;
 mod sockets;
-mod trouble;
 mod world;
 
 use axum::http::StatusCode;
@@ -23,7 +22,7 @@ use sluice_view::overview::Role;
 use sluice_view::{Explanation, Overview, Page, Problem, ServiceStatus, State, Status};
 
 use azure::Behaviour;
-use world::World;
+use world::{World, is_put_of};
 
 #[tokio::test(start_paused = true)]
 async fn services_are_listed_by_name_with_filters_and_pages() {
@@ -273,4 +272,21 @@ async fn a_scrape_tells_what_the_loop_has_done() {
         assert!(!text.contains(name), "{name} is nobody's business");
     }
     assert!(text.ends_with("# EOF\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_azure_does_not_accept_is_not_taken_for_a_missing_permission() {
+    let world = World::with(|request| match is_put_of(request, "publicIPAddresses") {
+        true => Behaviour::Refuse(401, "ExpiredAuthenticationToken", "the access token has expired"),
+        false => Behaviour::Ordinary,
+    });
+    world.lead().await;
+    world.apply("shop", "web");
+    world.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
+    let why: Explanation = world.seen("/api/v1/services/shop/web/explain").await;
+    let words = "Forbidden (SGW0009): ExpiredAuthenticationToken (credential not accepted)";
+    assert!(why.summary.contains(words), "{}", why.summary);
+    let [advice] = &why.what_to_do[..] else { panic!("{:?}", why.what_to_do) };
+    assert!(advice.contains("expired") && advice.contains("tenant"), "{advice}");
+    assert!(!advice.contains("permission"), "{advice}");
 }

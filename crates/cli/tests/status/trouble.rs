@@ -1,19 +1,22 @@
 //! Ten kinds of trouble, each read side by side in everything that reports it: the condition of the Service, what
-//! `sluice status` and `sluice explain` print, the dashboard's findings and the metrics.
+//! `sluice status` and `sluice explain` print, the dashboard's findings and the metrics. `--nocapture` prints the table.
 
+use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use sluice_controller::admin::Access;
+use sluice_controller::admin::{Access, ServeLimits, serve};
 use sluice_controller::{Monotonic, Standing};
 use sluice_model::call::{Body, Method, Request};
+use sluice_model::kube::ServiceObject;
 use sluice_model::{Event, ObjectName};
 use sluice_view::overview::Role;
-use sluice_view::{Explanation, Overview, Page, ServiceStatus};
+use tokio::net::TcpListener;
 
 use crate::azure::{Behaviour, SmallAzure};
+use crate::sluice;
 use crate::world::{World, is_put_of};
 
 /// What is broken.
@@ -54,7 +57,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::AddressUpdatesFail,
         condition: Says("true AzureUnavailable Addresses, true Provisioned Resources"),
-        status: Says("shop/web AzureUnavailable: 4 of 6 addresses are not programmed in Azure"),
+        status: Says("AzureUnavailable (SGW0013): 4 of 6 addresses are not programmed in Azure"),
         explain: Says("(SGW0013): 4 of 6 addresses are not programmed in Azure"),
         dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
@@ -62,7 +65,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::DeletionIsStuck,
         condition: Says("true AzureUnavailable Deletion, false AzureUnavailable Deletion"),
-        status: Says("shop/web AzureUnavailable: its deletion waits for 2 addresses in Azure"),
+        status: Says("AzureUnavailable (SGW0013): its deletion waits for 2 addresses in Azure"),
         explain: Says("(SGW0013): its deletion waits for 2 addresses in Azure"),
         dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
@@ -71,7 +74,7 @@ const TABLE: [Row; 10] = [
         trouble: Trouble::AddressIsRefused,
         condition: Says("true Refused Addresses, true Provisioned Resources"),
         status: Says(
-            "shop/web Refused: 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them",
+            "Refused (SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them",
         ),
         explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them"),
         dashboard: Says("Azure refuses 1 address of 1 service: shop/web."),
@@ -80,7 +83,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::QuotaIsUsedUp,
         condition: Says("true QuotaExceeded Resources, false QuotaExceeded Resources"),
-        status: Says("shop/api QuotaExceeded: PublicIPCountLimitReached"),
+        status: Says("QuotaExceeded (SGW0008): PublicIPCountLimitReached"),
         explain: Says("(SGW0008): PublicIPCountLimitReached"),
         dashboard: Says("1 service waits for quota: shop/api."),
         metric: Says("services_in_trouble{reason=\"QuotaExceeded\"} 1"),
@@ -88,17 +91,15 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::RightIsMissing,
         condition: Says("true Forbidden Resources, false Forbidden Resources"),
-        status: Says("shop/api Forbidden: AuthorizationFailed"),
+        status: Says("Forbidden (SGW0009): AuthorizationFailed"),
         explain: Says("(SGW0009): AuthorizationFailed"),
         dashboard: Says("1 service is denied by Azure: shop/api."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
     Row {
         trouble: Trouble::GuardHolds,
-        condition: Cannot(
-            "the guard holds what was found without a Service, and there is no object to write to",
-        ),
-        status: Says("MassDeletionHeld: the mass-deletion guard holds its deletion"),
+        condition: Says("true MassDeletionHeld Resources, true Provisioned Resources"),
+        status: Says("MassDeletionHeld (SGW0016): the mass-deletion guard holds its deletion"),
         explain: Says("(SGW0016): the mass-deletion guard holds its deletion"),
         dashboard: Says("The brake holds 7 teardowns"),
         metric: Says("services_in_trouble{reason=\"MassDeletionHeld\"} 7"),
@@ -106,7 +107,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::LeaderIsLost,
         condition: Cannot("only a leader writes conditions; they stay as the last one wrote them"),
-        status: Says("the replica is no leader"),
+        status: Says("Only the leader knows what is in trouble, and sluice-0 does not lead"),
         explain: Says("The replica that answers is on standby: it watches and does nothing."),
         dashboard: Says("This replica does not know yet who leads."),
         metric: Says("leader 0"),
@@ -114,7 +115,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::AzureIsUnreachable,
         condition: Says("true AzureUnavailable Resources, false AzureUnavailable Resources"),
-        status: Says("shop/api AzureUnavailable: ServiceUnavailable"),
+        status: Says("AzureUnavailable (SGW0013): ServiceUnavailable"),
         explain: Says("(SGW0013): ServiceUnavailable"),
         dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/api."),
         metric: Says("azure_listings_failing 1"),
@@ -122,7 +123,7 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::ApiServerIsUnreachable,
         condition: Cannot("the API server that would store it does not answer"),
-        status: Says("the watch of services: connection refused"),
+        status: Says("The watch of services: connection refused."),
         explain: Says("The watch of services fails, so changes are not seen: connection refused."),
         dashboard: Says("The watch of services is in trouble: connection refused."),
         metric: Says("watch_in_trouble{kind=\"services\"} 1"),
@@ -130,12 +131,15 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::TagsAreRemoved,
         condition: Says("true Forbidden Resources, true Provisioned Resources"),
-        status: Says("shop/web Forbidden: /subscriptions/sub"),
+        status: Says("Forbidden (SGW0009): /subscriptions/sub"),
         explain: Says("cannot be tagged: AuthorizationFailed"),
         dashboard: Says("1 service is denied by Azure: shop/web."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
 ];
+
+/// The conditions of a Service that is as desired.
+const FINE: &str = "false Provisioned Resources, true Provisioned Resources";
 
 /// What Azure does with a request while something is broken.
 fn behaviour(broken: Option<Trouble>, request: &Request) -> Behaviour {
@@ -210,12 +214,12 @@ async fn broken(trouble: Trouble) -> (World, String) {
             world.published(7).await;
             world.handle.stop();
             world.ended().await;
-            let next = World::over(clock, azure, true, Access::default());
+            // For a controller with another class they are not ours any more.
+            let next = next_world(&world, azure, |service| service.selected = false);
             next.lead().await;
             next.until(|all| all.iter().filter(|seen| seen.held.is_some()).count() == 7).await;
-            let page: Page<ServiceStatus> = next.seen("/api/v1/services").await;
-            let uid = page.items[0].uid.clone();
-            return (next, format!("-/{uid}"));
+            next.wait(minute).await;
+            return (next, "shop/web".into());
         }
         Trouble::LeaderIsLost => {
             world.handle.post(Event::LeadershipLost).await.unwrap();
@@ -224,9 +228,8 @@ async fn broken(trouble: Trouble) -> (World, String) {
                 assert_eq!(world.ask(path).await.0, StatusCode::SERVICE_UNAVAILABLE, "{path}");
             }
             // The other replica, while the lease runs out.
-            let next = World::over(clock, azure, true, Access::default());
+            let next = next_world(&world, azure, |_| {});
             next.cluster.list_all();
-            next.apply("shop", "web");
             next.stand(Standing { role: Role::Candidate, leader: None });
             next.until(|all| all.len() == 1).await;
             return (next, "shop/web".into());
@@ -245,10 +248,22 @@ async fn broken(trouble: Trouble) -> (World, String) {
     (world, if is_new { "shop/api".into() } else { "shop/web".into() })
 }
 
+/// The next process: the same Azure, and the Services as the last one left them, but for a change.
+fn next_world(last: &World, azure: Arc<SmallAzure>, change: impl Fn(&mut ServiceObject)) -> World {
+    let next = World::over(last.clock, azure, true, Access::default());
+    for mut service in last.cluster.services() {
+        change(&mut service);
+        next.cluster.restore_service(service);
+    }
+    next
+}
+
 /// What all places say, as text.
 struct Said {
     condition: String,
     status: String,
+    /// The exit code of `sluice status --check`.
+    check: i32,
     explain: String,
     dashboard: String,
     metric: String,
@@ -261,24 +276,15 @@ async fn said(world: &World, name: &str) -> Said {
         words.collect::<Vec<_>>().join(", ")
     });
 
-    // What `sluice status` prints; its own tests have the layout.
-    let overview: Overview = world.seen("/api/v1/overview").await;
-    let page: Page<ServiceStatus> = world.seen("/api/v1/services").await;
-    let mut status = Vec::new();
-    for service in page.items.iter().filter(|service| service.progress.trouble) {
-        let why = service.progress.why.as_ref().unwrap();
-        status.push(format!("{} {}: {}", service.title(), why.reason, why.message));
-    }
-    for watch in &overview.watches {
-        status.extend(watch.trouble.iter().map(|trouble| format!("the watch of {}: {trouble}", watch.kind)));
-    }
-    if overview.role != Role::Leader {
-        status.push("the replica is no leader".into());
-    }
-
-    let explain: Explanation = world.seen(&format!("/api/v1/services/{name}/explain")).await;
-    let waits = explain.waits_for.iter().map(|wait| wait.sentence.as_str());
-    let explain = std::iter::once(explain.summary.as_str()).chain(waits).collect::<Vec<_>>().join("\n");
+    // The commands are processes, so the clock runs while they do.
+    tokio::time::resume();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let serving = tokio::spawn(serve(listener, None, world.api.clone(), ServeLimits::API, pending()));
+    let (check, status, _) = sluice(&["status", "--check", "-o", "wide", "--address", &address]).await;
+    let (_, explain, _) = sluice(&["explain", &format!("service/{name}"), "--address", &address]).await;
+    serving.abort();
+    tokio::time::pause();
 
     let (_, html) = world.ask("/").await;
     let from = html.find("<ul id=\"findings\"").unwrap();
@@ -288,7 +294,8 @@ async fn said(world: &World, name: &str) -> Said {
     let (_, metrics) = world.send(&world.health, "GET", "/metrics", &[]).await;
     Said {
         condition: condition.unwrap_or_default(),
-        status: status.join("\n"),
+        status,
+        check,
         explain,
         dashboard: findings.into(),
         metric: metrics
@@ -305,33 +312,54 @@ fn plain(html: &str) -> String {
     parts.collect::<String>().replace("&#39;", "'")
 }
 
+/// From the words to the end of their line, if the text has them.
+fn told<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    text.find(words).and_then(|at| text[at..].lines().next())
+}
+
 #[tokio::test(start_paused = true)]
+#[expect(clippy::print_stdout, reason = "the table is for people")]
 async fn every_trouble_is_said_in_every_place_that_can_say_it() {
     let mut wrong = Vec::new();
+    let mut table = vec![
+        "| trouble | condition | status | explain | dashboard | metric |".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
+    ];
     for row in TABLE {
         let trouble = row.trouble;
         let (world, name) = broken(trouble).await;
         let said = said(&world, &name).await;
+        let mut line = format!("| {trouble:?} |");
         let cells = [
             ("condition", row.condition, said.condition),
-            ("status", row.status, said.status),
+            ("status", row.status, said.status.clone()),
             ("explain", row.explain, said.explain),
             ("dashboard", row.dashboard, plain(&said.dashboard)),
             ("metric", row.metric, format!("\n{}\n", said.metric)),
         ];
         for (place, cell, text) in cells {
             match cell {
-                Says(words) if text.contains(words) => {}
-                Says(words) => {
-                    wrong.push(format!("{trouble:?}: {place} does not say {words:?}, but:\n{text}"))
+                Says(words) => match told(&text, words) {
+                    Some(told) => line += &format!(" {} |", told.trim()),
+                    None => wrong.push(format!("{trouble:?}: {place} does not say {words:?}, but:\n{text}")),
+                },
+                Cannot(why) => {
+                    line += &format!(" cannot: {why} |");
+                    if place != "condition" || text != FINE {
+                        wrong.push(format!("{trouble:?}: {place} can speak of it:\n{text}"));
+                    }
                 }
-                Cannot(why) => assert!(place == "condition" && !why.is_empty(), "{trouble:?}: {place}"),
             }
+        }
+        table.push(line);
+        if said.status.contains("none in trouble") || said.check != 2 {
+            wrong.push(format!("{trouble:?}: status ends with {} and says:\n{}", said.check, said.status));
         }
         if said.dashboard.contains("<li class=\"fine\">") {
             wrong.push(format!("{trouble:?}: the dashboard says that all is fine"));
         }
     }
+    println!("{}", table.join("\n"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
@@ -344,27 +372,11 @@ async fn a_world_without_trouble_says_none() {
     world.published(1).await;
     world.until(|all| all.iter().all(|seen| seen.addresses_programmed == 2)).await;
     let said = said(&world, "shop/web").await;
-    assert_eq!(said.condition, "false Provisioned Resources, true Provisioned Resources");
-    assert_eq!(said.status, "");
+    assert_eq!(said.condition, FINE);
+    assert!(said.status.ends_with("\n1 service and 0 egresses; none in trouble.\n"), "{}", said.status);
+    assert_eq!(said.check, 0);
     assert!(said.explain.contains("is registered and as wanted"), "{}", said.explain);
     assert!(said.dashboard.contains("<li class=\"fine\">"), "{}", said.dashboard);
     let counted = said.metric.lines().filter(|line| line.starts_with("services_in_trouble{"));
     assert!(counted.clone().count() > 10 && counted.clone().all(|line| line.ends_with(" 0")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_credential_that_azure_does_not_accept_is_not_taken_for_a_missing_permission() {
-    let world = World::with(|request| match is_put_of(request, "publicIPAddresses") {
-        true => Behaviour::Refuse(401, "ExpiredAuthenticationToken", "the access token has expired"),
-        false => Behaviour::Ordinary,
-    });
-    world.lead().await;
-    world.apply("shop", "web");
-    world.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
-    let why: Explanation = world.seen("/api/v1/services/shop/web/explain").await;
-    let words = "Forbidden (SGW0009): ExpiredAuthenticationToken (credential not accepted)";
-    assert!(why.summary.contains(words), "{}", why.summary);
-    let [advice] = &why.what_to_do[..] else { panic!("{:?}", why.what_to_do) };
-    assert!(advice.contains("expired") && advice.contains("tenant"), "{advice}");
-    assert!(!advice.contains("permission"), "{advice}");
 }
