@@ -1,10 +1,10 @@
-//! The first table of the performance page: what the engine's address diff costs at growing sizes.
+//! What one event costs the engine at growing sizes: every row goes through `Engine::handle`, as in the controller.
 //!
 //! `cargo bench -p sluice-engine` prints the table for 1k, 10k, 100k and 1M addresses and checks what does
-//! not depend on the machine: bytes. Times and their ratios are printed beside what we aim at, and never fail
+//! not depend on the machine: bytes. Times and their ratios are printed beside the targets, and never fail
 //! the run. `-- --max 10000000` adds a size, `-- --max 100000` leaves one out. `-- --instructions` counts
-//! instructions with callgrind instead, and checks the most important row: one changed pod must not cost
-//! more because the cluster is bigger.
+//! instructions with callgrind instead, and checks the most important rows: one pod that is changed, or added and
+//! deleted, must not cost more because the cluster is bigger.
 
 #![allow(
     missing_docs,
@@ -33,8 +33,9 @@ fn main() -> ExitCode {
         let at = args.iter().position(|arg| arg == flag)?;
         args.get(at + 1)?.parse::<usize>().ok()
     };
-    if let (Some(size), Some(changes)) = (number("--one-pod"), number("--changes")) {
-        world::change_one_pod_often(size, changes);
+    let workload = args.iter().position(|arg| arg == "--count").and_then(|at| args.get(at + 1));
+    if let (Some(workload), Some(size), Some(times)) = (workload, number("--size"), number("--times")) {
+        world::count_in(workload, size, times);
         return ExitCode::SUCCESS;
     }
     let max = number("--max").unwrap_or(1_000_000);
