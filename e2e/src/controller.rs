@@ -39,6 +39,8 @@ pub(crate) struct Controller {
     pub(crate) name: String,
     sluice: PathBuf,
     arguments: Vec<String>,
+    /// How many files and sockets it may have open.
+    descriptors_max: Option<u32>,
     /// Where its output goes.
     pub(crate) log: PathBuf,
     inner: Mutex<Inner>,
@@ -70,11 +72,18 @@ pub(crate) struct Counts {
 
 impl Controller {
     /// One that does not run yet.
-    pub(crate) fn new(name: &str, sluice: &Path, arguments: Vec<String>, folder: &Path) -> Arc<Controller> {
+    pub(crate) fn new(
+        name: &str,
+        sluice: &Path,
+        arguments: Vec<String>,
+        descriptors_max: Option<u32>,
+        folder: &Path,
+    ) -> Arc<Controller> {
         Arc::new(Controller {
             name: name.to_string(),
             sluice: sluice.to_path_buf(),
             arguments,
+            descriptors_max,
             log: folder.join(format!("{name}.log")),
             inner: Mutex::default(),
         })
@@ -86,7 +95,15 @@ impl Controller {
         if inner.program.is_some() {
             return Ok(());
         }
-        let mut command = Command::new(&self.sluice);
+        let mut command = match self.descriptors_max {
+            None => Command::new(&self.sluice),
+            // Both limits, soft and hard; the shell becomes the controller, so the process id is its own.
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -n {max} && exec \"$0\" \"$@\"")]).arg(&self.sluice);
+                shell
+            }
+        };
         command.args(&self.arguments).env("NO_COLOR", "1").env("POD_NAME", &self.name);
         let log_before = std::fs::metadata(&self.log).map_or(0, |it| usize::try_from(it.len()).unwrap_or(0));
         let program = Arc::new(Program::start(&self.name, &mut command, &self.log)?);
@@ -192,6 +209,21 @@ impl Controller {
         };
         let all = std::fs::read(&self.log).ok()?;
         Some(String::from_utf8_lossy(all.get(before..)?).into_owned())
+    }
+
+    /// How many files and sockets it has open; `None` if it does not run.
+    pub(crate) fn descriptors(&self) -> Option<usize> {
+        let id = self.inner().program.as_ref()?.id();
+        Some(std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count())
+    }
+
+    /// The most memory that its process ever had, in KiB; `None` if it does not run.
+    pub(crate) fn memory_peak_kib(&self) -> Result<Option<u64>> {
+        let Some(id) = self.inner().program.as_ref().map(|it| it.id()) else { return Ok(None) };
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|it| it.trim().strip_suffix("kB")?.trim().parse().ok());
+        Ok(Some(kib.with_context(|| format!("the status of {} names no VmHWM", self.name))?))
     }
 
     /// The end that nobody asked for, if there was one.

@@ -119,8 +119,9 @@ pub(crate) const PAGE: &[Promise] = &[
         &["only-what-is-granted"],
     ),
     promise(
-        "restart with 2,000 services and 20,000 addresses in sync: 0 writes; a leader change likewise",
-        &["two-thousand-services"],
+        "10,000 services with 150,000 addresses made within 300 MiB and 100 file descriptors; a restart and a leader \
+         change then write nothing; 2,000 deletions with 200 workers keep the lease",
+        &["ten-thousand-services"],
     ),
     promise(
         "broken config, no API server, no credentials, no RBAC, a missing subnet: one clear message each",

@@ -17,9 +17,6 @@ use crate::plane::{Material, Plane};
 use crate::scene::{self, Programs, Scene};
 use crate::story::{Story, Variant};
 
-/// A story that takes longer is a lost cause.
-const LONGEST: Duration = Duration::from_secs(900);
-
 /// What is to be played.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
@@ -149,10 +146,11 @@ async fn play_in(
             .await
             .map_err(alone)?;
     let whole = AssertUnwindSafe(to_the_end(run, &scene)).catch_unwind();
-    let outcome = match tokio::time::timeout(LONGEST, whole).await {
+    let longest = scene.setting.longest;
+    let outcome = match tokio::time::timeout(longest, whole).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(panic)) => Err(anyhow!("the story panicked: {}", words(&*panic))),
-        Err(_) => Err(anyhow!("the story is not over after {LONGEST:?}")),
+        Err(_) => Err(anyhow!("the story is not over after {longest:?}")),
     };
     match outcome {
         Ok(()) => Ok(()),

@@ -71,6 +71,10 @@ pub(crate) struct Setting {
     pub(crate) may_end: bool,
     /// It leaves so much behind that its plane goes with it, instead of everything being cleared up.
     pub(crate) leaves_all: bool,
+    /// How many files and sockets each replica may have open; `None`: as many as this process.
+    pub(crate) descriptors_max: Option<u32>,
+    /// A story that takes longer is a lost cause.
+    pub(crate) longest: Duration,
     /// Further arguments of the emulator.
     pub(crate) emulator: Vec<String>,
     /// Keys of the `sluice:` section, by their path: `("egress.linger", "30s")`.
@@ -88,6 +92,8 @@ impl Default for Setting {
             starts_running: true,
             may_end: false,
             leaves_all: false,
+            descriptors_max: None,
+            longest: Duration::from_secs(900),
             emulator: Vec::new(),
             keys: Vec::new(),
         }

@@ -75,7 +75,7 @@ pub(crate) async fn set(
             arguments.extend(access(&config, &plane));
             // The emulator's log then says which of them asked.
             arguments.push(format!("--set=sluice.azure.userAgentSuffix={name}"));
-            Controller::new(&name, program, arguments, folder)
+            Controller::new(&name, program, arguments, setting.descriptors_max, folder)
         })
         .collect();
     let scene = Scene {

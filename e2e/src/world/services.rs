@@ -87,6 +87,11 @@ impl World {
     /// Deletes a Service; it goes when its finalizers have.
     pub(crate) async fn delete_service(&self, name: &str) -> Result<()> {
         self.tell(format!("deletes service {name}"));
+        self.quietly_delete_service(name).await
+    }
+
+    /// The same for one of many, so nothing is told about it.
+    pub(crate) async fn quietly_delete_service(&self, name: &str) -> Result<()> {
         self.api::<Service>().delete(name, &DeleteParams::default()).await?;
         Ok(())
     }
