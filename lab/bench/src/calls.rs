@@ -9,18 +9,17 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use clap::Args;
 use sluice_commands::output::Output;
-use sluice_commands::pace::{FastClock, Paced};
+use sluice_commands::pace::{Paced, Waited};
 use sluice_controller::Clock as _;
-use sluice_emulator_client::{ANY_PORT, Emulator};
 use tokio::time::Instant;
 
-use super::azure;
 use super::figures::{Figures, Limit};
 use super::report::{self, Phase, Report, Run};
 use super::request_log::{Bookmark, RequestLog};
+use super::rig::Rig;
 use super::usage::{Usage, cpu_time};
 use super::workload;
 use super::world::{self, World};
@@ -35,8 +34,8 @@ pub struct Arguments {
     /// How many Services are created and deleted
     #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=900))]
     services: u32,
-    /// How many plans may work at once; may be repeated. 10 is run with Azure's throttling, everything
-    /// above 10 without it [default: 10 and 50]
+    /// How many plans may work at once; may be repeated. 10 is run with the shipped budget and Azure's
+    /// throttling, everything above 10 with a lifted budget and without throttling [default: 10 and 50]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
     concurrency: Vec<u16>,
     /// How many emulated seconds pass in a real one
@@ -56,7 +55,7 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice bench calls
-      500 Services at concurrency 10 with throttling, and at 50 without: about a minute.
+      500 Services at concurrency 10 with the shipped budget, and at 50 with a lifted one: about a minute.
   sluice bench calls --services 50 --concurrency 10 --time-factor 50
       A quick look. The limits are made for 500 Services; fewer of them have less to share.
   sluice bench calls --output json
@@ -64,7 +63,7 @@ Examples:
 
 Exit codes: 0 all limits are kept · 1 a limit is missed, or it could not be measured";
 
-fn factor(text: &str) -> Result<f64, String> {
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(factor) if (1.0..=200.0).contains(&factor) => Ok(factor),
         Ok(_) => Err("a factor between 1 and 200, so that our own CPU time does not show".into()),
@@ -92,28 +91,25 @@ async fn measure(arguments: &Arguments, concurrency: usize) -> anyhow::Result<Ru
     let throttled = concurrency <= 10;
     let began = Instant::now();
     let own_before = cpu_time(None);
-    let program = match &arguments.program {
-        Some(program) => program.clone(),
-        None => std::env::current_exe().context("cannot find out which program this is")?,
-    };
-    let seed = arguments.seed.to_string();
-    let factor = time_factor.to_string();
-    let mut options = vec!["--time-factor", factor.as_str(), "--seed", seed.as_str()];
+    let seed = format!("--seed={}", arguments.seed);
+    let mut options = vec![seed.as_str()];
     if !throttled {
         options.push("--no-throttling");
     }
-    let folder = tempfile::tempdir().context("a temporary folder cannot be created")?;
-    let process = Emulator::start(&program, ANY_PORT, &options, &folder.path().join("emulator.log")).await?;
+    let config = |scope| {
+        let config = world::config(scope, concurrency, arguments.seed);
+        if throttled { config } else { world::lifted(config) }
+    };
+    let mut waited = Waited::default();
+    let sender = |client| {
+        let paced = Paced::new(client, time_factor);
+        waited = paced.waited();
+        paced
+    };
+    let rig = Rig::start(arguments.program.as_ref(), time_factor, &options, config, sender).await?;
+    // The emulator's folder stays in the rig until the end.
+    let Rig { process, world, clock, .. } = rig;
     let emulator = &process.client;
-    azure::prepare_network(emulator).await?;
-
-    let clock = FastClock::start(time_factor);
-    let config = world::config(azure::scope(&emulator.greeting), concurrency, arguments.seed);
-    let config = if throttled { config } else { world::lifted(config) };
-    let azure = Paced::new(azure::product_client(&emulator.greeting)?, time_factor);
-    let waited = azure.waited();
-    let world = World::start(config, azure, clock, workload::furnish).await?;
-    world.handle.wait_for_initial_sync().await?;
 
     let count = |log: RequestLog| {
         let figures = Figures::count(&log.calls, services, concurrency);

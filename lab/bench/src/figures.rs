@@ -155,6 +155,11 @@ impl Limit {
     pub fn holds(&self) -> Option<bool> {
         self.is_judged.then_some(self.found <= self.max)
     }
+
+    /// For scripts.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({"what": self.what, "found": self.found, "max": self.max, "holds": self.holds()})
+    }
 }
 
 #[cfg(test)]

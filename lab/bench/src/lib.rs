@@ -1,18 +1,24 @@
 //! Measurements: the real loop, engine, updaters and client against an emulated Azure.
 //!
 //! - [`calls`]: what it costs to create and delete many Services
+//! - [`one_service`]: how soon the ends of Azure's operations are noticed
+//! - [`budget`]: what the shipped budget costs while Azure's limits are far away
 //! - [`azure`] and [`request_log`]: the emulated Azure, and its request log
+//! - [`rig`]: an emulator process and a controller for it
 //! - [`world`] and [`workload`]: a controller with a cluster in memory, and what happens in that
 //! - [`ledger`] and [`figures`]: every call as Azure saw it, and what follows from that
 //! - [`report`] and [`usage`]: what is printed
 #![allow(clippy::print_stderr, reason = "a measurement shows at the terminal how far it is")]
 
 pub mod azure;
+pub mod budget;
 pub mod calls;
 pub mod figures;
 pub mod ledger;
+pub mod one_service;
 pub mod report;
 pub mod request_log;
+pub mod rig;
 pub mod usage;
 pub mod workload;
 pub mod world;
@@ -31,6 +37,10 @@ pub struct Arguments {
 enum What {
     /// Counts the calls that it takes to create and delete many Services, and how long that takes
     Calls(calls::Arguments),
+    /// Compares the time that Azure's operations take with the time until their ends are noticed
+    OneService(one_service::Arguments),
+    /// Compares the shipped call budget with a lifted one while Azure's limits are far away
+    Budget(budget::Arguments),
 }
 
 /// Measures what is asked for. A limit that is missed is an error.
@@ -41,5 +51,7 @@ pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<()>> 
 async fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.what {
         What::Calls(arguments) => calls::run(arguments).await,
+        What::OneService(arguments) => one_service::run(arguments).await,
+        What::Budget(arguments) => budget::run(arguments).await,
     }
 }

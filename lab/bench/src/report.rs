@@ -103,7 +103,7 @@ pub fn text(report: &Report) -> String {
         })
         .collect();
     let heads = report.runs.iter().flat_map(|run| {
-        let how = if run.throttled { "throttled" } else { "not throttled" };
+        let how = if run.throttled { "shipped budget" } else { "lifted budget" };
         [format!("{} at once,", run.concurrency), how.to_owned()]
     });
     row(&mut text, "", heads);
@@ -218,9 +218,7 @@ pub fn json(report: &Report) -> Value {
             "boundSeconds": figures.bound.as_secs_f64(),
             "makespanOverBound": figures.over_bound(),
             "boundWithoutCommitsSeconds": figures.bound_without_commits.as_secs_f64(),
-            "limits": limits.iter().map(|limit| json!({
-                "what": limit.what, "found": limit.found, "max": limit.max, "holds": limit.holds(),
-            })).collect::<Vec<_>>(),
+            "limits": limits.iter().map(Limit::json).collect::<Vec<_>>(),
         })
     };
     let runs: Vec<Value> = report

@@ -32,6 +32,20 @@ pub fn create(cluster: &Cluster, services: u32) {
     }
 }
 
+/// Creates the n-th Service with these pods.
+pub fn create_with(cluster: &Cluster, number: u32, pods: Vec<IpAddr>) {
+    cluster.apply_service(&name(number), spec());
+    set_pods(cluster, number, pods);
+}
+
+/// The pods of the n-th Service are these, on one node after the other.
+pub fn set_pods(cluster: &Cluster, number: u32, pods: Vec<IpAddr>) {
+    let nodes: Vec<String> = (0..NODES).map(node_name).collect();
+    let endpoints: Vec<(IpAddr, &str)> =
+        pods.into_iter().zip(nodes.iter().map(String::as_str).cycle()).collect();
+    cluster.apply_endpoints(&name(number), &endpoints);
+}
+
 /// Deletes them all at once.
 pub fn delete(cluster: &Cluster, services: u32) {
     (0..services).for_each(|number| cluster.delete_service(&name(number)));

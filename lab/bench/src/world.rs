@@ -75,16 +75,22 @@ pub fn is_settled(engine: &Engine) -> bool {
         })
 }
 
-/// The configuration of a measurement: the defaults, without a default outbound service.
+/// The configuration of a measurement with so many plans at once.
 pub fn config(scope: Scope, concurrency: usize, seed: u64) -> Config {
+    let mut config = shipped(scope);
+    config.engine.slots_max = concurrency;
+    Config { seed, ..config }
+}
+
+/// The configuration as it ships, without a default outbound service.
+pub fn shipped(scope: Scope) -> Config {
     let mut engine = sluice_engine::Config::new(scope);
-    engine.slots_max = concurrency;
     engine.default_outbound = DefaultOutbound::Leave;
     Config {
         engine,
         updaters: sluice_updater::Config::default(),
         limits: sluice_controller::Limits::default(),
-        seed,
+        seed: 0,
         seeded: Seeded::NONE,
     }
 }
