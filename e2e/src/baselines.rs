@@ -78,9 +78,12 @@ impl Which {
     }
 }
 
-/// The setting in which both are recorded and loaded. The controller is started after loading.
+/// The setting in which both are loaded. The controller is started after loading.
 const STORY: Story = Story::new("baseline", "starts from a baseline", |_| Box::pin(async { Ok(()) }))
     .with(|setting| setting.starts_running = false);
+
+/// The same for recording. An earlier version has the lab in it.
+const RECORDED: Story = STORY.scaled("the times for which operations are held are meant for it");
 
 /// Records or checks both at once; whether both passed.
 pub(crate) fn run(arguments: Arguments) -> Result<bool> {
@@ -229,7 +232,8 @@ impl Means {
             std::fs::write(folder.join(files::JOURNAL_OF_A_SCENE), &loaded.journal)?;
         }
         let narration = Arc::new(Narration::new(false));
-        scene::set(&STORY, Variant::Plain, 1, plane, &programs, &folder, narration).await
+        let story = if self.arguments.record { &RECORDED } else { &STORY };
+        scene::set(story, Variant::Plain, 1, plane, &programs, &folder, narration).await
     }
 
     /// The emulator shows the recorded state when it has replayed the state file. In real time, so that no
