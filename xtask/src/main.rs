@@ -56,7 +56,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "check",
         group: "every day",
-        does: "format, lints, tidy, unit tests, docs: run it before every commit",
+        does: "format, lints, tidy, unit tests of the product: run it before every commit",
         run: |_| stage::run_all(Tier::Check),
     },
     Task {

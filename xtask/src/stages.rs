@@ -61,7 +61,27 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
     Stage { load: Load::Busy, ..own(PROGRAMS, Tier::Test, 30, &[], programs::run) },
-    cargo("unit tests", Tier::Check, 30, &[], &["test", "--quiet", "--workspace", "--lib", "--bins"]),
+    cargo(
+        "unit tests",
+        Tier::Check,
+        30,
+        &[],
+        &[
+            "test",
+            "--quiet",
+            "--workspace",
+            "--exclude",
+            "sluice-e2e",
+            "--exclude",
+            "sluice-honest",
+            "--exclude",
+            "sluice-bench",
+            "--exclude",
+            "sluice-playground",
+            "--lib",
+            "--bins",
+        ],
+    ),
     cargo(
         "lints",
         Tier::Check,
@@ -69,13 +89,34 @@ pub(crate) const STAGES: &[Stage] = &[
         &[Part::Clippy],
         &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
     ),
+    // Not in `check`: these programs take a minute to compile, and most changes are not about them.
+    cargo(
+        "unit tests of the lab and of the end-to-end programs",
+        Tier::Test,
+        30,
+        &[],
+        &[
+            "test",
+            "--quiet",
+            "-p",
+            "sluice-e2e",
+            "-p",
+            "sluice-honest",
+            "-p",
+            "sluice-bench",
+            "-p",
+            "sluice-playground",
+            "--lib",
+            "--bins",
+        ],
+    ),
     Stage {
         work: Work::Cargo {
             arguments: &["doc", "--quiet", "--workspace", "--no-deps"],
             environment: &[("RUSTDOCFLAGS", "-D warnings")],
             shows: outputs::anything,
         },
-        ..cargo("docs", Tier::Check, 20, &[], &[])
+        ..cargo("docs", Tier::Test, 20, &[], &[])
     },
     cargo(
         "lints of the production build",
