@@ -172,8 +172,8 @@ fn updates() -> Vec<Story> {
                 (60_000, no_quota(9)),
                 (10, update()),
                 (700_000, deletes(Part::Registration, WEB)),
-                // Two sweeps have shown that it is gone.
-                (600_000, wipe_status(WEB)),
+                // Two sweeps have shown that it is gone, whenever they began.
+                (2_000_000, wipe_status(WEB)),
                 (100, odd(WEB, Oddity::Internal, true)),
                 (60_000, odd(WEB, Oddity::Internal, false)),
             ],
