@@ -256,17 +256,14 @@ impl Engine {
         record.found_begun &= record.actual.is_unclear();
         record.compared = None;
         record.wait = None;
-        if report.failure.is_some() || operation.intent() != Intent::Inspect {
-            // A look that succeeds mends nothing.
-            record.said_before = None;
-        }
         self.end_outages(operation.plan.steps.iter().take(confirmed));
         let Some(record) = self.record_mut(service) else { return };
         match report.failure {
             None => {
                 record.hold = None;
                 if operation.intent() != Intent::Inspect {
-                    // So a look does not end a row of failures.
+                    // A look that succeeds mends nothing, so it does not end a row of failures.
+                    record.said_before = None;
                     record.attempts = Default::default();
                     record.last_failure = None;
                     // A spec that was rejected meanwhile still is, and people know.

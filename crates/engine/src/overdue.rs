@@ -9,6 +9,7 @@ use sluice_model::reason::Reason;
 
 use crate::conditions::work;
 use crate::engine::Engine;
+use crate::failure_row::steady;
 use crate::service::Service;
 use crate::state::State;
 use crate::trouble::{Cause, Trouble, shown};
@@ -37,14 +38,16 @@ impl Engine {
             let is_long = self.now >= since + self.config.report_after || said_so;
             return if is_long { of(Reason::Draining, Cause::LongDrain) } else { None };
         }
-        if let Some(before) = record.said_before.filter(|it| it.concern == concern) {
-            return of(before.reason, Cause::SaidOfOperations);
-        }
-        if self.now < since + UNMET_SHOWN {
+        let before = record.said_before.filter(|it| it.concern == concern).map(|it| it.reason);
+        if self.now < since + UNMET_SHOWN && before.is_none() {
             return None;
         }
         if let Some(failure) = record.last_failure.as_ref().filter(|failure| failure.at >= since) {
-            return of(failure.reason, Cause::Said(&failure.text));
+            let reason = before.map_or(failure.reason, |before| steady(before, failure.reason));
+            return of(reason, Cause::Said(&failure.text));
+        }
+        if let Some(before) = before {
+            return of(before, Cause::SaidOfOperations);
         }
         if self.unended_at(record).is_some_and(|at| self.now >= at) {
             return of(Reason::AzureUnavailable, Cause::Unended);

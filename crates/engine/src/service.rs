@@ -79,7 +79,7 @@ pub(crate) struct Service {
     pub(crate) last_failure: Option<LastFailure>,
     /// Its plan waits for the end of a pause that Azure asked for, or for the call budget: since when, and which.
     pub(crate) wait: Option<(Time, Wait)>,
-    /// The trouble with operations that a leader before this one has written, until one ends or none is needed.
+    /// The trouble with operations that a leader before this one has written, until one succeeds or none is needed.
     pub(crate) said_before: Option<Condition>,
     /// Its load balancer keeps a port that the endpoints do not agree on: what is wrong.
     pub(crate) unresolved: Option<String>,

@@ -228,7 +228,7 @@ impl Engine {
                 format!("{what}: the address update waits, for Azure asked for a pause or the call budget is used up")
             }
             Cause::SaidOfOperations => {
-                "it was in trouble before the leader changed, and no operation on it has ended since".into()
+                "it was in trouble before the leader changed, and no operation on it has succeeded since".into()
             }
             Cause::SaidBefore => format!("{what}: no address update has succeeded since the leader changed"),
             Cause::LongDrain => {
