@@ -457,7 +457,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_replica_that_cannot_know_does_not_say_that_none_is_in_trouble() {
-        let kinds: [(fn(&mut Overview), &str); 8] = [
+        type Change = fn(&mut Overview);
+        let kinds: [(Change, &str); 8] = [
             (|it| it.role = Role::Standby, "sluice-0 does not lead: `sluice status` without an address"),
             (|it| it.role = Role::Candidate, "Only the leader knows"),
             (|it| it.role = Role::Unknown, "Only the leader knows"),

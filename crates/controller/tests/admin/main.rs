@@ -14,6 +14,7 @@ mod config;
 mod dashboard;
 mod events;
 mod sockets;
+#[allow(dead_code, reason = "the tests of sluice status use this world too")]
 mod world;
 
 use axum::http::StatusCode;

@@ -267,7 +267,7 @@ impl World {
                             meta: meta(self.scope.carrier_id(&key), self.tags(service, &key)),
                             public_ip: Some(self.scope.public_ip_id(&key, Family::V4)),
                             pools: vec![key.identity()],
-                            rules: vec![rule.clone()],
+                            rules: vec![rule],
                             edited: false,
                         })
                         .collect(),
