@@ -92,6 +92,8 @@ pub(crate) struct Queue {
     pub(crate) awake: BTreeMap<Place, ErrandId>,
     /// They wait for their plan's slot.
     pub(crate) asleep: BTreeMap<Place, ErrandId>,
+    /// Until when one of those was woken to probe a pause, so that no other is.
+    pub(crate) probe_offered_until: Time,
 }
 
 /// A request on the wire: through which gate it went, when, and what it is about.

@@ -15,6 +15,9 @@ use crate::errand::{ErrandId, Happening, Owner, Stage};
 use crate::numbers::{GateNumbers, Numbers};
 use crate::wire::Wire;
 
+/// How long the plan that was woken to probe a pause may take to get its slot, before another is woken.
+const PROBE_OFFERED: Duration = Duration::from_secs(60);
+
 impl Wire {
     /// Puts an errand into the queue of its gate.
     pub(crate) fn queue(&mut self, id: ErrandId, stage: Stage) {
@@ -119,6 +122,7 @@ impl Wire {
                 errand.request.clone()
             }
         };
+        errand.held = None;
         let effect = errand.effect;
         if let Some(busy) = self.busy.get_mut(&(gate, request.target.clone())) {
             busy.pause.sent(self.now);
@@ -144,7 +148,19 @@ impl Wire {
             {
                 continue;
             }
-            for id in core::mem::take(&mut self.queues[gate as usize].asleep).into_values() {
+            let probes = self.budget.pauses.until(gate) > self.now;
+            let queue = &mut self.queues[gate as usize];
+            let woken: Vec<ErrandId> = if !probes {
+                core::mem::take(&mut queue.asleep).into_values().collect()
+            } else if awake > 0 || queue.probe_offered_until > self.now {
+                continue;
+            } else {
+                // One call probes a pause. The others would only fall asleep again, and their conditions would
+                // change twice with each probe.
+                queue.probe_offered_until = self.now + PROBE_OFFERED;
+                queue.asleep.pop_first().map(|(_, id)| id).into_iter().collect()
+            };
+            for id in woken {
                 if let Some(errand) = self.errands.get(&id) {
                     self.happened.push_back(Happening::GateOpened(errand.effect));
                 }
@@ -162,6 +178,8 @@ impl Wire {
             let sleeps = match (errand.owner, errand.stage) {
                 (Owner::Plan(_), Stage::Queued) => true,
                 (Owner::Commit | Owner::Locations, _) => false,
+                // A poll that Azure does not let through says nothing about the operation.
+                (Owner::Plan(_), Stage::PollQueued) if paused_until > self.now => false,
                 (Owner::Plan(_) | Owner::Walk(_), _) => continue,
             };
             let until = self.budget.earliest(self.now, gate, ahead.saturating_add(1));
@@ -215,7 +233,10 @@ impl Wire {
             if !self.is_open() || (queue.awake.is_empty() && queue.asleep.is_empty()) {
                 return None;
             }
-            let opens = self.budget.earliest(self.now, gate, 1);
+            let mut opens = self.budget.earliest(self.now, gate, 1);
+            if queue.awake.is_empty() && self.budget.pauses.until(gate) > self.now {
+                opens = opens.max(queue.probe_offered_until);
+            }
             // Beyond the fence nothing is sent; whoever raises it asks again.
             self.fence.filter(|fence| opens < *fence).map(|_| opens)
         });

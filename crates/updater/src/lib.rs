@@ -217,13 +217,13 @@ impl Updaters {
                 Happening::FellAsleep(id, wait) => {
                     self.with_plans(|plans, means| plans.release(id, wait, means));
                 }
-                Happening::Held(Owner::Locations, id, wait) => {
+                Happening::Held(Owner::Locations | Owner::Plan(_), id, wait) => {
                     self.reports.push_back(Event::Held { id, wait });
                 }
                 Happening::Held(Owner::Commit, _, wait) => {
                     self.reports.extend(self.commit.plans().map(|id| Event::Held { id, wait }));
                 }
-                Happening::Held(Owner::Plan(_) | Owner::Walk(_), ..) => {}
+                Happening::Held(Owner::Walk(_), ..) => {}
                 Happening::GateOpened(id) => {
                     self.with_plans(|plans, means| plans.gate_opened(id, means));
                 }

@@ -61,9 +61,9 @@ impl Pause {
     }
 }
 
-/// Whether an answer shows that Azure no longer throttles the call.
+/// Whether an answer shows that Azure no longer throttles the call. A 401 may come before calls are counted.
 pub(crate) fn is_accepted(reply: &Reply) -> bool {
-    matches!(reply, Reply::Answered(Answer { status, .. }) if *status < 500 && !matches!(status, 408 | 429))
+    matches!(reply, Reply::Answered(Answer { status, .. }) if *status < 500 && !matches!(status, 401 | 408 | 429))
 }
 
 /// The pauses that Azure asked for.

@@ -174,7 +174,7 @@ impl CallCount {
         let bucket = request.method.bucket();
         if let Reply::Answered(answer) = reply
             && answer.status < 500
-            && !matches!(answer.status, 408 | 429)
+            && !matches!(answer.status, 401 | 408 | 429)
         {
             for pause in paused_with(bucket) {
                 self.pauses[*pause].accepted(now, request);

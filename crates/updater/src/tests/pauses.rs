@@ -33,28 +33,24 @@ fn a_pause_of_a_day_is_probed_with_one_call_every_15_minutes() {
     story.plan(2, vec![put_public_ip("api")]);
     story.plan(3, vec![Step::DeletePublicIp(public_ip_id("old"))]).answer(2, 200, managed_ip("old"));
     story.until(15 * MINUTE_MS - 1).quietly();
-    story.until(15 * MINUTE_MS).resume(1).resume(2).resume(3);
+    story.until(15 * MINUTE_MS).resume(1).resume(3);
     story.reply(3, waiting(429, "TooManyRequests", Some(DAY_S)));
     story.until(30 * MINUTE_MS - 1);
     expect![[r#"
         t=900.0 #1 wants a slot
-        t=900.0 #2 wants a slot
         t=900.0 #3 wants a slot
         t=900.0 call 3 for #1: put loadBalancers/web
-        t=900.0 #2 gives its slot back: throttled until 1800.0
         t=900.0 #3 gives its slot back: throttled until 1800.0
         t=900.0 Throttled { calls: WritesAndDeletes, wait: 86400s }
         t=900.0 #1 gives its slot back: throttled until 1800.0
     "#]]
     .assert_eq(&story.told());
-    story.until(30 * MINUTE_MS).resume(2).resume(3).resume(1);
+    story.until(30 * MINUTE_MS).resume(1).resume(3);
     expect![[r#"
         t=1800.0 #1 wants a slot
-        t=1800.0 #2 wants a slot
         t=1800.0 #3 wants a slot
-        t=1800.0 call 4 for #2: put publicIPAddresses/api-pip
+        t=1800.0 call 4 for #1: put loadBalancers/web
         t=1800.0 #3 gives its slot back: throttled until 2700.0
-        t=1800.0 #1 gives its slot back: throttled until 2700.0
     "#]]
     .assert_eq(&story.told());
 }
@@ -70,6 +66,7 @@ fn a_probe_that_azure_accepts_ends_the_pause() {
     assert_eq!(numbers.service_writes_gate.paused_until, None);
     expect![[r#"
         t=900.0 #1 done: [done]
+        t=900.0 #2 wants a slot
         t=900.0 call 3 for #2: put publicIPAddresses/api-pip
         t=900.0 call 4 for #3: sync 1 locations
     "#]]
@@ -97,6 +94,7 @@ fn only_an_answer_of_azure_to_a_probe_ends_the_pause() {
     assert!(still_paused(Reply::lost("no answer")));
     assert!(still_paused(waiting(503, "ServerBusy", None)));
     assert!(still_paused(waiting(429, "TooManyRequests", Some(60))));
+    assert!(still_paused(waiting(401, "ExpiredAuthenticationToken", None)));
     assert!(!still_paused(waiting(403, "AuthorizationFailed", None)));
 }
 
@@ -146,4 +144,29 @@ fn a_long_wait_for_another_operation_on_a_resource_is_probed() {
     .assert_eq(&story.told());
     story.answer(2, 200, load_balancer("web")).quietly();
     assert_eq!(story.updaters.numbers().resources_busy, 0);
+}
+
+#[test]
+fn a_probe_wakes_one_plan_and_another_only_if_that_gets_no_slot() {
+    let mut story = paused();
+    for id in 2..=50 {
+        story.plan(id, vec![put_public_ip("api")]);
+    }
+    story.quietly();
+    story.until(15 * MINUTE_MS);
+    assert_eq!(story.told(), "t=900.0 #1 wants a slot\n");
+    story.until(16 * MINUTE_MS - 1);
+    assert_eq!(story.told(), "\n");
+    story.until(16 * MINUTE_MS);
+    assert_eq!(story.told(), "t=960.0 #2 wants a slot\n");
+    story.resume(1).until(30 * MINUTE_MS);
+    assert!(story.told().contains("put loadBalancers/web"));
+}
+
+#[test]
+fn a_poll_that_waits_for_the_end_of_a_pause_is_reported_as_that() {
+    let mut story = Story::new();
+    story.plan(1, vec![put_load_balancer("web")]).accept(1).until(500);
+    story.reply(2, waiting(429, "TooManyRequests", Some(600))).until(1_000);
+    assert!(story.told().contains("#1 waits: throttled until 600.5"), "{}", story.told());
 }
