@@ -50,8 +50,7 @@ impl Engine {
             return;
         }
         // An IP of ours that it shows is ours to retract, even if our finalizer was taken off by force.
-        let left = object.finalizer || object.inherited || object.published.is_some();
-        let ours = left || (object.selected && !object.deleting);
+        let ours = object.is_left_to_us() || (object.selected && !object.deleting);
         if known.is_none() && !ours {
             self.bystanders.insert(object.uid, object.version);
             return;

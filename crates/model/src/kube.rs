@@ -68,6 +68,13 @@ pub struct ServiceObject {
     pub conditions: Vec<Condition>,
 }
 
+impl ServiceObject {
+    /// Whether something on it is ours to remove, whoever serves it: a finalizer, or an IP that we published.
+    pub const fn is_left_to_us(&self) -> bool {
+        self.finalizer || self.inherited || self.published.is_some()
+    }
+}
+
 /// The part of a Service's spec and annotations that decides what its load balancer looks like.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServiceSpec {

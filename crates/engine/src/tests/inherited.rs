@@ -155,3 +155,27 @@ fn services_that_are_kept_do_not_count_as_a_mass_deletion() {
         "#]],
     );
 }
+
+#[test]
+fn a_service_that_is_deleted_while_its_leftovers_are_read_is_not_forgotten() {
+    check(
+        "service web known nofinalizer other-class
+         azure has address 10.0.0.9 at 192.168.0.1 for web
+         lead
+         tick 2000
+         azure has web registration cleared
+         service web applied nofinalizer inherited clusterip deleting
+         #1 done
+         last done
+         last done
+         last done
+         state web",
+        expect![[r#"
+            #1 inspect web: read-load-balancer, read-registration   because orphaned
+            #2 remove 10.0.0.9 from 192.168.0.1   because addresses changed
+            #3 deprovision web: unregister   because orphaned
+            #4 remove finalizer from web   because operation ended
+            web is forgotten
+        "#]],
+    );
+}

@@ -107,7 +107,7 @@ impl Watched for Services {
     }
 
     fn note(object: &ServiceObject, version: u64, raw: Option<&RawValue>, seen: &LastSeen) {
-        let managed = object.selected || object.finalizer || object.inherited || object.published.is_some();
+        let managed = object.selected || object.is_left_to_us();
         match raw.filter(|_| managed) {
             Some(raw) => seen.watched(object.uid, version, raw.get()),
             None => seen.forget(object.uid),
