@@ -152,7 +152,7 @@ impl Engine {
                 self.addresses.quarantined(service),
             ],
             live: record.actual.is_live(),
-            waits: [record.throttled().is_some(), record.unresolved.is_some()],
+            waits: [record.throttled(self.now).is_some(), record.unresolved.is_some()],
             trouble: self.lasting_trouble(record).map(|trouble| (trouble.reason, trouble.concern)),
         }
     }

@@ -72,8 +72,7 @@ impl Engine {
 
     /// What it waits for on our side.
     pub(crate) fn obstacle(&self, record: &Service) -> &'static str {
-        let waits = record.operation.as_ref().is_some_and(|operation| operation.resumed > self.now);
-        match record.wait.filter(|_| waits) {
+        match record.waits(self.now) {
             Some((_, Wait::Throttled { .. })) => "Azure asked for a pause",
             Some(_) => "it waits for the call budget",
             None if record.operation.is_some() => "its operation is in progress",

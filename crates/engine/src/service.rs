@@ -224,9 +224,15 @@ impl Service {
         }
     }
 
+    /// Its plan waits on our side or because Azure asked for it: since when, and for what. A plan that sleeps waits until
+    /// it says otherwise, any other until the time is over.
+    pub(crate) fn waits(&self, now: Time) -> Option<(Time, Wait)> {
+        self.wait.filter(|_| self.operation.as_ref().is_some_and(|operation| operation.resumed > now))
+    }
+
     /// Azure asked its plan for a pause: since when, and until when.
-    pub(crate) fn throttled(&self) -> Option<(Time, Time)> {
-        match self.wait {
+    pub(crate) fn throttled(&self, now: Time) -> Option<(Time, Time)> {
+        match self.waits(now) {
             Some((since, Wait::Throttled { until })) => Some((since, until)),
             _ => None,
         }

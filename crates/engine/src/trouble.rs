@@ -108,7 +108,7 @@ impl Engine {
         if in_conflict && wanted && record.actual.is_unclear() {
             return found(Reason::Conflict, Cause::ConflictInDoubt);
         }
-        if is_throttled(record) {
+        if is_throttled(record, self.now) {
             return operation(Reason::Throttled, Cause::Pause);
         }
         if let Some(text) = record.unresolved.as_ref().filter(|_| wanted) {
@@ -156,11 +156,12 @@ impl Engine {
         of(before.reason, Cause::SaidBefore)
     }
 
-    /// When trouble of this service begins by time alone.
+    /// When trouble of this service begins, or becomes another, by time alone.
     pub(crate) fn trouble_at(&self, record: &Service) -> Option<Time> {
         let no_place = self.addresses.unplaceable_since(record.index).map(|since| since + NO_PLACE_SHOWN);
+        let resumed = record.operation.as_ref().map(|operation| operation.resumed);
         let [unmet, unended] = self.overdue_at(record);
-        [no_place, unmet, unended].into_iter().flatten().filter(|at| *at > self.now).min()
+        [no_place, resumed, unmet, unended].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 
     /// The same, without ports that are unresolved for less than a minute: the endpoints of a new app come seconds after
@@ -310,8 +311,8 @@ pub(crate) fn shown(record: &Service) -> Option<&Condition> {
 }
 
 /// Azure asked for a pause that is long enough to be shown.
-fn is_throttled(record: &Service) -> bool {
-    let waits = record.throttled().filter(|(since, until)| until.since(*since) >= THROTTLED_SHOWN).is_some();
+fn is_throttled(record: &Service, now: Time) -> bool {
+    let waits = record.throttled(now).is_some_and(|(since, until)| until.since(since) >= THROTTLED_SHOWN);
     let held = record.hold.as_ref().zip(record.last_failure.as_ref()).is_some_and(|(hold, failure)| {
         hold.reason == Reason::Throttled && hold.until.since(failure.at) >= THROTTLED_SHOWN
     });

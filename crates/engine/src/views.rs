@@ -153,7 +153,7 @@ impl Engine {
         if let Some(text) = &record.unresolved {
             waits.push(WaitsFor::SpecChange(text.clone()));
         }
-        if let Some((_, until)) = record.throttled() {
+        if let Some((_, until)) = record.throttled(self.now) {
             waits.push(WaitsFor::Retry { at: until, reason: Reason::Throttled });
         }
         if let Some(hold) = &record.hold {

@@ -230,3 +230,19 @@ fn a_plan_whose_shared_commit_waits_for_a_pause_is_throttled_and_does_not_blame_
     story.play("tick 11");
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
 }
+
+#[test]
+fn a_pause_that_is_over_is_not_shown_any_more_although_the_operation_goes_on() {
+    let mut story = told("show status\nservice web applied\n#1 waits\n#1 held 40\ntick 39");
+    assert_eq!(trouble(&story, "web").as_deref(), Some("Throttled of Resources: Azure asked for a pause"));
+    story.play("tick 2");
+    none(&story);
+    let status = "(write status of web: Provisioning Provisioning, not Serving Provisioning)\n";
+    assert!(story.shown().ends_with(status), "{}", story.shown());
+    story.play("explain web");
+    assert!(!story.shown().contains("waits for its next attempt"), "{}", story.shown());
+    story.play("tick 300");
+    assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
+    story.play("#1 done");
+    none(&story);
+}
