@@ -125,8 +125,8 @@ const TELLINGS: &[Telling] = &[
     Telling {
         reason: "Throttled",
         severity: Severity::Note,
-        one: "waits because Azure asked for a pause",
-        many: "wait because Azure asked for a pause",
+        one: "waits because Azure asked for a pause or the call budget is used up",
+        many: "wait because Azure asked for a pause or the call budget is used up",
         next_step: "Nothing has to be done; it goes on by itself.",
     },
 ];

@@ -280,7 +280,7 @@ impl Engine {
                 self.note_wait(id, Some(wait), true);
             }
             Event::Held { id, wait } => match self.in_flight.get(&id) {
-                Some(Errand::Sync) => self.addresses.hold_flight(wait.until()),
+                Some(Errand::Sync) => self.addresses.hold_flight(wait),
                 _ => self.note_wait(id, Some(wait), false),
             },
             Event::SlotWanted(id) => match self.in_flight.get(&id) {

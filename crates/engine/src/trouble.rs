@@ -225,9 +225,12 @@ impl Engine {
             Cause::Lane(LaneTrouble::Slow) => {
                 format!("{what}: the address update in flight has not ended for over a minute")
             }
-            Cause::Lane(LaneTrouble::Held) => {
-                format!("{what}: the address update waits, for Azure asked for a pause or the call budget is used up")
+            Cause::Lane(LaneTrouble::Paused) => {
+                format!("{what}: the address update is waiting: Azure asked for a pause")
             }
+            Cause::Lane(LaneTrouble::OverBudget) => format!(
+                "{what}: the address update is waiting: the call budget is used up; see `sluice.budget.share`"
+            ),
             Cause::SaidOfOperations => {
                 "it was in trouble before the leader changed, and no operation on it has succeeded since".into()
             }

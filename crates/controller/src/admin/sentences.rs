@@ -97,9 +97,9 @@ pub(super) const fn advice(reason: Reason, is_about_credential: bool) -> Option<
         Reason::PortUnresolved => Some(
             "Give all ready pods of the Service a container port of the name that its targetPort asks for.",
         ),
-        Reason::Throttled => {
-            Some("Nothing has to be done: Azure asked for a pause, and it goes on by itself.")
-        }
+        Reason::Throttled => Some(
+            "Nothing has to be done: it waits for a pause that Azure asked for, or for the call budget, and goes on by itself.",
+        ),
         Reason::QuotaExceeded => Some(
             "Raise the quota that the message names, or delete what is not needed; a change of the Service tries again at once.",
         ),

@@ -279,7 +279,7 @@ impl Addresses {
             }
         }
         let Draft { sent, places, hollow, updates, .. } = draft;
-        self.flight = Some(Flight { sent, places, hollow, group, began: self.now, held_until: Time::ZERO });
+        self.flight = Some(Flight { sent, places, hollow, group, began: self.now, held: None });
         Some(updates)
     }
 

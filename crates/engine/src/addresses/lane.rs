@@ -9,6 +9,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use sluice_model::event::Wait;
 use sluice_model::{Failure, Time};
 
 use super::bisect::Group;
@@ -36,8 +37,8 @@ pub(super) struct Flight {
     /// The suspects that it tries, if it is one of those.
     pub(super) group: Option<Group>,
     pub(super) began: Time,
-    /// Until when it waits before it is sent.
-    pub(super) held_until: Time,
+    /// Until when it waits before it is sent, and for what.
+    pub(super) held: Option<(Time, Wait)>,
 }
 
 /// What one batch wrote, remembered for listings that do not show it yet.

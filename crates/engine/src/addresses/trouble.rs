@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use sluice_model::event::Wait;
 use sluice_model::reason::Reason;
 use sluice_model::{Family, Time};
 
@@ -23,8 +24,10 @@ pub enum LaneTrouble<'a> {
     Failing(&'a FailureRow),
     /// The update in flight does not end.
     Slow,
-    /// It is not sent, because Azure asked for a pause or the call budget is used up.
-    Held,
+    /// It is not sent, because Azure asked for a pause.
+    Paused,
+    /// It is not sent, because our call budget is used up.
+    OverBudget,
 }
 
 impl LaneTrouble<'_> {
@@ -33,7 +36,7 @@ impl LaneTrouble<'_> {
         match self {
             LaneTrouble::Failing(row) => row.reason,
             LaneTrouble::Slow => Reason::AzureUnavailable,
-            LaneTrouble::Held => Reason::Throttled,
+            LaneTrouble::Paused | LaneTrouble::OverBudget => Reason::Throttled,
         }
     }
 }
@@ -65,8 +68,11 @@ impl Addresses {
         match (&self.lane.failing, &self.flight) {
             (Some(row), _) if self.now >= row.since + FAILING_SHOWN => Some(LaneTrouble::Failing(row)),
             (_, Some(flight)) if self.now >= flight.began + SLOW_SHOWN => {
-                let is_held = self.now < flight.held_until + SLOW_SHOWN;
-                Some(if is_held { LaneTrouble::Held } else { LaneTrouble::Slow })
+                Some(match flight.held.filter(|(until, _)| self.now < *until + SLOW_SHOWN) {
+                    Some((_, Wait::Budget { .. })) => LaneTrouble::OverBudget,
+                    Some(_) => LaneTrouble::Paused,
+                    None => LaneTrouble::Slow,
+                })
             }
             _ => None,
         }
@@ -76,14 +82,16 @@ impl Addresses {
     pub fn lane_trouble_at(&self) -> Option<Time> {
         let failing = self.lane.failing.as_ref().map(|row| row.since + FAILING_SHOWN);
         let slow = self.flight.as_ref().map(|flight| flight.began + SLOW_SHOWN);
-        let sent = self.flight.as_ref().map(|flight| flight.held_until + SLOW_SHOWN);
+        let sent = self.flight.as_ref().and_then(|flight| flight.held).map(|(until, _)| until + SLOW_SHOWN);
         [failing, slow, sent].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 
-    /// The update in flight waits until then before it is sent.
-    pub fn hold_flight(&mut self, until: Option<Time>) {
-        if let (Some(flight), Some(until)) = (&mut self.flight, until) {
-            flight.held_until = flight.held_until.max(until);
+    /// The update in flight waits before it is sent. Of several waits, the one that ends last counts.
+    pub fn hold_flight(&mut self, wait: Wait) {
+        if let (Some(flight), Some(until)) = (&mut self.flight, wait.until())
+            && flight.held.is_none_or(|(before, _)| until > before)
+        {
+            flight.held = Some((until, wait));
         }
     }
 

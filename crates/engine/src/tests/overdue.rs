@@ -210,7 +210,7 @@ fn an_address_update_that_waits_for_a_pause_is_throttled_until_a_minute_after_th
     let mut story = told(LIVE);
     story.play("node node-a 192.168.0.1\nendpoints web 10.0.0.4@node-a\n#2 held 200\ntick 61\nshow status");
     let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
-                the address update waits, for Azure asked for a pause or the call budget is used up";
+                the address update is waiting: Azure asked for a pause";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("tick 190");
     assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
@@ -245,4 +245,22 @@ fn a_pause_that_is_over_is_not_shown_any_more_although_the_operation_goes_on() {
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
     story.play("#1 done");
     none(&story);
+}
+
+#[test]
+fn an_address_update_that_waits_for_our_budget_does_not_blame_azure() {
+    let mut story = told(LIVE);
+    story.play("node node-a 192.168.0.1\nendpoints web 10.0.0.4@node-a\n#2 held 200 budget\ntick 61");
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
+                the address update is waiting: the call budget is used up; see `sluice.budget.share`";
+    assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
+    // What ends last is what it waits for.
+    story.play("#2 held 300");
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
+                the address update is waiting: Azure asked for a pause";
+    assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
+    story.play("#2 held 10 budget");
+    assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
+    story.play("tick 361");
+    assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
 }

@@ -22,7 +22,7 @@
 //! #1 done | #1 lost [applied] [at STEP] | #1 failed CODE STATUS [after=SECONDS] [at STEP] | #1 refused
 //! #1 gone | #1 exists | #1 unclear | #1 conflict | #1 unavailable
 //! #1 waits | #1 throttled|budgeted SECONDS | #1 wants   gives its slot back, asks for one
-//! #1 held SECONDS                               waits for the end of a pause, without a slot
+//! #1 held SECONDS [budget]                      waits for the end of a pause, or for the budget, without a slot
 //! last done                                     the effect shown last
 //! plans|syncs fail CODE STATUS | … stop failing  every one, at its first write, at once; looks come through
 //! azure …                                       see `azure::Azure::happens`
@@ -418,9 +418,13 @@ impl Story {
                 let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));
                 return self.tell(Event::SlotReleased { id, wait: Wait::Throttled { until } });
             }
-            ["held", seconds] => {
+            ["held", seconds, cause @ ..] => {
                 let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));
-                return self.tell(Event::Held { id, wait: Wait::Throttled { until } });
+                let wait = match cause {
+                    ["budget"] => Wait::Budget { until },
+                    _ => Wait::Throttled { until },
+                };
+                return self.tell(Event::Held { id, wait });
             }
             ["budgeted", seconds] => {
                 let until = self.now + Duration::from_secs(seconds.parse().expect("seconds"));

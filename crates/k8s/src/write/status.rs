@@ -176,7 +176,7 @@ const fn sentence(reason: Reason) -> &'static str {
             "A named target port is on no endpoint, or the endpoints disagree about it; \
              the last known port is kept until they agree."
         }
-        Reason::Throttled => "Azure asked for a pause; it goes on by itself.",
+        Reason::Throttled => "Azure asked for a pause, or the call budget is used up; it goes on by itself.",
         Reason::QuotaExceeded => {
             "A quota of the Azure subscription is used up; raise it or free some; it is tried again by itself."
         }
