@@ -29,7 +29,7 @@ impl Engine {
             // Nothing is decided.
             _ if !self.survey.is_complete() => return object.conditions.clone(),
             (None, true, State::Created) => (Reason::Provisioned, Concern::Resources),
-            (None, ..) => (work(wanted, record.state), Concern::Resources),
+            (None, ..) => (self.reason_of_work(record, wanted), Concern::Resources),
         };
         if !self.survey.is_complete() {
             // It is not known whether it is served, so what was said about that before stays.
@@ -53,15 +53,15 @@ impl Engine {
         let kind = ConditionKind::Serving;
         pair(reason, concern, Condition { kind, holds, reason: because, concern: about })
     }
-}
 
-/// The reason of work that is to be done or under way.
-pub(crate) const fn work(wanted: bool, state: State) -> Reason {
-    match (wanted, state) {
-        (false, State::DeletionInProgress) => Reason::Deleting,
-        (false, _) => Reason::Draining,
-        (true, State::Created | State::UpdateInProgress) => Reason::Updating,
-        (true, _) => Reason::Provisioning,
+    /// The reason of work that is to be done or under way.
+    pub(crate) fn reason_of_work(&self, record: &Service, wanted: bool) -> Reason {
+        match (wanted, record.state) {
+            (false, state) if state != State::DeletionInProgress && self.is_mapped(record) => Reason::Draining,
+            (false, _) => Reason::Deleting,
+            (true, State::Created | State::UpdateInProgress) => Reason::Updating,
+            (true, _) => Reason::Provisioning,
+        }
     }
 }
 

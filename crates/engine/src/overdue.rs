@@ -7,7 +7,6 @@ use sluice_model::event::Wait;
 use sluice_model::kube::{Concern, Condition};
 use sluice_model::reason::Reason;
 
-use crate::conditions::work;
 use crate::engine::Engine;
 use crate::failure_row::steady;
 use crate::service::Service;
@@ -54,7 +53,7 @@ impl Engine {
         }
         // The condition says so already, and stays as it is.
         let wanted = self.is_wanted(record.index) && !record.teardown_begun;
-        let reason = work(wanted, record.state);
+        let reason = self.reason_of_work(record, wanted);
         Some(Trouble { reason, concern: Concern::Resources, cause: Cause::Waits })
     }
 

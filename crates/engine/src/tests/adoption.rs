@@ -340,7 +340,6 @@ pub(super) fn a_service_whose_load_balancer_cannot_be_tagged_keeps_its_finalizer
          #1 failed AuthorizationFailed 403
          explain web",
         expect![[r#"
-            (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`

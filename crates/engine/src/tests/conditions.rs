@@ -50,17 +50,11 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
             (write status of f: Provisioning MassDeletionHeld, Serving Provisioned)
             a is DeletionPending, not wanted, live, 20.1.2.1
               waits for consent to a mass deletion
-            (write status of a: not 20.1.2.1, Provisioning Draining, not Serving Draining)
             (write status of a: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
-            (write status of b: not 20.1.2.2, Provisioning Draining, not Serving Draining)
             (write status of b: not 20.1.2.2, Provisioning Deleting, not Serving Deleting)
-            (write status of c: not 20.1.2.3, Provisioning Draining, not Serving Draining)
             (write status of c: not 20.1.2.3, Provisioning Deleting, not Serving Deleting)
-            (write status of d: not 20.1.2.4, Provisioning Draining, not Serving Draining)
             (write status of d: not 20.1.2.4, Provisioning Deleting, not Serving Deleting)
-            (write status of e: not 20.1.2.5, Provisioning Draining, not Serving Draining)
             (write status of e: not 20.1.2.5, Provisioning Deleting, not Serving Deleting)
-            (write status of f: not 20.1.2.6, Provisioning Draining, not Serving Draining)
             (write status of f: not 20.1.2.6, Provisioning Deleting, not Serving Deleting)
             #1 deprovision a: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned
             #2 deprovision b: clear, delete-load-balancer, unregister, delete-public-ip   because orphaned

@@ -65,7 +65,7 @@ pub(super) fn the_timeline_of_a_deletion_says_why_it_moved() {
             t=0.7 Created → DeletionPending, Unwanted
             t=0.7 IP retracted
             t=0.8 DeletionPending → DeletionInProgress, Drained
-            t=0.8 #14 started: Deprovision, 4 steps
+            t=0.8 #15 started: Deprovision, 4 steps
         "#]],
     );
 }

@@ -287,7 +287,6 @@ pub(super) fn the_ip_is_retracted_when_the_service_leaves_type_load_balancer() {
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
-            (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             (write status of web: nothing)
@@ -550,8 +549,8 @@ pub(super) fn conditions_follow_a_service_through_its_life() {
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
             #4 remove node-a   because addresses changed
-            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
+            #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             (write status of web: nothing)
             #6 remove finalizer from web   because operation ended
         "#]],

@@ -2,6 +2,7 @@
 
 use std::format;
 use std::string::String;
+use std::vec::Vec;
 
 use sluice_model::reason::Reason;
 
@@ -263,4 +264,16 @@ fn an_address_update_that_waits_for_our_budget_does_not_blame_azure() {
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("tick 361");
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
+}
+
+#[test]
+fn a_deletion_that_no_address_holds_up_is_not_draining() {
+    let mut story = told("config slots=1\nservice a applied\n#1 done\nservice b applied\n#2 waits");
+    story.play("show status\nservice c applied\nservice a applied deleting\ntick 301");
+    let text = "Deleting of Resources: its deletion has not succeeded for over 5 minutes: \
+                it waits for a free slot";
+    assert_eq!(trouble(&story, "a").as_deref(), Some(text), "{}", story.shown());
+    let shown = story.shown();
+    let written: Vec<_> = shown.lines().filter(|line| line.contains("write status of a")).collect();
+    assert_eq!(written, ["(write status of a: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)"]);
 }

@@ -258,7 +258,6 @@ fn a_deletion_whose_operation_fails_is_trouble_from_the_third_failure_on() {
          #5 done",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            (write status of web: not 20.1.2.1, Provisioning Draining, not Serving Draining)
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             #3 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
