@@ -170,7 +170,7 @@ impl Engine {
             record.teardown_begun |= intent == Intent::Deprovision;
             record.last_attempt = Some(now);
             record.timeline.push(now, Moment::Started { id, intent, steps: plan.steps.len() });
-            record.operation = Some(Operation { id, plan, started: now, resumed: now });
+            record.operation = Some(Operation { id, plan, started: now, resumed: now, paused_until: None });
         }
         // It has moved, and its conditions should say so.
         self.touch(service);
@@ -226,6 +226,9 @@ impl Engine {
         if let Some(operation) = &mut record.operation {
             let until = wait.and_then(|(_, wait)| wait.until());
             operation.resumed = if sleeps { Time::NEVER } else { until.unwrap_or(now) };
+            if let Some((_, Wait::Throttled { until })) = wait {
+                operation.paused_until = Some(until);
+            }
         }
         record.wait = wait;
         self.touch(service);

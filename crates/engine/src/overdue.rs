@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use sluice_model::Time;
-use sluice_model::event::Wait;
 use sluice_model::kube::{Concern, Condition};
 use sluice_model::reason::Reason;
 
@@ -11,7 +10,7 @@ use crate::engine::Engine;
 use crate::failure_row::steady;
 use crate::service::Service;
 use crate::state::State;
-use crate::trouble::{Cause, Trouble, shown};
+use crate::trouble::{Cause, THROTTLED_SHOWN, Trouble, shown};
 
 /// Creations, updates and deletions that take so long are trouble; ordinary ones take less than a minute.
 const UNMET_SHOWN: Duration = Duration::from_secs(5 * 60);
@@ -48,6 +47,10 @@ impl Engine {
         if let Some(before) = before {
             return of(before, Cause::SaidOfOperations);
         }
+        let recovers = self.recovered_at(record).is_some_and(|at| self.now < at);
+        if recovers || record.throttled(self.now).is_some() {
+            return of(Reason::Throttled, Cause::Pause);
+        }
         if self.unended_at(record).is_some_and(|at| self.now >= at) {
             return of(Reason::AzureUnavailable, Cause::Unended);
         }
@@ -57,10 +60,15 @@ impl Engine {
         Some(Trouble { reason, concern: Concern::Resources, cause: Cause::Waits })
     }
 
-    /// The moments at which that begins, and at which it becomes Azure's.
-    pub(crate) fn overdue_at(&self, record: &Service) -> [Option<Time>; 2] {
+    /// The moments at which that begins, at which pauses are over, and at which it becomes Azure's.
+    pub(crate) fn overdue_at(&self, record: &Service) -> [Option<Time>; 3] {
         let unmet = self.unmet_since(record).map(|since| since + UNMET_SHOWN);
-        [unmet, self.unended_at(record)]
+        [unmet, self.recovered_at(record), self.unended_at(record)]
+    }
+
+    /// When the operation in flight has gone on long enough after a pause that no other is to be expected.
+    fn recovered_at(&self, record: &Service) -> Option<Time> {
+        record.operation.as_ref()?.paused_until.map(|until| until + THROTTLED_SHOWN)
     }
 
     /// When the operation in flight has been in Azure for long.
@@ -72,7 +80,6 @@ impl Engine {
     /// What it waits for on our side.
     pub(crate) fn obstacle(&self, record: &Service) -> &'static str {
         match record.waits(self.now) {
-            Some((_, Wait::Throttled { .. })) => "Azure asked for a pause",
             Some(_) => "it waits for the call budget",
             None if record.operation.is_some() => "its operation is in progress",
             None if !self.foundation.is_ready() => "the gateway is not ready",

@@ -111,6 +111,8 @@ pub(crate) struct Operation {
     pub(crate) started: Time,
     /// Since when, or from when on, it does not wait on our side or because Azure asked for it.
     pub(crate) resumed: Time,
+    /// When the last pause that Azure asked for ends, or ended.
+    pub(crate) paused_until: Option<Time>,
 }
 
 impl Operation {

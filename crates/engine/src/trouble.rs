@@ -23,7 +23,7 @@ use crate::service::{Compared, Service};
 use crate::state::State;
 
 /// A pause that Azure asked for is shown from this length on: shorter ones are over before people look.
-const THROTTLED_SHOWN: Duration = Duration::from_secs(30);
+pub(crate) const THROTTLED_SHOWN: Duration = Duration::from_secs(30);
 
 /// Addresses that wait so long for an address of their node are trouble; a new node gets its address within seconds.
 const NO_PLACE_SHOWN: Duration = Duration::from_secs(60);
@@ -160,8 +160,8 @@ impl Engine {
     pub(crate) fn trouble_at(&self, record: &Service) -> Option<Time> {
         let no_place = self.addresses.unplaceable_since(record.index).map(|since| since + NO_PLACE_SHOWN);
         let resumed = record.operation.as_ref().map(|operation| operation.resumed);
-        let [unmet, unended] = self.overdue_at(record);
-        [no_place, resumed, unmet, unended].into_iter().flatten().filter(|at| *at > self.now).min()
+        let [unmet, recovered, unended] = self.overdue_at(record);
+        [no_place, resumed, unmet, recovered, unended].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 
     /// The same, without ports that are unresolved for less than a minute: the endpoints of a new app come seconds after

@@ -277,3 +277,21 @@ fn a_deletion_that_no_address_holds_up_is_not_draining() {
     let written: Vec<_> = shown.lines().filter(|line| line.contains("write status of a")).collect();
     assert_eq!(written, ["(write status of a: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)"]);
 }
+
+#[test]
+fn short_pauses_that_do_not_end_are_throttled_after_five_minutes_and_written_once() {
+    let mut story = told("show status\nservice web applied\n#1 throttled 20\ntick 20");
+    for _ in 0..30 {
+        story.play("#1 wants\ntick 1\n#1 throttled 20\ntick 20");
+    }
+    assert_eq!(trouble(&story, "web").as_deref(), Some("Throttled of Resources: Azure asked for a pause"));
+    story.play("#1 wants");
+    assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
+    let written = story.shown().matches("write status of web").count();
+    assert_eq!(written, 2, "{}", story.shown());
+    // The pauses have ceased, and the operation is in progress.
+    story.play("tick 31");
+    assert_eq!(count(&story, Reason::Provisioning), 1, "{}", story.shown());
+    story.play("#1 done");
+    none(&story);
+}
