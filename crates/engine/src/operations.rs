@@ -267,6 +267,7 @@ impl Engine {
                 if operation.intent() != Intent::Inspect {
                     // A look that succeeds mends nothing, so it does not end a row of failures.
                     record.said_before = None;
+                    record.succeeded_at = now;
                     record.attempts = Default::default();
                     record.last_failure = None;
                     // A spec that was rejected meanwhile still is, and people know.

@@ -16,13 +16,14 @@ use crate::trouble::{Cause, THROTTLED_SHOWN, Trouble, shown};
 const UNMET_SHOWN: Duration = Duration::from_secs(5 * 60);
 
 impl Engine {
-    /// Since when it has been other than desired; what an unmanaged resource keeps is not.
+    /// Since when it has been other than desired without a success; what an unmanaged resource keeps is not.
     fn unmet_since(&self, record: &Service) -> Option<Time> {
         match record.state {
             State::DeletionPending | State::DeletionInProgress => {
                 record.unwanted_since.filter(|_| self.keeper(record).is_none())
             }
-            _ => record.different_since,
+            // What is desired may have changed during an operation that succeeded.
+            _ => record.different_since.map(|since| since.max(record.succeeded_at)),
         }
     }
 

@@ -93,6 +93,8 @@ pub(crate) struct Service {
     pub(crate) second_family_told: bool,
     /// Since when it is other than wanted.
     pub(crate) different_since: Option<Time>,
+    /// When an operation that changes it last succeeded.
+    pub(crate) succeeded_at: Time,
     /// Differences found by sweeps that have not been repaired yet.
     pub(crate) drifted: u64,
     /// It was found in Azure, wanted by nobody.
@@ -211,6 +213,7 @@ impl Service {
             idle_told: Vec::new(),
             second_family_told: false,
             different_since: None,
+            succeeded_at: Time::ZERO,
             drifted: 0,
             orphan: false,
             change: 0,

@@ -281,7 +281,7 @@ pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() 
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            (write status of web: Provisioning Updating, Serving Provisioned)
+            (write status of web: not Provisioning Provisioned, Serving Provisioned)
             #2 inspect web: read-public-ip   because outcome unknown
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],

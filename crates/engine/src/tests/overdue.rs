@@ -295,3 +295,17 @@ fn short_pauses_that_do_not_end_are_throttled_after_five_minutes_and_written_onc
     story.play("#1 done");
     none(&story);
 }
+
+#[test]
+fn updates_that_succeed_one_after_the_other_are_no_trouble() {
+    let mut story = told(LIVE);
+    story.play("service web applied port=81->8080\ntick 10");
+    for port in 82..120 {
+        story.play(&format!("service web applied port={port}->8080\ntick 10\nlast done\ntick 10"));
+        none(&story);
+    }
+    story.play("tick 279");
+    none(&story);
+    story.play("tick 12");
+    assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
+}
