@@ -78,17 +78,19 @@ impl Engine {
         resumed.filter(|at| *at != Time::NEVER).map(|at| at + UNMET_SHOWN)
     }
 
-    /// What it waits for on our side.
-    pub(crate) fn obstacle(&self, record: &Service) -> &'static str {
-        match record.waits(self.now) {
+    /// What it waits for on our side, as far as that is known.
+    pub(crate) fn obstacle(&self, record: &Service) -> Option<&'static str> {
+        let writes = record.kube.in_flight.is_some() || record.kube.failures > 0;
+        Some(match record.waits(self.now) {
             Some(_) => "it waits for the call budget",
             None if record.operation.is_some() => "its operation is in progress",
             None if !self.foundation.is_ready() => "the gateway is not ready",
             None if self.dispatch.is_queued(record.index) => "it waits for a free slot",
             None if record.vanished.is_some() => "the API server has not confirmed that its object is gone",
             None if record.hold.is_some() => "its next attempt waits",
-            None => "a write to its object is not done",
-        }
+            None if writes => "a write to its object is not done",
+            None => return None,
+        })
     }
 }
 

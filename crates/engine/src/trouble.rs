@@ -244,8 +244,8 @@ impl Engine {
             }
             Cause::Unended => format!("its {} has not ended in Azure for over 5 minutes", kind_of_work(record)),
             Cause::Waits => {
-                let work = kind_of_work(record);
-                format!("its {work} has not succeeded for over 5 minutes: {}", self.obstacle(record))
+                let obstacle = self.obstacle(record).map(|it| format!(": {it}")).unwrap_or_default();
+                format!("its {} has not succeeded for over 5 minutes{obstacle}", kind_of_work(record))
             }
             Cause::NoPlace => {
                 let many = self.addresses.unplaceable(service);

@@ -309,3 +309,11 @@ fn updates_that_succeed_one_after_the_other_are_no_trouble() {
     story.play("tick 12");
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
 }
+
+#[test]
+fn what_has_no_object_waits_for_no_write_to_it() {
+    let story = told("azure has uid=9 registration\nlead\ntick 60\n#1 done\ntick 301");
+    let told = story.engine.services().into_iter().find_map(|view| view.trouble).map(|it| it.text);
+    let text = "its deletion has not succeeded for over 5 minutes";
+    assert_eq!(told.as_deref(), Some(text), "{}", story.shown());
+}
