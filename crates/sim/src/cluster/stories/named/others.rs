@@ -26,7 +26,8 @@ pub(super) fn stories() -> Vec<Story> {
             "a second name of others comes to a shared entry before our pod leaves it",
             vec![
                 (60_000, others_bind(PARTNER, 'a', [10, 244, 0, 4])),
-                (SWEPT_MS, others_bind(SECOND, 'a', [10, 244, 0, 4])),
+                // In the middle between two sweeps, so that none shows the second name before our pod leaves.
+                (SWEPT_MS - 300_000, others_bind(SECOND, 'a', [10, 244, 0, 4])),
                 (100_000, delete_slice("shop/web", 0)),
             ],
         ),
