@@ -31,10 +31,14 @@ pub struct Cluster {
     brought: watch::Receiver<u64>,
 }
 
+/// UIDs count from here; they look like what Kubernetes makes: version 4, variant 1.
+const FIRST_UID: u128 = 0x5e1f_0000_0000_4000_8000_0000_0000_0000;
+
 #[derive(Debug, Default)]
 struct Shelves {
     version: u64,
-    made: u128,
+    /// UIDs so far.
+    made: u32,
     services: BTreeMap<ObjectName, ServiceObject>,
     slices: BTreeMap<ObjectName, Slice>,
     nodes: BTreeMap<Arc<str>, NodeObject>,
@@ -51,14 +55,14 @@ impl Shelves {
     }
 
     fn next_uid(&mut self) -> Uid {
-        loop {
-            self.made += 1;
-            // Looks like what Kubernetes makes: version 4, variant 1.
-            let uid = Uid::from_number(0x5e1f_0000_0000_4000_8000_0000_0000_0000 + self.made);
-            if self.services.values().all(|service| service.uid != uid) {
-                return uid;
-            }
-        }
+        self.made += 1;
+        Uid::from_number(FIRST_UID + u128::from(self.made))
+    }
+
+    /// An earlier process has made this UID, so it is not made again.
+    fn skip_uid(&mut self, uid: Uid) {
+        let made = uid.number().checked_sub(FIRST_UID).and_then(|made| u32::try_from(made).ok());
+        self.made = self.made.max(made.unwrap_or(0));
     }
 }
 
@@ -118,6 +122,7 @@ impl Cluster {
     pub fn restore_service(&self, mut service: ServiceObject) {
         self.change(|shelves| {
             service.version = shelves.next_version();
+            shelves.skip_uid(service.uid);
             shelves.services.insert(service.name.clone(), service.clone());
             Some(Event::ServiceApplied(service))
         });
@@ -333,5 +338,28 @@ impl Watch {
             }
             self.brought.send_modify(|brought| *brought += 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uid_of_a_restored_service_is_not_made_again() {
+        let name = |name: &str| ObjectName { namespace: "shop".into(), name: name.into() };
+        let (first, _watch) = Cluster::new();
+        let made: Vec<Uid> =
+            ["a", "b"].map(|it| first.apply_service(&name(it), ServiceSpec::default())).into();
+        let (next, _watch) = Cluster::new();
+        for mut service in first.services() {
+            next.restore_service(service.clone());
+            // One that this has not made is not counted from.
+            service.uid = Uid::from_number(u128::MAX);
+            service.name = name("other");
+            next.restore_service(service);
+        }
+        let uid = next.apply_service(&name("c"), ServiceSpec::default());
+        assert!(!made.contains(&uid) && uid.number() == made[1].number() + 1, "{uid} of {made:?}");
     }
 }

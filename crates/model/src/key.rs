@@ -38,6 +38,11 @@ impl Uid {
     pub const fn from_number(number: u128) -> Uid {
         Uid(number.to_be_bytes())
     }
+
+    /// The number of a UID; for tests and simulations.
+    pub const fn number(&self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
 }
 
 impl fmt::Display for Uid {
