@@ -58,7 +58,8 @@ pub struct Arguments {
     /// Only those in trouble
     #[arg(long)]
     trouble: bool,
-    /// End with exit code 2 if something that is shown is in trouble, or if the replica cannot know
+    /// End with exit code 2 if something that is shown is in trouble, or if the state is unknown (not the leader, or
+    /// reads fail)
     #[arg(long, conflicts_with = "watch")]
     check: bool,
     #[command(flatten)]

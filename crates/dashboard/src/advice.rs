@@ -90,8 +90,8 @@ const TELLINGS: &[Telling] = &[
     Telling {
         reason: "AzureUnavailable",
         severity: Severity::Warning,
-        one: "waits for Azure, which does not answer or answers with errors",
-        many: "wait for Azure, which does not answer or answers with errors",
+        one: "waits for Azure, which does not answer, answers with errors, or has not finished",
+        many: "wait for Azure, which does not answer, answers with errors, or has not finished",
         next_step: "Look at Azure's status and at the network. They are tried again for ever, and need no restart.",
     },
     Telling {

@@ -57,7 +57,9 @@ impl Engine {
     /// The reason of work that is to be done or under way.
     pub(crate) fn reason_of_work(&self, record: &Service, wanted: bool) -> Reason {
         match (wanted, record.state) {
-            (false, state) if state != State::DeletionInProgress && self.is_mapped(record) => Reason::Draining,
+            (false, state) if state != State::DeletionInProgress && self.is_mapped(record) => {
+                Reason::Draining
+            }
             (false, _) => Reason::Deleting,
             (true, State::Created | State::UpdateInProgress) => Reason::Updating,
             (true, _) => Reason::Provisioning,

@@ -232,7 +232,8 @@ impl Engine {
                 "{what}: the address update is waiting: the call budget is used up; see `sluice.budget.share`"
             ),
             Cause::SaidOfOperations => {
-                "it was in trouble before the leader changed, and no operation on it has succeeded since".into()
+                let reported = record.said_before.map(|it| format!(" reported {}", it.reason)).unwrap_or_default();
+                format!("the previous leader{reported}; no operation has succeeded since")
             }
             Cause::SaidBefore => format!("{what}: no address update has succeeded since the leader changed"),
             Cause::LongDrain => {

@@ -75,8 +75,8 @@ impl fmt::Display for BadTiming {
         match self {
             BadTiming::Order(Timing { lease, renew_deadline, retry }) => write!(
                 f,
-                "a retry after {retry:?}, a renewal deadline of {renew_deadline:?} and a lease of {lease:?} do not \
-                 fit: each must be longer than the one before it, and the first longer than nothing"
+                "a retry after {retry:?}, a renewal deadline of {renew_deadline:?} and a lease of {lease:?} must satisfy \
+                 0 < retry < renewal deadline < lease"
             ),
             BadTiming::LeaseTooLong(lease) => write!(
                 f,

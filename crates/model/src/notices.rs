@@ -219,8 +219,7 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
 ";
 
     const TAIL: &str = "
-`Provisioning` is no event: it stands in [conditions](conditions.md), comes often, and passes. So does `Throttled` for pauses
-of up to a minute.
+`Provisioning`, and `Throttled` for pauses of up to a minute, are only in [conditions](conditions.md), not in events.
 ";
 
     fn page() -> String {
@@ -267,7 +266,7 @@ of up to a minute.
     fn every_reason_is_told_or_is_named_as_one_that_is_not() {
         for reason in Reason::ALL {
             let told = TABLE.iter().any(|row| row.reason == reason);
-            let named = TAIL.contains(&format!("`{}` is no event", reason.word()));
+            let named = TAIL.contains(&format!("`{}`,", reason.word()));
             assert!(told != named, "{reason}");
         }
     }

@@ -193,8 +193,16 @@ fn has_gaps(overview: &Overview) -> bool {
 
 fn sync_line(overview: &Overview) -> String {
     let sync = &overview.initial_sync;
+    let at = match &*sync.phase {
+        "reading-kubernetes" => ": reading from Kubernetes".into(),
+        "reading-azure" => ": reading from Azure".into(),
+        "gateway" => ": waiting for the service gateway".into(),
+        "working-off" if sync.left == 1 => ": 1 operation left".into(),
+        "working-off" => format!(": {} operations left", sync.left),
+        _ => String::new(),
+    };
     let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("The initial sync is not done: {}, {} left{trouble}.", sync.phase, sync.left)
+    format!("Initial sync in progress{at}{trouble}.")
 }
 
 /// How many are in trouble, as far as that is known.
@@ -204,7 +212,7 @@ fn verdict(chosen: &Chosen, is_known: bool, paint: Paint) -> String {
     let many = shown + hidden;
     match (many, is_known) {
         (0, true) => return paint.good("none in trouble"),
-        (0, false) => return paint.busy("whether one is in trouble is not known"),
+        (0, false) => return paint.busy("trouble: unknown"),
         _ => {}
     }
     let at_least = if is_known { "" } else { "at least " };
@@ -420,7 +428,7 @@ pub(crate) mod tests {
             [
                 "1 service and 1 egress; at least 1 in trouble.",
                 "AzureUnavailable (SGW0013): Azure's gateway cannot be listed.",
-                "The initial sync is not done: gateway, 0 left: the subnet is missing.",
+                "Initial sync in progress: waiting for the service gateway: the subnet is missing.",
                 "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
                 "Public IPs without the cluster tag, kept when their service is deleted: /subscriptions/s/…/publicIPAddresses/web-pip.",
                 "Kept for services that Sluice does not manage: 2 addresses.",
@@ -472,7 +480,7 @@ pub(crate) mod tests {
             ),
             (
                 |it| (it.initial_sync.done, it.initial_sync.phase) = (false, "reading-azure".into()),
-                "The initial sync is not done: reading-azure, 0 left.",
+                "Initial sync in progress: reading from Azure.",
             ),
             (
                 |it| {
@@ -495,7 +503,7 @@ pub(crate) mod tests {
             let mut blind = overview();
             change(&mut blind);
             let text = summary(&blind, &chosen(&[fine()]), Paint::ALWAYS).join("\n");
-            assert!(text.contains("whether one is in trouble is not known") && text.contains(why), "{text}");
+            assert!(text.contains("trouble: unknown") && text.contains(why), "{text}");
             assert!(!text.contains("none in trouble") && !text.contains("\x1b[32m"), "{text}");
             let text = summary(&blind, &chosen(&[parked()]), Paint::NONE).join("\n");
             assert!(text.contains("; at least 1 in trouble."), "{text}");
@@ -509,10 +517,7 @@ pub(crate) mod tests {
             sluice_view::overview::InitialSync { phase: "working-off".into(), left: 3, ..Default::default() };
         assert_eq!(
             summary(&busy, &chosen(&[fine()]), Paint::NONE),
-            [
-                "1 service and 1 egress; none in trouble.",
-                "The initial sync is not done: working-off, 3 left."
-            ]
+            ["1 service and 1 egress; none in trouble.", "Initial sync in progress: 3 operations left."]
         );
     }
 

@@ -1,6 +1,7 @@
 //! The sentences of explanations: what a state means, what moved a service, and what one can do.
 
 use sluice_engine::Trigger;
+use sluice_model::kube::Concern;
 use sluice_model::reason::Reason;
 use sluice_view::moment::span;
 use sluice_view::{State, Status, Wait, WaitKind};
@@ -85,7 +86,11 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
 }
 
 /// What one can do about a reason, and about a credential that Azure does not accept; nothing when it is no trouble.
-pub(super) const fn advice(reason: Reason, is_about_credential: bool) -> Option<&'static str> {
+pub(super) const fn advice(
+    reason: Reason,
+    concern: Concern,
+    is_about_credential: bool,
+) -> Option<&'static str> {
     match reason {
         Reason::Forbidden if is_about_credential => Some(
             "Check that the credential has not expired, that its tenant is that of the subscription, and that its token is for this cloud (the audience); `sluice doctor` tests it.",
@@ -106,8 +111,11 @@ pub(super) const fn advice(reason: Reason, is_about_credential: bool) -> Option<
         Reason::Forbidden => {
             Some("Give the identity the permission that the message names, or lift the lock or policy.")
         }
+        Reason::InvalidSpec if matches!(concern, Concern::Addresses) => {
+            Some("Correct the Node or the EndpointSlice; the other addresses are programmed.")
+        }
         Reason::InvalidSpec => {
-            Some("Change the Service, pod or Node as the message says; nothing is tried before that.")
+            Some("Change the Service or pod as the message says; nothing is tried before that.")
         }
         Reason::Conflict => {
             Some("Rename or remove the resource that stands in the way, or claim it with `sluice adopt`.")
@@ -146,7 +154,12 @@ mod tests {
 
     #[test]
     fn every_advice_is_a_sentence() {
-        for text in Reason::ALL.into_iter().flat_map(|it| [advice(it, false), advice(it, true)]).flatten() {
+        let all = Reason::ALL.into_iter().flat_map(|it| {
+            [Concern::Resources, Concern::Addresses]
+                .into_iter()
+                .flat_map(move |concern| [advice(it, concern, false), advice(it, concern, true)])
+        });
+        for text in all.flatten() {
             assert!(text.ends_with('.') && text.starts_with(char::is_uppercase), "{text}");
         }
     }

@@ -6,7 +6,7 @@
 use sluice_engine::explain::Moment;
 use sluice_engine::{Explanation, ServiceView, State, WaitsFor};
 use sluice_model::ServiceKey;
-use sluice_model::kube::Kind;
+use sluice_model::kube::{Concern, Kind};
 use sluice_model::plan::Intent;
 use sluice_model::reason::Reason;
 use sluice_view as view;
@@ -114,20 +114,22 @@ pub(super) fn explanation(
 
 /// The advice for everything that is in the way, each once.
 fn to_do(seen: &Explanation) -> Vec<String> {
-    let trouble = seen.view.trouble.iter().map(|trouble| (trouble.reason, trouble.is_about_credential));
+    let trouble = seen.view.trouble.iter().map(|it| (it.reason, it.concern, it.is_about_credential));
     let failed = seen.view.last_failure.as_ref().is_some_and(|failure| failure.is_about_credential);
-    let held = seen.view.hold.iter().map(|hold| (hold.reason, failed));
-    let mut reasons: Vec<(Reason, bool)> = trouble.chain(held).collect();
+    let held = seen.view.hold.iter().map(|hold| (hold.reason, Concern::Resources, failed));
+    let mut reasons: Vec<(Reason, Concern, bool)> = trouble.chain(held).collect();
     for wait in &seen.waits_for {
         match wait {
-            WaitsFor::MassDeletionConsent => reasons.push((Reason::MassDeletionHeld, false)),
-            WaitsFor::Gateway => reasons.push((Reason::GatewayUnavailable, false)),
+            WaitsFor::MassDeletionConsent => {
+                reasons.push((Reason::MassDeletionHeld, Concern::Resources, false));
+            }
+            WaitsFor::Gateway => reasons.push((Reason::GatewayUnavailable, Concern::Resources, false)),
             _ => {}
         }
     }
     let mut advice = Vec::new();
-    for (reason, is_about_credential) in reasons {
-        if let Some(text) = sentences::advice(reason, is_about_credential)
+    for (reason, concern, is_about_credential) in reasons {
+        if let Some(text) = sentences::advice(reason, concern, is_about_credential)
             && !advice.iter().any(|known: &String| known.starts_with(text))
         {
             advice.push(format!("{text} See `sluice explain {}`.", reason.code()));

@@ -187,8 +187,8 @@ fn a_plan_that_waits_for_our_budget_does_not_blame_azure() {
 #[test]
 fn a_new_leader_goes_on_saying_that_a_creation_is_stuck_until_an_operation_succeeds() {
     let mut story = told("service web known stuck=resources\nlead\ntrouble web");
-    let text = "AzureUnavailable of Resources: it was in trouble before the leader changed, \
-                and no operation on it has succeeded since";
+    let text = "AzureUnavailable of Resources: the previous leader reported AzureUnavailable; \
+                no operation has succeeded since";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("#1 failed TooManyRequests 429");
     let text = trouble(&story, "web").unwrap_or_default();

@@ -56,10 +56,11 @@ then `True` with the reason, and the message says first what is not as desired:
 | a held deletion | the sentence of the reason | the mass-deletion guard holds it |
 | its deletion | DELETION | its operations or address updates fail as above, an operation has not ended after 5 minutes, or it waits for addresses longer than `sluice.deletion.reportAfter` |
 
-What is other than desired for 5 minutes has the reason of its last failure. Without a failure it has `AzureUnavailable` if
-its operation has been in Azure for that long. If it waits for a free slot or for the call budget, it keeps the reason
-that it has anyway (`Provisioning`, `Updating`, `Draining`, `Deleting`), so that a bulk load writes no condition twice; it
-counts as trouble all the same, and `sluice explain` says what it waits for.
+A Service that has differed from the desired state for 5 minutes has the reason of its last failure. Without a failure it
+has `Throttled` while Azure asks for pauses, however short, and `AzureUnavailable` if its operation has been in Azure for
+that long. If it waits for a free slot or for the call budget, it keeps its current reason (`Provisioning`, `Updating`,
+`Draining`, `Deleting`), so that a bulk load writes no condition twice; it counts as trouble all the same, and
+`sluice explain` says what it waits for. A success starts the 5 minutes again.
 
 `SERVING` is `False` with the same reason when not a single address of the Service is programmed. A condition has no numbers
 and none of Azure's words, so that retries do not write it again; `sluice status` and `sluice explain` have both, and
