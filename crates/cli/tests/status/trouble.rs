@@ -59,7 +59,9 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Addresses, true Provisioned Resources"),
         status: Says("AzureUnavailable (SGW0013): 4 of 6 addresses are not programmed in Azure"),
         explain: Says("(SGW0013): 4 of 6 addresses are not programmed in Azure"),
-        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
+        dashboard: Says(
+            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/web.",
+        ),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
@@ -67,7 +69,9 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Deletion, false AzureUnavailable Deletion"),
         status: Says("AzureUnavailable (SGW0013): its deletion waits for 2 addresses in Azure"),
         explain: Says("(SGW0013): its deletion waits for 2 addresses in Azure"),
-        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/web."),
+        dashboard: Says(
+            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/web.",
+        ),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
@@ -117,7 +121,9 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Resources, false AzureUnavailable Resources"),
         status: Says("AzureUnavailable (SGW0013): ServiceUnavailable"),
         explain: Says("(SGW0013): ServiceUnavailable"),
-        dashboard: Says("1 service waits for Azure, which does not answer or answers with errors: shop/api."),
+        dashboard: Says(
+            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/api.",
+        ),
         metric: Says("azure_listings_failing 1"),
     },
     Row {
