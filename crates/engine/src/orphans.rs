@@ -106,7 +106,11 @@ impl Engine {
             let opened_to_look = record.orphan && !record.discovered && !record.teardown_begun;
             // An object that came meanwhile and has something of ours to take off would be forgotten with it.
             let has_object = record.object.as_ref().is_some_and(|object| object.is_left_to_us());
-            opened_to_look && !has_object && !wanted && !record.actual.is_unclear() && !record.actual.is_nothing()
+            opened_to_look
+                && !has_object
+                && !wanted
+                && !record.actual.is_unclear()
+                && !record.actual.is_nothing()
         });
         let found = found && !self.seeded.has(Bug::TearDownAfterLook);
         if found {

@@ -112,7 +112,7 @@ pub(super) const fn advice(
             Some("Give the identity the permission that the message names, or lift the lock or policy.")
         }
         Reason::InvalidSpec if matches!(concern, Concern::Addresses) => {
-            Some("Correct the Node or the EndpointSlice; the other addresses are programmed.")
+            Some("Correct the Node or the EndpointSlice; other addresses do not wait for this.")
         }
         Reason::InvalidSpec => {
             Some("Change the Service or pod as the message says; nothing is tried before that.")
