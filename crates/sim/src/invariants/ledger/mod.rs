@@ -356,6 +356,9 @@ impl Ledger {
             }
             return self.gateway_absent(now, seq);
         }
+        // The gateway was deleted while it worked on this, with all of its registrations. Another may be there by now.
+        let lost_its_gateway =
+            is_post && &*failure.code == "Canceled" && failure.message.contains("serviceGateways/");
         let end = |fact: &mut Fact| {
             if fact.write_seq != sent.seq {
                 return;
@@ -366,6 +369,8 @@ impl Ledger {
             if failure.class == FailureClass::Unknown {
                 fact.told = Told::Unsure;
                 fact.confirmed = false;
+            } else if lost_its_gateway {
+                fact.told = Told::Absent;
             } else {
                 fact.told = fact.before.clone();
             }
