@@ -39,8 +39,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if args.iter().any(|arg| arg == "--instructions") {
-        // Callgrind takes minutes to fill a cluster of a million; a scan shows in one of a hundred thousand as well.
-        return instructions(10_000, number("--max").unwrap_or(100_000));
+        return instructions(10_000, number("--max"));
     }
     let max = number("--max").unwrap_or(1_000_000);
     let sizes: Vec<usize> = SIZES.into_iter().filter(|&size| size <= max).collect();
