@@ -71,8 +71,9 @@ Columns: how many addresses (of endpoints or pods) are WANTED, how many of them 
 service is not ready, and how many Azure is known to have (PROGRAMMED); how many ATTEMPTS have failed since
 the last success, when the LAST began and the NEXT comes. `sluice explain NAME` says more about one line.
 
-Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check trouble, or the replica
-cannot know: it does not lead, has not read everything yet, or its watches or listings fail";
+Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check: something
+shown is in trouble, or the state is unknown (the replica does not lead, has not read everything yet, or its watches or
+listings fail)";
 
 /// How to say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -1,4 +1,4 @@
-//! Trouble by time alone: what is desired has not been reached for long, whether or not something failed.
+//! Trouble by time alone: the desired state has not been reached for long, whether or not something failed.
 
 use core::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::trouble::{Cause, THROTTLED_SHOWN, Trouble, shown};
 const UNMET_SHOWN: Duration = Duration::from_secs(5 * 60);
 
 impl Engine {
-    /// Since when it has been other than desired without a success; what an unmanaged resource keeps is not.
+    /// Since when the service has differed from the desired state without a success. A deletion that an unmanaged
+    /// resource holds does not count.
     fn unmet_since(&self, record: &Service) -> Option<Time> {
         match record.state {
             State::DeletionPending | State::DeletionInProgress => {

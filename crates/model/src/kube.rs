@@ -69,7 +69,7 @@ pub struct ServiceObject {
 }
 
 impl ServiceObject {
-    /// Whether something on it is ours to remove, whoever serves it: a finalizer, or an IP that we published.
+    /// Whether Sluice has something to remove from it, whichever controller serves it: a finalizer, or a published IP.
     pub const fn is_left_to_us(&self) -> bool {
         self.finalizer || self.inherited || self.published.is_some()
     }

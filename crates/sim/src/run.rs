@@ -218,7 +218,7 @@ impl Plan {
 }
 
 /// Now and then one of two processes has a longer lease, as in the middle of a change of the configuration. The longest
-/// that the operator wants is more than is accepted. Most are short: while a long one runs out, nobody acts.
+/// that the operator wants is more than is accepted. Most are short: while a long one runs out, no process acts.
 fn timings(dice: &mut Rng, processes: usize, seeded: Seeded) -> Vec<Timing> {
     if processes < 2 || !dice.chance(350) {
         return Vec::new();
@@ -342,7 +342,7 @@ fn liveness_phase(world: &mut World, plan: &Plan) -> Result<(), Violation> {
     let small_share = plan.setup.settings.updater.share_permille < 800;
     let few_workers = world.slots_min() <= 2 && plan.setup.pace != Pace::default();
     let patience = if small_share || few_workers { 4 } else { 1 };
-    // Whoever led last may have died just now.
+    // The last leader may have died just now.
     probe(world, PROBE_MAX * patience + world.longer_lease())?;
     converge(world)?;
     quiet(world, plan)?;

@@ -276,7 +276,7 @@ pub(crate) struct Operation {
     /// When the next poll was planned after the last one that showed something.
     planned: Time,
     is_aimed: bool,
-    /// When nearly all of its kind are over; nothing once it was polled, or if nobody knows.
+    /// When nearly all of its kind are over; `None` once it was polled, or if that is unknown.
     second_at: Option<Time>,
     interval: Duration,
     /// When a poll last showed it running.

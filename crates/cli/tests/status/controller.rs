@@ -48,7 +48,7 @@ impl Leading {
         Leading::with(None, script, None).await
     }
 
-    /// An Azure that lets nobody make more than one public IP.
+    /// An Azure whose quota is one public IP.
     pub(crate) async fn with_one_public_ip() -> Leading {
         let mut first = None;
         let script = move |request: &Request| match request.target.segment("publicIPAddresses") {

@@ -132,7 +132,7 @@ impl World {
         world
     }
 
-    /// All objects are known, none of the addresses is in Azure, and nobody leads yet.
+    /// All objects are known, none of the addresses is in Azure, and the engine does not lead yet.
     pub(crate) fn on_standby(size: usize, way: Way) -> World {
         let mut world = World::empty(size, way);
         match way {

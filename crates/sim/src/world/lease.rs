@@ -1,7 +1,7 @@
 //! Leader election by one Lease, as in Kubernetes.
 //!
 //! The holder renews the lease every two seconds. The others read it as often, and take it when it has not changed
-//! for as long as they honor it, by their own clock. Nobody compares clocks. The processes of one run may be
+//! for as long as they honor it, by their own clock. Clocks are not compared. The processes of one run may be
 //! configured differently; the rules about that are the product's ([`sluice_model::lease`]).
 
 use core::time::Duration;

@@ -48,7 +48,7 @@ then `True` with the reason, and the message says first what is not as desired:
 | what | the message begins with | from when on |
 |---|---|---|
 | its spec, or an unmanaged resource in its place | the sentence of the reason | at once; an unresolved port counts as trouble after a minute |
-| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, Azure asked for a pause of 30 seconds or more, or it has been other than desired for 5 minutes |
+| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, Azure asked for a pause of 30 seconds or more, or it has differed from the desired state for 5 minutes |
 | the gateway | the sentence of the reason | the gateway or its subnet cannot be used, or creating it is parked |
 | the state of Azure | the sentence of the reason | a listing at start-up has failed for 30 seconds |
 | its tags | the sentence of the reason | the tags of its load balancer cannot be written, or were removed a second time |
