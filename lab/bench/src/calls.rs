@@ -6,16 +6,15 @@
 //! request log says; nothing is taken from our own counters but how much CPU all of this took.
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use clap::Args;
-use sluice_commands::output::Output;
 use sluice_commands::pace::{Paced, Waited};
 use sluice_controller::Clock as _;
 use tokio::time::Instant;
 
+use super::Common;
 use super::figures::{Figures, Limit};
 use super::report::{self, Phase, Report, Run};
 use super::request_log::{Bookmark, RequestLog};
@@ -44,12 +43,8 @@ pub struct Arguments {
     /// Decides every latency
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How to print the figures
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
-    /// The program that has the emulator in it [default: this one]
-    #[arg(long, value_name = "FILE", hide = true)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
 const HELP: &str = "\
@@ -80,7 +75,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         runs.push(measure(&arguments, usize::from(concurrency)).await?);
     }
     let report = Report { services: arguments.services, time_factor: arguments.time_factor, runs };
-    report::print(&report, arguments.output)?;
+    report::print(&report, arguments.common.output)?;
     let missed = report.missed();
     ensure!(missed == 0, "limits missed: {missed}");
     Ok(())
@@ -106,7 +101,7 @@ async fn measure(arguments: &Arguments, concurrency: usize) -> anyhow::Result<Ru
         waited = paced.waited();
         paced
     };
-    let rig = Rig::start(arguments.program.as_ref(), time_factor, &options, config, sender).await?;
+    let rig = Rig::start(arguments.common.program.as_ref(), time_factor, &options, config, sender).await?;
     // The emulator's folder stays in the rig until the end.
     let Rig { process, world, clock, .. } = rig;
     let emulator = &process.client;

@@ -23,14 +23,28 @@ pub mod usage;
 pub mod workload;
 pub mod world;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use futures::future::LocalBoxFuture;
+use sluice_commands::output::Output;
 
 /// Measures Sluice against an emulated Azure.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+}
+
+/// What every measurement takes.
+#[derive(Args, Clone, Debug)]
+struct Common {
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// The program that has the emulator in it [default: this one]
+    #[arg(long, value_name = "FILE", hide = true)]
+    program: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Clone, Debug)]

@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
@@ -21,6 +20,7 @@ use sluice_model::Time;
 use sluice_model::call::Method;
 use sluice_model::kube::ServiceObject;
 
+use super::Common;
 use super::figures::Limit;
 use super::ledger::Entry;
 use super::request_log::{Bookmark, RequestLog};
@@ -45,12 +45,8 @@ pub struct Arguments {
     /// How many emulated seconds pass in a real one
     #[arg(long, value_name = "FACTOR", default_value_t = 5.0, value_parser = super::calls::factor)]
     time_factor: f64,
-    /// How to print the figures
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
-    /// The program that has the emulator in it [default: this one]
-    #[arg(long, value_name = "FILE", hide = true)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
 const HELP: &str = "\
@@ -84,7 +80,7 @@ pub struct Row {
 /// Measures, prints, and fails when a limit is missed.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let rows = measure(&arguments).await?;
-    let text = match arguments.output {
+    let text = match arguments.common.output {
         Output::Text => text(&rows, arguments.operation_ms),
         Output::Json => format!("{:#}\n", json(&rows, arguments.operation_ms)),
     };
@@ -104,7 +100,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
     let options: Vec<&str> = latencies.iter().map(String::as_str).collect();
     let factor = arguments.time_factor;
     let mut waited = Waited::default();
-    let rig = Rig::start(arguments.program.as_ref(), factor, &options, world::shipped, |client| {
+    let rig = Rig::start(arguments.common.program.as_ref(), factor, &options, world::shipped, |client| {
         let paced = Paced::new(client, factor);
         waited = paced.waited();
         paced
