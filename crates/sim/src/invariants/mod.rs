@@ -219,7 +219,7 @@ impl Judge {
                 tally.judged(Invariant::S2);
                 requests::s2_nothing_mapped(book, deed)?;
                 tally.judged(Invariant::S3);
-                requests::s3_in_order(scope, &book.ledger, deed)?;
+                requests::s3_in_order(scope, book, deed)?;
                 tally.judged(Invariant::S7);
                 effects::s7_planned(book, deed)?;
             }

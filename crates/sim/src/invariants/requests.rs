@@ -77,14 +77,18 @@ pub(super) fn s2_nothing_mapped(book: &Book, deed: &Deed) -> Result<(), Violatio
 ///
 /// Violated when a step is begun before Azure has told this leader that the one before it is done:
 /// confirmed, found absent, or found that way in a listing. The drain is judged by S2, the
-/// finalizer by S4.
-pub(super) fn s3_in_order(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result<(), Violation> {
+/// finalizer by S4. Excused: a registration that was known to be cleared when the plan began and was
+/// shown otherwise since: a plan runs to its end, and Azure refuses to delete what a registration refers to.
+pub(super) fn s3_in_order(scope: &Scope, book: &Book, deed: &Deed) -> Result<(), Violation> {
     let Some(key) = &deed.key else { return Ok(()) };
+    let ledger = &book.ledger;
+    let begun = book.teardown.get(key).copied().unwrap_or(u64::MAX);
     let registration = ledger.registration_before_write(&key.identity());
+    let cleared = is_cleared(registration) || ledger.is_referred_again_since(&key.identity(), begun);
     let carrier = ledger.resource_before_write(&scope.carrier_id(key));
     let broken = match (deed.kind, key) {
         (DeedKind::DeleteCarrier, ServiceKey::Inbound(_)) => {
-            (!is_cleared(registration)).then_some("its registration is not known to be cleared")
+            (!cleared).then_some("its registration is not known to be cleared")
         }
         (DeedKind::Unregister, ServiceKey::Inbound(_)) => {
             // No write of ours takes our tag off a load balancer, so a read that shows none is not behind.
@@ -93,7 +97,7 @@ pub(super) fn s3_in_order(scope: &Scope, ledger: &Ledger, deed: &Deed) -> Result
             (!released && !is_gone(scope, carrier)).then_some("its load balancer is not known to be gone")
         }
         (DeedKind::Unregister, ServiceKey::Outbound(_)) => {
-            (!is_cleared(registration)).then_some("its registration is not known to be cleared")
+            (!cleared).then_some("its registration is not known to be cleared")
         }
         (DeedKind::DeleteCarrier, ServiceKey::Outbound(_)) => {
             (*registration != Told::Absent).then_some("it is not known to be unregistered")

@@ -49,15 +49,19 @@ pub(super) fn s1_as_it_is(
 }
 
 /// Whether the request puts our tags on a load balancer that nobody has claimed and that the gateway has registered
-/// under the UID of a Service that carries our finalizer, or on the public IP that such a load balancer uses.
+/// under the UID of a Service that carries our finalizer, or on the public IP that such a load balancer uses. That
+/// others have deleted the registration counts from the moment at which the leader was told.
 ///
 /// Under a load balancer that carries our tag, a public IP without it was released and stays so.
 fn is_adoption(judge: &Judge, process: usize, request: &Request, now: &Meta, cloud: &CloudState) -> bool {
     let name = request.target.name();
     let key = key_of_public_ip(name).map(|(key, _)| key).or_else(|| ServiceKey::from_identity(name));
     let Some(key @ ServiceKey::Inbound(uid)) = key else { return false };
-    let ours = judge.books.get(&process).is_some_and(|book| book.finalizers.contains(&uid));
-    let registered = cloud.registration(&judge.scope.gateway_id(), &key.identity()).is_some();
+    let Some(book) = judge.books.get(&process) else { return false };
+    let ours = book.finalizers.contains(&uid);
+    let told = book.ledger.registration_before_write(&key.identity());
+    let registered = cloud.registration(&judge.scope.gateway_id(), &key.identity()).is_some()
+        || matches!(told, Told::Present(_));
     let carrier = judge.scope.carrier_id(&key);
     let unclaimed = |meta: &Meta| !meta.tags.contains_key(CLUSTER_TAG);
     let is_part = match cloud.public_ips.get(&request.target) {

@@ -55,6 +55,8 @@ pub(super) struct Fact {
     pub(super) shown: Option<Face>,
     /// When a read first said that it is gone, or refers to nothing, although nobody took it away.
     pub(super) lost_at: Option<Time>,
+    /// The last read that showed a cleared registration as referring to something again, and was believed.
+    pub(super) referred_again: Option<u64>,
     pub(super) in_flight: bool,
 }
 
@@ -137,6 +139,9 @@ pub(super) fn learn(fact: &mut Fact, now: Time, read_seq: u64, told: Told) {
     let is_live = |told: &Told| matches!(told, Told::Present(face) if !face.cleared);
     if is_live(&fact.told) && !is_live(&told) {
         fact.lost_at = Some(now);
+    }
+    if shows_more && is_live(&told) {
+        fact.referred_again = Some(read_seq);
     }
     fact.told = told;
     fact.confirmed = fact.confirmed && !shows_other;

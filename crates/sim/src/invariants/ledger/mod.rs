@@ -183,6 +183,12 @@ impl Ledger {
         self.registrations.get(name).map_or(unlisted, Fact::before_write)
     }
 
+    /// Whether a read that was begun later showed that a registration, known to be cleared until then, is not.
+    pub fn is_referred_again_since(&self, name: &str, seq: u64) -> bool {
+        let fact = self.registrations.get(name);
+        fact.and_then(|fact| fact.referred_again).is_some_and(|read| read > seq)
+    }
+
     /// Whether the leader has any reason to believe that a service is registered and refers to something. One
     /// read that says otherwise is not yet a reason to the contrary; that takes a second look.
     pub fn is_registered(&self, now: Time, name: &str) -> bool {
