@@ -309,7 +309,10 @@ impl Engine {
         if let Some(record) = self.record_mut(service) {
             record.reported_at = Some(now);
         }
-        self.survey.look_soon(Listable::Locations, now);
+        // One listing speaks for all services that wait: it costs as much as the cluster is large.
+        if !self.survey.has_looked(Listable::Locations, now, after) {
+            self.survey.look_soon(Listable::Locations, now);
+        }
         let about = self.about(service);
         self.notify(about, true, Reason::Draining, text);
     }

@@ -75,6 +75,8 @@ pub(crate) struct Look {
     pub(crate) failing: Option<FailureRow>,
     /// A listing that begins then or later is believed at once.
     pub(crate) trusted_since: Option<Time>,
+    /// When the last listing began that was answered.
+    began: Option<Time>,
 }
 
 /// The first listings, until all are in.
@@ -183,6 +185,12 @@ impl Survey {
         self.looks.iter().filter(|look| look.in_flight.is_none()).filter_map(|look| look.next_at).min()
     }
 
+    /// Whether a kind is being listed, or was by a listing that is not older than that.
+    pub(crate) fn has_looked(&self, kind: Listable, now: Time, age: Duration) -> bool {
+        let look = &self.looks[kind as usize];
+        look.in_flight.is_some() || look.began.is_some_and(|began| now < began + age)
+    }
+
     /// Looks at a kind as soon as that is due, or sooner than planned.
     pub(crate) fn look_soon(&mut self, kind: Listable, at: Time) {
         let look = &mut self.looks[kind as usize];
@@ -287,6 +295,7 @@ impl Engine {
             Ok(listing) => {
                 look.failures = 0;
                 look.failing = None;
+                look.began = Some(began);
                 let next_at = if self.seeded.has(Bug::NoDriftSweep) { Time::NEVER } else { next_at };
                 look.next_at = Some(planned.map_or(next_at, |at| at.min(next_at)));
                 listing

@@ -131,7 +131,7 @@ impl Addresses {
 }
 
 /// The lists that may have reached Azure.
-fn odd_sets(odd: &Map<Spot, Odd>, spot: Spot, entry: Entry) -> &[SetId] {
+pub(super) fn odd_sets(odd: &Map<Spot, Odd>, spot: Spot, entry: Entry) -> &[SetId] {
     if !entry.is(Entry::ODD) {
         return &[];
     }

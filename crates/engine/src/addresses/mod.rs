@@ -66,7 +66,7 @@ pub use slices::{OwnerKey, PortResolution};
 pub use trouble::{LaneTrouble, MissingPlace};
 
 use crate::counters::Histogram;
-use place::Spot;
+use place::{Entry, Spot};
 
 /// A hash map that is the same in every process.
 type Map<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
@@ -379,39 +379,48 @@ impl Addresses {
 
     /// Some (location, address) pairs that may be mapped to a service, sorted, at most so many.
     ///
-    /// Looks first where they nearly always are, on their way out; only what is not there is looked for
-    /// among everything that Azure has.
+    /// Looks first where they nearly always are: in its queue, among what it wants, in the batch in flight. Only what
+    /// is not there is looked for among everything that Azure has.
     pub fn holding(&self, service: ServiceIndex, most: usize) -> Vec<(IpAddr, IpAddr)> {
         let Some(record) = self.services.get(service) else { return Vec::new() };
         let most = most.min(record.mapped as usize);
-        let holds =
-            |spot: &Spot| self.possible_sets(*spot).iter().any(|&set| self.sets.contains(set, service));
-        let sent = self.flight.iter().flat_map(|flight| &flight.sent);
-        let sent = sent.filter(|it| self.sets.contains(it.set, service)).map(|it| it.spot);
-        let set_aside = self.bisect.quarantine.values().copied().chain(self.bisect.suspects());
-        let near = record.queue.iter().chain(&record.kept).copied().chain(set_aside).filter(holds);
         let mut spots: BTreeSet<Spot> = BTreeSet::new();
-        for spot in sent.chain(near) {
-            if spots.len() >= most {
-                break;
+        let mut look_among = |some: &mut dyn Iterator<Item = Spot>| {
+            while spots.len() < most
+                && let Some(spot) = some.next()
+            {
+                if self.may_be_mapped(spot, service) {
+                    spots.insert(spot);
+                }
             }
-            spots.insert(spot);
-        }
-        if spots.len() < most {
-            let all = self
+        };
+        look_among(&mut record.queue.iter().chain(&record.kept).copied());
+        look_among(&mut self.spots_of(service).into_iter());
+        look_among(&mut self.flight.iter().flat_map(|flight| &flight.sent).map(|sent| sent.spot));
+        look_among(&mut self.bisect.quarantine.values().copied().chain(self.bisect.suspects()));
+        look_among(
+            &mut self
                 .places
                 .iter()
-                .flat_map(|(place, record)| record.entries.iter().map(move |(addr, _)| Spot { place, addr }));
-            spots.extend(all.filter(holds));
-        }
+                .flat_map(|(place, record)| record.entries.iter().map(move |(addr, _)| Spot { place, addr })),
+        );
         let pair = |spot: &Spot| {
             let place = &self.places[spot.place];
             (place.ip, self.addrs.ip(place.family, spot.addr))
         };
         let mut holding: Vec<(IpAddr, IpAddr)> = spots.iter().map(pair).collect();
         holding.sort_unstable();
-        holding.truncate(most);
         holding
+    }
+
+    /// Whether Azure may have an entry mapped to a service: known, on its way, or of unknown outcome.
+    fn may_be_mapped(&self, spot: Spot, service: ServiceIndex) -> bool {
+        let Some(entry) = self.places.is_there(spot.place).then(|| self.places.entry(spot)).flatten() else {
+            return false;
+        };
+        let sent = self.flight.as_ref().filter(|_| entry.is(Entry::IN_FLIGHT)).map_or(&[][..], |it| &it.sent);
+        gate::possible(&self.sets, entry.actual(), gate::odd_sets(&self.odd, spot, entry), service)
+            || sent.iter().any(|it| it.spot == spot && self.sets.contains(it.set, service))
     }
 
     /// The services that the lifecycle should look at: nothing is mapped to them any more, or their pods,

@@ -415,6 +415,40 @@ pub(super) fn a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_
 }
 
 #[test]
+pub(super) fn many_deletions_that_wait_for_long_read_the_addresses_once() {
+    check(
+        "show notices
+         show times
+         node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a
+         endpoints api 10.0.0.5@node-a
+         service web applied
+         service api applied
+         #1 done
+         #2 done
+         #3 done
+         service web applied deleting
+         show lists
+         tick 100
+         service api applied deleting
+         tick 201
+         tick 101
+         tick 200",
+        expect![[r#"
+            t=0.7 #1 provision web: public-ip, load-balancer, register   because service applied
+            t=0.8 #2 provision api: public-ip, load-balancer, register   because service applied
+            t=0.9 #3 push 10.0.0.4 to node-a for web   because service became ready
+            t=1.1 #4 push 10.0.0.5 to node-a for api   because service became ready
+            t=301.2 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=301.2 (list locations)
+            t=401.5 warn api: Draining: its deletion waits for 1 addresses, 10.0.0.5 at node-a
+            t=601.2 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=601.2 (list locations)
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_look_that_fails_during_a_deletion_is_repeated_after_a_wait() {
     check(
         "show times

@@ -173,7 +173,7 @@ pub(super) fn a_refused_write_beside_a_name_that_is_no_longer_registered_drops_t
             #3 push 10.0.0.4 to node-a for partner   because addresses changed
             #4 push 10.0.0.5 to node-a for not_an_identity!   because addresses changed
             #5 remove 10.0.0.5 from node-a   because addresses changed
-            #6 remove node-a   because addresses changed
+            #6 remove 10.0.0.4 from node-a   because addresses changed
         "#]],
     );
 }
