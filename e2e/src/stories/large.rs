@@ -81,6 +81,7 @@ fn large(setting: &mut Setting) {
         // The defaults, in place of the short times of other stories with two replicas.
         ("leaderElection.leaseDuration", json!("15s")),
         ("leaderElection.renewDeadline", json!("10s")),
+        ("deletion.reportAfter", json!("5m")),
         // A drift sweep in the middle would be read as a part of the start.
         ("drift.interval", json!("24h")),
     ] {
@@ -225,7 +226,8 @@ impl Needs {
             scene.tell(format!("{}: {mib} MiB at most {what_for}", replica.name));
             ensure!(mib <= MEMORY_MAX_MIB, "{} needed {mib} MiB {what_for}", replica.name);
         }
-        let short = scene.times_logged("Too many open files") + scene.times_logged("os error 24");
+        let short = ["Too many open files", "too many open files", "os error 24"];
+        let short: usize = short.iter().map(|words| scene.times_logged(words)).sum();
         ensure!(short == 0, "descriptors were missing {what_for}, {short} times");
         let seen = self.descriptors.get();
         scene

@@ -4,7 +4,7 @@
 //! not depend on the machine: bytes. Times and their ratios are printed beside the targets, and never fail
 //! the run. `-- --max 10000000` adds a size, `-- --max 100000` leaves one out. `-- --instructions` counts
 //! instructions with callgrind instead, and checks the most important rows: one pod that is changed, or added and
-//! deleted, must not cost more because the cluster is bigger.
+//! deleted, and one deletion that waits must not cost more because the cluster is bigger.
 
 #![allow(
     missing_docs,

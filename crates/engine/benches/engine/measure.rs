@@ -8,7 +8,7 @@ use peak_alloc::PeakAlloc;
 
 use sluice_model::Event;
 
-use crate::world::{ADDED, CHANGED, PER_SERVICE, Way, World, uid};
+use crate::world::{ADDED, CHANGED, PER_SERVICE, WAITING, Way, World, uid};
 
 /// One row: a value per size.
 struct Row {
@@ -211,6 +211,7 @@ pub(crate) fn instructions(small: usize, max: Option<usize>) -> ExitCode {
     let workloads = [
         (CHANGED, "change_pods", 1_000_000, 2_000, "one changed pod and its way back"),
         (ADDED, "add_and_delete_pods", 100_000, 10_000, "one pod added to a live egress and deleted again"),
+        (WAITING, "report_deletions", 100_000, 10, "one deletion that waits and says for what"),
     ];
     for (workload, function, big, times, words) in workloads {
         let mut counts = Vec::new();

@@ -28,6 +28,8 @@ use sluice_model::{Action, Effect, EgressName, Event, Family, ObjectName, Outcom
 pub(crate) const PER_SERVICE: usize = 100;
 const PER_NODE: usize = 50;
 const NAMESPACE: &str = "shop";
+/// A deletion that waits for so long says what holds it.
+const REPORTS_DUE: Duration = Duration::from_secs(301);
 
 /// Which way the addresses of a cluster go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -410,9 +412,11 @@ fn meta(id: sluice_model::azure::ArmId, tags: Tags) -> Meta {
 /// Fills a cluster and changes it; for counting instructions. Callgrind counts in the functions that it calls, by
 /// their names.
 pub(crate) fn count_in(workload: &str, size: usize, times: usize) {
-    let mut world = World::in_sync(size, Way::Egress);
+    let way = if workload == WAITING { Way::Inbound } else { Way::Egress };
+    let mut world = World::in_sync(size, way);
     match workload {
         CHANGED => change_pods(&mut world, size, times),
+        WAITING => report_deletions(&mut world, times),
         _ => add_and_delete_pods(&mut world, size, times),
     }
 }
@@ -420,6 +424,7 @@ pub(crate) fn count_in(workload: &str, size: usize, times: usize) {
 /// The workloads whose instructions are counted: a word for the command line and the function.
 pub(crate) const CHANGED: &str = "changed";
 pub(crate) const ADDED: &str = "added";
+pub(crate) const WAITING: &str = "waiting";
 
 /// One pod gets a new address and the request is made and answered, and back, over and over.
 #[inline(never)]
@@ -447,4 +452,18 @@ fn add_and_delete_pods(world: &mut World, size: usize, times: usize) {
         effects.extend(world.tell(Event::PodDeleted { uid: uid(number) }));
     }
     assert_eq!(effects.len(), 1, "one request is in flight");
+}
+
+/// Services are deleted, the request that takes their addresses away is not answered, and each deletion reports what
+/// holds it.
+#[inline(never)]
+fn report_deletions(world: &mut World, times: usize) {
+    for service in 0..times {
+        let object = world.service(service, true);
+        world.tell(Event::ServiceApplied(object));
+    }
+    world.now = world.now + REPORTS_DUE;
+    let effects = world.tell(Event::Tick);
+    let reports = effects.iter().filter(|effect| matches!(effect.action, Action::Notify(_))).count();
+    assert!(reports >= times, "each deletion says what holds it: {effects:?}");
 }

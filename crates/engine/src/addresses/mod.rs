@@ -66,7 +66,7 @@ pub use slices::{OwnerKey, PortResolution};
 pub use trouble::{LaneTrouble, MissingPlace};
 
 use crate::counters::Histogram;
-use place::{Entry, Spot};
+use place::Spot;
 
 /// A hash map that is the same in every process.
 type Map<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
@@ -389,21 +389,22 @@ impl Addresses {
             while spots.len() < most
                 && let Some(spot) = some.next()
             {
-                if self.may_be_mapped(spot, service) {
-                    spots.insert(spot);
-                }
+                spots.insert(spot);
             }
         };
-        look_among(&mut record.queue.iter().chain(&record.kept).copied());
-        look_among(&mut self.spots_of(service).into_iter());
-        look_among(&mut self.flight.iter().flat_map(|flight| &flight.sent).map(|sent| sent.spot));
-        look_among(&mut self.bisect.quarantine.values().copied().chain(self.bisect.suspects()));
-        look_among(
-            &mut self
-                .places
-                .iter()
-                .flat_map(|(place, record)| record.entries.iter().map(move |(addr, _)| Spot { place, addr })),
-        );
+        let may_hold = |spot: &Spot| self.may_be_mapped(*spot, service);
+        let near = record.queue.iter().chain(&record.kept).copied();
+        look_among(&mut near.chain(self.spots_of(service)).filter(may_hold));
+        let sent = self.flight.iter().flat_map(|flight| &flight.sent);
+        let sent = sent.filter(|it| self.sets.contains(it.set, service) || may_hold(&it.spot));
+        look_among(&mut sent.map(|it| it.spot));
+        let set_aside = self.bisect.quarantine.values().copied().chain(self.bisect.suspects());
+        look_among(&mut set_aside.chain(self.awaits_listing.keys().copied()).filter(may_hold));
+        let all = self
+            .places
+            .iter()
+            .flat_map(|(place, record)| record.entries.iter().map(move |(addr, _)| Spot { place, addr }));
+        look_among(&mut all.filter(may_hold));
         let pair = |spot: &Spot| {
             let place = &self.places[spot.place];
             (place.ip, self.addrs.ip(place.family, spot.addr))
@@ -413,14 +414,13 @@ impl Addresses {
         holding
     }
 
-    /// Whether Azure may have an entry mapped to a service: known, on its way, or of unknown outcome.
+    /// Whether Azure has an entry mapped to a service, or may have it because an outcome is unknown.
     fn may_be_mapped(&self, spot: Spot, service: ServiceIndex) -> bool {
-        let Some(entry) = self.places.is_there(spot.place).then(|| self.places.entry(spot)).flatten() else {
-            return false;
-        };
-        let sent = self.flight.as_ref().filter(|_| entry.is(Entry::IN_FLIGHT)).map_or(&[][..], |it| &it.sent);
-        gate::possible(&self.sets, entry.actual(), gate::odd_sets(&self.odd, spot, entry), service)
-            || sent.iter().any(|it| it.spot == spot && self.sets.contains(it.set, service))
+        let entry = self.places.is_there(spot.place).then(|| self.places.entry(spot)).flatten();
+        entry.is_some_and(|entry| {
+            let either = gate::odd_sets(&self.odd, spot, entry);
+            gate::possible(&self.sets, entry.actual(), either, service)
+        })
     }
 
     /// The services that the lifecycle should look at: nothing is mapped to them any more, or their pods,

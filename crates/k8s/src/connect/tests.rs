@@ -229,3 +229,17 @@ async fn writes_at_once_open_no_more_connections_than_are_in_flight() {
     let opened = connections_opened(32, 20).await;
     assert!((2..=32).contains(&opened), "{opened}");
 }
+
+#[tokio::test]
+async fn the_lease_is_renewed_over_a_connection_of_its_own() {
+    let (host, opened) = counting_server().await;
+    let file = written(&kubeconfig(&host));
+    let config = from_file(file.path(), None).await.unwrap();
+    let Connection { client, lease_client, .. } = client(config, CONNECT_LIMIT).unwrap();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/sluice".to_string();
+    let write = Call::merge("leases", path, json!({"spec": {}}));
+    for (client, connections) in [(&client, 1), (&client, 1), (&lease_client, 2), (&lease_client, 2)] {
+        write.send::<Value>(client).await.unwrap();
+        assert_eq!(opened.load(Ordering::SeqCst), connections);
+    }
+}
