@@ -57,4 +57,15 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), number, "a name stands for two stories");
     }
+
+    #[test]
+    fn at_most_a_third_of_the_stories_needs_the_lab_build() {
+        let stories = all();
+        let scaled: Vec<&str> = stories.iter().filter_map(|story| story.why_scaled()).collect();
+        assert!(scaled.len() * 3 <= stories.len(), "{scaled:?}");
+        assert!(
+            scaled.iter().all(|why| !why.is_empty()),
+            "a story does not say why it needs the scaled clock"
+        );
+    }
 }
