@@ -190,6 +190,11 @@ pub(crate) fn resource_id(kind: &str, name: &str) -> String {
     format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Network/{kind}/{name}")
 }
 
+/// The ids of the load balancer and the public IP of a Service.
+pub(crate) fn resources_of(uid: &str) -> [String; 2] {
+    [resource_id("loadBalancers", uid), resource_id("publicIPAddresses", &format!("{uid}-pip"))]
+}
+
 /// The virtual network's id.
 pub(crate) fn network_id() -> String {
     resource_id("virtualNetworks", NETWORK)

@@ -49,6 +49,20 @@ impl Scene {
         Ok(all.into_iter().filter(Request::is_write).collect())
     }
 
+    /// Waits until these resources carry the cluster's tag.
+    pub(crate) async fn until_tagged(&self, ids: &[String]) -> Result<()> {
+        self.until("all of them have the cluster tag", async || {
+            for id in ids {
+                let now = self.azure.resource(id).await?;
+                if now["tags"]["sluice-cluster"] != self.setting.cluster_id {
+                    return Ok(Look::NotYet(format!("{id} has the tags {}", now["tags"])));
+                }
+            }
+            Ok(Look::Yes(()))
+        })
+        .await
+    }
+
     /// Fails if a read since the mark was anything but a page of a list, the poll of an operation, or the
     /// one GET of the gateway and the one of the subnet that every leader begins with.
     pub(crate) async fn reads_are_listings(&self, mark: Mark, leaders: usize) -> Result<()> {

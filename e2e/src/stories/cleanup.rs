@@ -4,14 +4,14 @@ use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::azure::{GATEWAY, Request, gateway_id, network_id, resource_id, subnet_id};
-use crate::scene::{LOCATION, Scene};
+use crate::azure::{GATEWAY, Request, gateway_id, network_id, resources_of, subnet_id};
+use crate::scene::{LOCATION, Mark, Scene};
 use crate::story::{Story, Variant};
 
 /// The stories of this theme.
 pub(crate) const STORIES: &[Story] = &[Story::new(
     "there-and-back",
-    "three Services in a gateway of others, then left to another controller: nothing changes but tags",
+    "three Services in a gateway of others go to another controller and come back: nothing changes but tags",
     |scene| Box::pin(there_and_back(scene)),
 )
 .with(|setting| {
@@ -19,6 +19,9 @@ pub(crate) const STORIES: &[Story] = &[Story::new(
     setting.key("defaultOutbound", "leave");
 })
 .only(&[Variant::Plain], "`sluice cleanup` runs only while no controller does")];
+
+/// Makes the Services those of another controller, for `sluice cleanup`.
+const OTHER_CLASS: &str = "--set=sluice.loadBalancerClass=example.com/other";
 
 async fn there_and_back(scene: &Scene) -> Result<()> {
     let theirs = gateway_of_others(scene).await?;
@@ -48,17 +51,10 @@ async fn there_and_back(scene: &Scene) -> Result<()> {
     scene.quiet().await?;
     let (served, mark) = (scene.azure.state().await?, scene.mark_writes().await?);
     scene.tell("another controller takes the Services back: their class is not that of the configuration");
-    let said = scene.cleanup(&["--set=sluice.loadBalancerClass=example.com/other"]).await?;
+    let said = scene.cleanup(&[OTHER_CLASS]).await?;
     let left = scene.azure.state().await?;
-    let (was, is) = (without_tags(&served), without_tags(&left));
-    ensure!(was == is, "more than tags has changed:\n  {was}\nis now\n  {is}");
     ensure!(!left.to_string().contains("\"sluice-"), "tags are left: {left}");
-    let writes = scene.writes_since(mark).await?;
-    let strange: Vec<String> =
-        writes.iter().filter(|it| it.call.as_deref() != Some("PatchTags")).map(Request::line).collect();
-    ensure!(strange.is_empty(), "other writes than of tags: {strange:?}");
-    // A public IP and a load balancer for each, and the gateway.
-    ensure!(writes.len() == 2 * services.len() + 1, "{} writes of tags: {said}", writes.len());
+    only_tags_changed(scene, &served, mark, services.len()).await?;
     let gateway = scene.azure.resource(&gateway_id()).await?;
     ensure!(gateway["tags"] == theirs["tags"], "the gateway carries {}", gateway["tags"]);
     ensure!(bare(&gateway) == bare(&theirs), "the gateway is not what it was: {gateway}");
@@ -70,9 +66,45 @@ async fn there_and_back(scene: &Scene) -> Result<()> {
         ensure!(service.finalizers().is_empty(), "{name} keeps {:?}", service.finalizers());
         ensure!(scene.ip_of(name).await? == *ip, "{name} lost its published IP");
     }
+
+    scene.tell(
+        "Sluice takes the Services over from the other controller, whose resources have no tags of Sluice",
+    );
+    let mark = scene.mark_writes().await?;
+    scene.controller().start()?;
+    let ids: Vec<String> = services.iter().flat_map(|(_, uid)| resources_of(uid)).collect();
+    scene.until_tagged(&ids).await?;
+    scene.settled().await?;
+    only_tags_changed(scene, &left, mark, services.len()).await?;
+    for ((name, _), ip) in services.iter().zip(&ips) {
+        ensure!(scene.ip_of(name).await? == *ip, "{name} has another IP since it was taken over");
+    }
+    let (name, uid) = services.remove(0);
+    scene.delete_service(name).await?;
+    scene.service_gone(name).await?;
+    scene.settled().await?;
+    let state = scene.azure.state().await?.to_string();
+    ensure!(!state.contains(&uid), "{name} was taken over and deleted, and something of it is left: {state}");
+
+    scene.controller().stop().await?;
+    scene.cleanup(&[OTHER_CLASS]).await?;
     others_delete(scene, &services).await?;
     scene.controller().start()?;
     scene.settled().await
+}
+
+/// Fails unless since the mark only tags were written: of the public IP and the load balancer of each Service, and of
+/// the gateway.
+async fn only_tags_changed(scene: &Scene, before: &Value, mark: Mark, services: usize) -> Result<()> {
+    let (was, is) = (without_tags(before), without_tags(&scene.azure.state().await?));
+    ensure!(was == is, "more than tags has changed:\n  {was}\nis now\n  {is}");
+    let writes = scene.writes_since(mark).await?;
+    let strange: Vec<String> =
+        writes.iter().filter(|it| it.call.as_deref() != Some("PatchTags")).map(Request::line).collect();
+    ensure!(strange.is_empty(), "other writes than of tags: {strange:?}");
+    let lines: Vec<String> = writes.iter().map(Request::line).collect();
+    ensure!(writes.len() == 2 * services + 1, "{} writes of tags: {lines:?}", writes.len());
+    Ok(())
 }
 
 /// A gateway with much that we know nothing of, and a NAT gateway that works for it; as it is shown.
@@ -113,8 +145,7 @@ async fn gateway_of_others(scene: &Scene) -> Result<Value> {
 async fn others_delete(scene: &Scene, services: &[(&str, String)]) -> Result<()> {
     for (name, uid) in services {
         scene.azure.tamper(json!({"do": "unregister", "gateway": gateway_id(), "name": uid})).await?;
-        let ip = format!("{uid}-pip");
-        for id in [resource_id("loadBalancers", uid), resource_id("publicIPAddresses", &ip)] {
+        for id in resources_of(uid) {
             scene.azure.tamper(json!({"do": "delete", "id": id})).await?;
         }
         scene.delete_service(name).await?;

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::azure::{Request, gateway_id, resource_id};
-use crate::scene::{Look, Scene};
+use crate::azure::{Request, gateway_id, resource_id, resources_of};
+use crate::scene::Scene;
 use crate::setting::Setting;
 use crate::story::Story;
 use crate::world::ports::tcp;
@@ -185,12 +185,7 @@ async fn tags(scene: &Scene) -> Result<()> {
 async fn wiped_tags(scene: &Scene) -> Result<()> {
     let (web, shop) = served(scene).await?;
     let ips = [scene.ip_of("web").await?, scene.ip_of("shop").await?];
-    let ids: Vec<String> = [&web, &shop]
-        .into_iter()
-        .flat_map(|uid| {
-            [resource_id("loadBalancers", uid), resource_id("publicIPAddresses", &format!("{uid}-pip"))]
-        })
-        .collect();
+    let ids: Vec<String> = [&web, &shop].into_iter().flat_map(|uid| resources_of(uid)).collect();
     scene.calm_down().await?;
     scene.controller().stop().await?;
     scene.tell("a policy removes all tags of the load balancers and their public IPs");
@@ -199,17 +194,7 @@ async fn wiped_tags(scene: &Scene) -> Result<()> {
     }
     let mark = scene.mark_writes().await?;
     scene.controller().start()?;
-    scene
-        .until("all of them have the cluster tag again", async || {
-            for id in &ids {
-                let now = scene.azure.resource(id).await?;
-                if now["tags"]["sluice-cluster"] != json!("e2e") {
-                    return Ok(Look::NotYet(format!("{id} has the tags {}", now["tags"])));
-                }
-            }
-            Ok(Look::Yes(()))
-        })
-        .await?;
+    scene.until_tagged(&ids).await?;
     scene.settled().await?;
     let others: Vec<String> =
         scene.writes_since(mark).await?.iter().filter(|it| it.method != "PATCH").map(Request::line).collect();
