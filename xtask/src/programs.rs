@@ -94,15 +94,19 @@ pub(crate) fn run(_: &Tree) -> Result<String, Vec<String>> {
     Ok(format!("{} programs are built", Program::ALL.len()))
 }
 
-/// The production build refuses what only the lab has.
+/// The production build has none of the lab's commands and flags.
 fn has_no_lab(program: &Path) -> Result<(), Vec<String>> {
-    let output = Command::new(program).arg("playground").stdin(Stdio::null()).output();
-    let output = output.map_err(|error| vec![format!("{} cannot be started: {error}", program.display())])?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() && said.contains("playground is not in the production build") {
-        return Ok(());
-    }
-    Err(vec![format!("the production build has a playground, or says something else about it: {said}")])
+    let lab: [&[&str]; 4] = [&["playground"], &["emulator"], &["bench"], &["run", "--time-factor", "2"]];
+    lab.into_iter().try_for_each(|words| {
+        let output = Command::new(program).args(words).stdin(Stdio::null()).output();
+        let output =
+            output.map_err(|error| vec![format!("{} cannot be started: {error}", program.display())])?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() && said.contains("is not in the production build") {
+            return Ok(());
+        }
+        Err(vec![format!("the production build accepts `sluice {}`, or says: {said}", words.join(" "))])
+    })
 }
 
 /// Where cargo puts what it builds.
