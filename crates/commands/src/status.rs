@@ -39,27 +39,32 @@ const STALE: Duration = Duration::from_secs(10);
 /// Where the overview is.
 const OVERVIEW: &str = "/api/v1/overview";
 
-/// Which services, and how to show them.
+/// Select Services and egresses, and the output format.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// Only Services of this namespace; egresses have none
+    /// Show only Services in this namespace, and no egresses
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Only those in one of these states, like `NotStarted,DeletionPending`
+    /// Show only these states, for example `NotStarted,DeletionPending`
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
     state: Vec<State>,
-    /// How to say it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
-    /// Go on and show what changes: on a terminal the table, else a line for each change
+    /// Watch for changes
+    ///
+    /// A table on a terminal is redrawn. Otherwise one line is printed for each change.
     #[arg(short, long)]
     watch: bool,
-    /// Only those in trouble
+    /// Show only Services and egresses in trouble
+    ///
+    /// In trouble: the desired state has not been programmed for longer than normal work takes.
     #[arg(long)]
     trouble: bool,
-    /// End with exit code 2 if something that is shown is in trouble, or if the state is unknown (not the leader, or
-    /// reads fail)
+    /// Exit with code 2 on trouble, or if the state is unknown
+    ///
+    /// Only Services and egresses that are shown count.
     #[arg(long, conflicts_with = "watch")]
     check: bool,
     #[command(flatten)]
@@ -67,24 +72,27 @@ pub struct Arguments {
 }
 
 const HELP: &str = "\
-Columns: how many addresses (of endpoints or pods) are WANTED, how many of them are BUFFERED because their
-service is not ready, and how many Azure is known to have (PROGRAMMED); how many ATTEMPTS have failed since
-the last success, when the LAST began and the NEXT comes. `sluice explain NAME` says more about one line.
+Example: sluice status --output wide
 
-Exit codes: 0 shown · 1 the controller cannot be asked, or wrong arguments · 2 with --check: something
-shown is in trouble, or the state is unknown (the replica does not lead, has not read everything yet, or its watches or
-listings fail)";
+Columns: PODS is programmed/desired addresses, and AGE is the time in this state. Columns of --output wide: \
+addresses that are DESIRED, BUFFERED (the gateway service is not registered yet), PROGRAMMED (confirmed by \
+Azure), MAPPED (possibly in Azure) and QUARANTINED (rejected by Azure), ATTEMPTS failed since the last \
+success, start of the LAST attempt and time of the NEXT. For details of one row, run `sluice explain NAME`.
 
-/// How to say it.
+Exit codes: 0 shown · 1 the controller cannot be reached, or invalid arguments · 2 with --check: a Service \
+or egress that is shown is in trouble, or the state is unknown (the replica is not the leader or has not \
+completed its first sync, the gateway is unusable, or reads of Kubernetes or Azure fail)";
+
+/// The form of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Output {
-    /// A table for people.
+    /// Human-readable table.
     Table,
-    /// The same with more columns and nothing cut off.
+    /// Table with all columns and without truncation.
     Wide,
     /// JSON for scripts.
     Json,
-    /// Only what they are called, for `sluice explain`.
+    /// Names only, for `sluice explain`.
     Name,
 }
 
@@ -156,7 +164,7 @@ impl Arguments {
     fn filtered(&self, all: Vec<Status>) -> Chosen {
         let (mut shown, hidden): (Vec<Status>, Vec<Status>) =
             all.into_iter().partition(|status| self.wants(status));
-        shown.sort_by_key(|status| !status.progress().trouble);
+        table::sort(&mut shown);
         let hidden_in_trouble = hidden.iter().filter(|status| status.progress().trouble).count();
         Chosen { shown, hidden_in_trouble }
     }
@@ -191,7 +199,7 @@ impl Arguments {
     }
 
     fn layout(&self) -> Layout {
-        Layout { wide: self.output == Output::Wide }
+        Layout::for_stdout(self.output == Output::Wide)
     }
 
     fn json(&self, overview: &Overview, all: &[Status]) -> String {
@@ -534,7 +542,7 @@ mod tests {
 
     #[test]
     fn a_watched_table_without_answers_says_that_it_is_out_of_date_and_its_times_stop() {
-        let arguments = arguments(&["--watch"]);
+        let arguments = arguments(&["--watch", "--output", "wide"]);
         let (mut board, _drawn) = board(&arguments);
         let heard = Instant::now();
         let mut delta = Delta { complete: true, ..Delta::default() };

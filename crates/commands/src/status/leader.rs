@@ -29,29 +29,30 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Controller")]
 pub struct LeaderArguments {
-    /// The address of its API, like `http://127.0.0.1:8082` [default: the leader is found by its Lease and
-    /// asked through the API server]
+    /// URL of the controller API, for example `http://127.0.0.1:8082`
+    ///
+    /// Without it, the leader is found by its Lease and reached through the API server.
     #[arg(long, value_name = "URL", env = "SLUICE_ADDRESS", value_parser = address)]
     pub address: Option<Url>,
-    /// A file with the token that the API asks for
+    /// File with the bearer token for the controller API
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// A file with the CA of the API's certificate, in PEM [default: the roots of the system]
+    /// PEM file with the CA of the controller API [default: system roots]
     #[arg(long, value_name = "FILE", requires = "address")]
     pub ca_file: Option<PathBuf>,
-    /// The kubeconfig of the cluster [default: the one that kubectl would use]
+    /// Kubeconfig file [default: in-cluster, then kubectl's default]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: its current one]
+    /// Kubeconfig context [default: the current context]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// The namespace of the Lease, and of the controller
+    /// Namespace of the Lease and of the controller
     #[arg(long, value_name = "NAME", default_value = crate::lease::SHIPPED_NAMESPACE)]
     pub lease_namespace: String,
-    /// The name of the Lease
+    /// Name of the Lease
     #[arg(long, value_name = "NAME", default_value = "sluice")]
     pub lease_name: String,
-    /// The port of the API in the leader's pod
+    /// Port of the controller API in the leader's pod
     #[arg(long, value_name = "PORT", default_value_t = 8082)]
     pub api_port: u16,
 }

@@ -7,33 +7,52 @@ use sluice_view::{Overview, Progress, State, Status};
 use super::Chosen;
 use crate::paint::Paint;
 
-/// Characters of a problem in a line that is not wide.
-const PROBLEM_MAX: usize = 70;
+/// The width of a table that does not go to a terminal.
+const COLUMNS: usize = 100;
 
-/// The columns of a line.
+/// NAME and PROBLEM get at least this many characters; other columns are left out for it.
+const NAME_MIN: usize = 24;
+const PROBLEM_MIN: usize = 16;
+
+/// The columns that a narrow terminal leaves out, the least important first.
+const OPTIONAL: [&str; 3] = ["AGE", "PODS", "IP"];
+
+const GAP: &str = "  ";
+
+/// How a table is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
-    /// Everything, and nothing cut off.
+    /// All columns, and nothing is cut off.
     pub(super) wide: bool,
+    /// How many characters a row has at most, unless it is wide.
+    pub(super) columns: usize,
+    /// Whether the terminal shows characters other than ASCII.
+    pub(super) utf8: bool,
 }
 
 impl Layout {
+    /// For the terminal that the standard output goes to, or for a file.
+    pub(super) fn for_stdout(wide: bool) -> Layout {
+        let columns = terminal_size::terminal_size_of(std::io::stdout());
+        let columns = columns.map_or(COLUMNS, |(width, _)| usize::from(width.0));
+        Layout { wide, columns, utf8: is_utf8(|name| std::env::var(name).ok()) }
+    }
+
     fn titles(self) -> Vec<&'static str> {
-        let mut titles = vec![
-            "NAME",
-            "STATE",
-            "SINCE",
-            "IP",
-            "PODS",
-            "WANTED",
-            "BUFFERED",
-            "PROGRAMMED",
-            "ATTEMPTS",
-            "LAST",
-            "NEXT",
-        ];
+        let mut titles = vec!["NAME", "STATE", "IP", "PODS", "AGE"];
         if self.wide {
-            titles.extend(["MAPPED", "REFUSED", "OPERATION", "ID"]);
+            titles.extend([
+                "DESIRED",
+                "BUFFERED",
+                "PROGRAMMED",
+                "MAPPED",
+                "QUARANTINED",
+                "ATTEMPTS",
+                "LAST",
+                "NEXT",
+                "OPERATION",
+                "ID",
+            ]);
         }
         titles.push("PROBLEM");
         titles
@@ -43,25 +62,12 @@ impl Layout {
         let progress = status.progress();
         let addresses = &progress.addresses;
         let dash = || "-".to_owned();
-        let pods = match status {
-            Status::Egress(egress) => egress.pods.to_string(),
-            Status::Service(_) => dash(),
-        };
         let mut cells = vec![
             status.title(),
-            state_word(progress),
-            span(progress.since.age_seconds),
+            progress.state.to_string(),
             progress.public_ip.map_or_else(dash, |ip| ip.to_string()),
-            pods,
-            addresses.wanted.to_string(),
-            addresses.buffered.to_string(),
-            addresses.programmed.to_string(),
-            progress.attempts.to_string(),
-            progress.last_attempt.as_ref().map_or_else(dash, |at| format!("{} ago", span(at.age_seconds))),
-            progress.next_retry.as_ref().map_or_else(dash, |due| match due.in_seconds {
-                0 => "now".to_owned(),
-                seconds => format!("in {}", span(seconds)),
-            }),
+            format!("{}/{}", addresses.programmed, addresses.wanted),
+            age(progress.since.age_seconds),
         ];
         if self.wide {
             let id = match status {
@@ -69,33 +75,132 @@ impl Layout {
                 Status::Egress(_) => dash(),
             };
             cells.extend([
+                addresses.wanted.to_string(),
+                addresses.buffered.to_string(),
+                addresses.programmed.to_string(),
                 addresses.mapped.to_string(),
                 addresses.quarantined.to_string(),
+                progress.attempts.to_string(),
+                progress
+                    .last_attempt
+                    .as_ref()
+                    .map_or_else(dash, |at| format!("{} ago", span(at.age_seconds))),
+                progress.next_retry.as_ref().map_or_else(dash, |due| match due.in_seconds {
+                    0 => "now".to_owned(),
+                    seconds => format!("in {}", span(seconds)),
+                }),
                 progress.operation.clone().unwrap_or_else(dash),
                 id,
             ]);
         }
-        let problem = problem(progress);
-        cells.push(if self.wide { problem } else { cut(&problem) });
+        // A row is one line, whatever Azure wrote.
+        cells.push(problem(progress).split_whitespace().collect::<Vec<_>>().join(" "));
+        if !self.utf8 {
+            for cell in &mut cells {
+                *cell = cell.chars().map(|it| if it.is_ascii() { it } else { '?' }).collect();
+            }
+        }
         cells
+    }
+
+    /// Leaves out and narrows columns until a row fits.
+    fn fit(self, table: &mut Table) {
+        if self.wide {
+            return;
+        }
+        let mut widths = table.widths();
+        for title in OPTIONAL {
+            let others: usize = widths[1..widths.len() - 1].iter().sum();
+            if others + GAP.len() * (widths.len() - 1) + NAME_MIN + PROBLEM_MIN <= self.columns {
+                break;
+            }
+            if let Some(at) = table.titles.iter().position(|it| *it == title) {
+                table.leave_out(at);
+                widths = table.widths();
+            }
+        }
+        let last = widths.len() - 1;
+        let others: usize = widths[1..last].iter().sum();
+        let room = self.columns.saturating_sub(others + GAP.len() * last);
+        let problem = widths[last].min(room.saturating_sub(widths[0]).max(PROBLEM_MIN));
+        let name = widths[0].min(room.saturating_sub(problem));
+        for row in &mut table.rows {
+            row[0] = self.cut_middle(&row[0], name);
+            row[last] = self.cut(&row[last], problem);
+        }
+    }
+
+    fn mark(self) -> &'static str {
+        if self.utf8 { "…" } else { "..." }
+    }
+
+    /// The beginning of a text that is too long.
+    fn cut(self, text: &str, width: usize) -> String {
+        if text.chars().count() <= width {
+            return text.to_owned();
+        }
+        let kept = width.saturating_sub(self.mark().chars().count());
+        text.chars().take(kept).chain(self.mark().chars()).take(width).collect()
+    }
+
+    /// The beginning and the end of a name that is too long: names differ in their ends.
+    fn cut_middle(self, name: &str, width: usize) -> String {
+        let long = name.chars().count();
+        if long <= width {
+            return name.to_owned();
+        }
+        let kept = width.saturating_sub(self.mark().chars().count());
+        let (front, back) = (kept / 2, kept - kept / 2);
+        let end = name.chars().skip(long - back);
+        name.chars().take(front).chain(self.mark().chars()).chain(end).take(width).collect()
     }
 }
 
-/// What is said about everything, as lines: a head and one line each.
+/// Whether the locale uses UTF-8, by the first of the variables that is set.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|it| !it.is_empty());
+    locale.is_some_and(|it| {
+        let it = it.to_ascii_lowercase();
+        it.contains("utf-8") || it.contains("utf8")
+    })
+}
+
+/// The largest unit of a span: `3 h` for 3 h 20 min.
+fn age(seconds: u64) -> String {
+    span(seconds).split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// The rows without padding.
+struct Table {
+    titles: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn widths(&self) -> Vec<usize> {
+        let widest = |at: usize| self.rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        self.titles.iter().enumerate().map(|(at, title)| widest(at).max(title.len())).collect()
+    }
+
+    fn leave_out(&mut self, column: usize) {
+        self.titles.remove(column);
+        for row in &mut self.rows {
+            row.remove(column);
+        }
+    }
+}
+
+/// A header and a row for each service and egress.
 pub(super) fn lines(all: &[Status], layout: Layout, paint: Paint) -> Vec<String> {
-    let titles = layout.titles();
-    let rows: Vec<Vec<String>> = all.iter().map(|status| layout.cells(status)).collect();
-    let widths: Vec<usize> = (0..titles.len())
-        .map(|at| {
-            let widest = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
-            widest.unwrap_or(0).max(titles[at].len())
-        })
-        .collect();
-    let head: Vec<String> = titles.iter().map(ToString::to_string).collect();
-    let mut lines = vec![line(&head, &widths, |_, text| paint.bold(text))];
-    for (status, row) in all.iter().zip(&rows) {
+    let rows = all.iter().map(|status| layout.cells(status)).collect();
+    let mut table = Table { titles: layout.titles(), rows };
+    layout.fit(&mut table);
+    let widths = table.widths();
+    let header: Vec<String> = table.titles.iter().map(ToString::to_string).collect();
+    let mut lines = vec![line(&header, &widths, |_, text| paint.bold(text))];
+    for (status, row) in all.iter().zip(&table.rows) {
         let progress = status.progress();
-        lines.push(line(row, &widths, |at, text| match titles[at] {
+        lines.push(line(row, &widths, |at, text| match table.titles[at] {
             "STATE" => painted(progress, text, paint),
             "PROBLEM" if progress.trouble => paint.bad(text),
             _ => text.to_owned(),
@@ -104,7 +209,7 @@ pub(super) fn lines(all: &[Status], layout: Layout, paint: Paint) -> Vec<String>
     lines
 }
 
-/// Padded first and painted afterwards, since colours have no width.
+/// Cells are padded before they are painted, since colors have no width.
 fn line(cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> String) -> String {
     let mut text = String::new();
     for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -112,18 +217,32 @@ fn line(cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> Strin
             text.push_str(&paint(at, cell));
         } else {
             text.push_str(&paint(at, &format!("{cell:<width$}")));
-            text.push_str("   ");
+            text.push_str(GAP);
         }
     }
     text.trim_end().to_owned()
 }
 
-fn state_word(progress: &Progress) -> String {
-    match (progress.parked, progress.trouble) {
-        (true, _) => format!("{} (parked)", progress.state),
-        (false, true) => format!("{} (trouble)", progress.state),
-        (false, false) => progress.state.to_string(),
-    }
+/// Sorts those in trouble first, then Services before egresses, and numbers in names by their value.
+pub(super) fn sort(all: &mut [Status]) {
+    all.sort_by_cached_key(|status| {
+        let is_egress = matches!(status, Status::Egress(_));
+        (!status.progress().trouble, is_egress, natural(&status.title()))
+    });
+}
+
+/// A key that sorts `web-2` before `web-10`: digits compare by their number, everything else by its bytes.
+fn natural(name: &str) -> Vec<(bool, usize, Vec<u8>)> {
+    let parts = name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    parts
+        .map(|part| match part[0].is_ascii_digit() {
+            true => {
+                let zeros = part.iter().take_while(|byte| **byte == b'0').count();
+                (false, part.len() - zeros, part[zeros..].to_vec())
+            }
+            false => (true, 0, part.to_vec()),
+        })
+        .collect()
 }
 
 fn painted(progress: &Progress, text: &str, paint: Paint) -> String {
@@ -144,17 +263,6 @@ fn problem(progress: &Progress) -> String {
         return format!("{} failed: {}", failure.step, failure.message);
     }
     "-".into()
-}
-
-fn cut(text: &str) -> String {
-    // One line is one line, whatever Azure wrote.
-    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= PROBLEM_MAX {
-        return flat;
-    }
-    let mut short: String = flat.chars().take(PROBLEM_MAX - 1).collect();
-    short.push('…');
-    short
 }
 
 /// What keeps the replica from knowing all that is in trouble, in sentences; none if it knows. `--check` reads the
@@ -375,27 +483,30 @@ pub(crate) mod tests {
         }
     }
 
+    const NARROW: Layout = Layout { wide: false, columns: 100, utf8: true };
+    const WIDE: Layout = Layout { wide: true, ..NARROW };
+
     #[test]
     fn columns_line_up_and_a_problem_is_one_line() {
-        let text = lines(&[fine(), parked()], Layout { wide: false }, Paint::NONE).join("\n");
+        let text = lines(&[fine(), parked()], NARROW, Paint::NONE).join("\n");
         expect![[r#"
-            NAME               STATE                 SINCE       IP         PODS   WANTED   BUFFERED   PROGRAMMED   ATTEMPTS   LAST            NEXT            PROBLEM
-            service/shop/web   Created               1 h 1 min   20.1.2.3   -      3        0          3            0          1 h 1 min ago   -               -
-            egress/blue        NotStarted (parked)   1 min 5 s   -          2      2        2          0            2          5 s ago         in 9 min 55 s   QuotaExceeded (SGW0008): PublicIPCountLimitReached: Cannot create mor…"#]]
+            NAME              STATE       IP        PODS  AGE    PROBLEM
+            service/shop/web  Created     20.1.2.3  3/3   1 h    -
+            egress/blue       NotStarted  -         0/2   1 min  QuotaExceeded (SGW0008): PublicIPCountLimitRea…"#]]
         .assert_eq(&text);
     }
 
     #[test]
     fn wide_cuts_nothing_off() {
-        let text = lines(&[parked(), fine()], Layout { wide: true }, Paint::NONE).join("\n");
+        let text = lines(&[parked(), fine()], WIDE, Paint::NONE).join("\n");
         assert!(text.contains("for this subscription in this region."), "{text}");
         assert!(text.contains("5e1f0000-0000-4000-8000-000000000001"), "{text}");
     }
 
     #[test]
     fn colours_do_not_move_columns() {
-        let plain = lines(&[fine(), parked()], Layout { wide: false }, Paint::NONE);
-        let painted = lines(&[fine(), parked()], Layout { wide: false }, Paint::ALWAYS);
+        let plain = lines(&[fine(), parked()], NARROW, Paint::NONE);
+        let painted = lines(&[fine(), parked()], NARROW, Paint::ALWAYS);
         let bare = |line: &String| {
             let mut text = line.clone();
             for code in ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m"] {
@@ -405,6 +516,64 @@ pub(crate) mod tests {
         };
         assert_ne!(plain, painted);
         assert_eq!(plain, painted.iter().map(bare).collect::<Vec<_>>());
+    }
+
+    /// Many services with names and IPs of all lengths, and one in ten in trouble.
+    fn many() -> Vec<Status> {
+        let long = "a-namespace-with-a-name-of-sixty-three-characters-as-long-as-it-may";
+        (0..800)
+            .map(|at| {
+                let Status::Service(mut service) = fine() else { unreachable!() };
+                let Status::Egress(egress) = parked() else { unreachable!() };
+                if at % 10 == 0 {
+                    service.progress = egress.progress;
+                }
+                if at % 7 == 0 {
+                    service.namespace = Some(long.into());
+                    service.progress.public_ip = Some("2603:1030:20e:3:8000:ffff:1234:5678".parse().unwrap());
+                }
+                service.name = Some(format!("web-{at}"));
+                service.progress.addresses.wanted = at * 100;
+                Status::Service(service)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        let all = many();
+        for columns in [60, 80, 100, 200] {
+            for utf8 in [true, false] {
+                let layout = Layout { wide: false, columns, utf8 };
+                for line in lines(&all, layout, Paint::NONE) {
+                    assert!(line.chars().count() <= columns, "{columns}: {line}");
+                    assert!(utf8 || line.is_ascii(), "{line}");
+                }
+            }
+        }
+        let text = lines(&all, NARROW, Paint::NONE).join("\n");
+        assert!(text.contains("/web-799") && text.contains("QuotaExceeded"), "{text}");
+    }
+
+    #[test]
+    fn the_locale_says_whether_other_characters_than_ascii_are_shown() {
+        let of = |set: &[(&str, &str)]| {
+            is_utf8(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(of(&[("LANG", "de_DE.UTF-8")]) && of(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")]));
+        assert!(!of(&[]) && !of(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]));
+    }
+
+    #[test]
+    fn trouble_comes_first_and_numbers_are_sorted_by_value() {
+        let mut all = many();
+        sort(&mut all);
+        let titles: Vec<String> = all.iter().map(Status::title).filter(|it| it.contains("shop")).collect();
+        assert_eq!(titles[..3], ["service/shop/web-10", "service/shop/web-20", "service/shop/web-30"]);
+        assert_eq!(titles.last().map(|it| &**it), Some("service/shop/web-799"));
+        let mut names = ["web-10", "web-2", "web-02", "web", "api-1"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["api-1", "web", "web-2", "web-02", "web-10"]);
     }
 
     fn chosen(shown: &[Status]) -> Chosen {
@@ -445,8 +614,8 @@ pub(crate) mod tests {
         service.progress.trouble = true;
         service.progress.why = Some(Why::new(Reason::AzureUnavailable, text));
         let all = [Status::Service(service)];
-        let lines = lines(&all, Layout { wide: true }, Paint::NONE).join("\n");
-        assert!(lines.contains("Created (trouble)") && lines.contains(text), "{lines}");
+        let lines = lines(&all, WIDE, Paint::NONE).join("\n");
+        assert!(lines.contains("AzureUnavailable (SGW0013): ") && lines.contains(text), "{lines}");
         assert!(summary(&overview(), &chosen(&all), Paint::NONE)[0].ends_with("; 1 in trouble."));
     }
 
