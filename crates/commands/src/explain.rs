@@ -17,14 +17,14 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::status::{Leader, LeaderArguments};
 
-/// What is to be explained.
+/// Explain a Service, an egress or a code.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// `service/NAMESPACE/NAME`, `egress/NAME`, or a code like `SGW0008`
-    #[arg(value_name = "WHAT")]
+    /// Use service/NAMESPACE/NAME, egress/NAME or a code such as SGW0008
+    #[arg(value_name = "TARGET")]
     what: What,
-    /// How to say it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
     #[command(flatten)]
@@ -33,12 +33,12 @@ pub struct Arguments {
 
 const HELP: &str = "\
 Examples:
-  sluice explain service/shop/web     why the Service `web` in the namespace `shop` is where it is
-  sluice explain egress/blue          the same for an egress
-  sluice explain service/-/UID        what is left in Azure of a Service whose object is gone
-  sluice explain SGW0008              what the code means; needs no controller
+  sluice explain service/shop/web     explain the Service `web` in the namespace `shop`
+  sluice explain egress/blue          explain the egress `blue`
+  sluice explain service/-/UID        explain what is left in Azure of a deleted Service
+  sluice explain SGW0008              explain an error code (needs no controller)
 
-Exit codes: 0 explained · 1 there is no such thing, or the controller cannot be asked · 2 wrong arguments";
+Exit codes: 0 explained · 1 not found, or the controller cannot be reached · 2 invalid arguments";
 
 /// Something that can be explained.
 #[derive(Clone, PartialEq, Eq, Debug)]

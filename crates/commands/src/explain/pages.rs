@@ -121,14 +121,32 @@ mod tests {
         assert_eq!(files, codes.iter().map(|code| format!("{code}.md")).collect());
     }
 
+    /// The sections of a page about a status.
+    const STATUS: &[&str] = &["## Meaning", "## What to do"];
+    /// The sections of a page about a problem.
+    const PROBLEM: &[&str] =
+        &["## Meaning", "## Impact", "## Causes", "## When Sluice retries", "## Where it appears"];
+
     #[test]
-    fn a_page_begins_with_its_code_and_word_and_says_what_happened_why_and_what_to_do() {
+    fn every_page_has_a_title_and_the_sections_of_its_kind() {
         for (code, word) in every() {
             let page = page(code).unwrap();
-            assert!(page.starts_with(&format!("# {code}: {word}\n\n")), "{code}");
+            assert!(page.starts_with(&format!("# {code}: {word}\n\n## Meaning\n\n")), "{code}");
             let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
-            assert_eq!(headings, ["## What happened", "## Why", "## What to do"], "{code}");
-            assert!(page.lines().any(|line| line.starts_with("- ")), "{code} has nothing to do");
+            let is_status = page.contains("This is a status, not an error.");
+            assert_eq!(is_status, ("SGW0001"..="SGW0005").contains(&code), "{code}");
+            assert_eq!(headings, if is_status { STATUS } else { PROBLEM }, "{code}");
+            let has_causes = page.contains("\n| Evidence | Cause | Fix |\n");
+            assert_eq!(has_causes, !is_status, "{code}");
+        }
+    }
+
+    #[test]
+    fn pages_in_the_binary_name_no_repository_paths_or_links() {
+        for (code, page) in PAGES {
+            for part in ["docs/", "deploy/", "crates/", "](", "://", "```", "<"] {
+                assert!(!page.contains(part), "{code}: {part}");
+            }
         }
     }
 
@@ -142,10 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn the_index_has_every_page() {
+    fn the_index_has_every_page_with_its_meaning() {
         let index = include_str!("../../../../docs/errors/README.md");
         for (code, word) in every() {
-            assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` |")), "{code}");
+            let meaning = page(code).and_then(|page| page.lines().nth(4)).unwrap();
+            assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` | {meaning} |\n")), "{code}");
         }
     }
 
