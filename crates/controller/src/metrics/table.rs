@@ -57,287 +57,309 @@ pub(crate) const TABLE: &[Metric] = &[
     // The metrics of the design documents.
     histogram(
         "service_creation_duration_seconds",
-        "Time from a service being wanted to its being created",
+        "Time from a gateway service becoming desired until it is created in Azure",
         |facts| spans(facts.counters.creations),
     )
     .known_as("service_creation_duration_seconds"),
     histogram(
         "service_deletion_duration_seconds",
-        "Time from a service not being wanted any more to nothing of it being left",
+        "Time from a gateway service becoming undesired until all its Azure resources are deleted",
         |facts| spans(facts.counters.deletions),
     )
     .known_as("service_deletion_duration_seconds"),
     histogram(
         "endpoint_buffer_duration_seconds",
-        "Time that endpoints waited for their service, from the first that waited",
+        "Time that endpoints were buffered, from the first one of their Service",
         |facts| spans(facts.counters.endpoint_buffer),
     )
     .known_as("endpoint_buffer_duration_seconds"),
     histogram(
         "pod_buffer_duration_seconds",
-        "Time that pods waited for their egress, from the first that waited",
+        "Time that pod addresses were buffered, from the first one of their egress",
         |facts| spans(facts.counters.pod_buffer),
     )
     .known_as("pod_buffer_duration_seconds"),
-    histogram("locations_sync_duration_seconds", "Time that one sync of addresses took", |facts| {
+    histogram("locations_sync_duration_seconds", "Duration of one address sync", |facts| {
         spans(facts.counters.syncs)
     })
     .known_as("locations_sync_duration_seconds"),
     histogram(
         "service_change_to_programmed_seconds",
-        "Time from a change of what is wanted of a service to the end of the operation that made it so",
+        "Time from a change of a gateway service's desired state until Azure confirmed it",
         |facts| spans(facts.counters.services_programmed),
     ),
     histogram(
         "address_change_to_programmed_seconds",
-        "Time from a change of a pod or endpoint to Azure's confirmation of its address",
+        "Time from a pod or endpoint change until Azure confirmed the address",
         |facts| spans(facts.counters.addresses_programmed),
     ),
-    counter("service_creation_failures_total", "Attempts to create a service that failed", |facts| {
+    counter("service_creation_failures_total", "Failed attempts to create a gateway service", |facts| {
         whole(facts.counters.creations_failed)
     })
     .known_as("service_creation_failures_total"),
-    counter("pod_promotion_total", "Addresses of pods whose egress became ready", |facts| {
-        whole(facts.counters.pod_promotions)
-    })
+    counter(
+        "pod_promotion_total",
+        "Pod addresses no longer buffered because their egress became ready",
+        |facts| whole(facts.counters.pod_promotions),
+    )
     .known_as("pod_promotion_total"),
     counter(
         "pod_promotion_failures_total",
-        "Addresses of pods that cannot be sent although their egress is ready: no address of the family on their node, or refused by Azure",
+        "Pod addresses not programmed: rejected by Azure, or the node has no IP of that family",
         |facts| whole(facts.counters.pod_promotion_failures),
     )
     .known_as("pod_promotion_failures_total"),
-    gauge("buffered_endpoints", "Endpoints that wait for their service", |facts| {
+    gauge("buffered_endpoints", "Endpoints buffered until their gateway service is ready", |facts| {
         whole(facts.gauges.buffered_endpoints)
     })
     .known_as("buffered_endpoints_total"),
-    gauge("buffered_pods", "Addresses of pods that wait for their egress", |facts| {
+    gauge("buffered_pods", "Pod addresses buffered until their egress is ready", |facts| {
         whole(facts.gauges.buffered_pods)
     })
     .known_as("buffered_pods_total"),
-    gauge("pending_deletions", "Services that are on their way out", |facts| {
+    gauge("pending_deletions", "Gateway services being drained or deleted", |facts| {
         whole(facts.gauges.pending_deletions)
     })
     .known_as("pending_deletions_total"),
-    gauge("service_updater_operations_active", "Operations in flight, whether they work or wait", |facts| {
+    gauge("service_updater_operations_active", "Operations in flight, running or waiting", |facts| {
         whole(facts.gauges.operations_active)
     })
     .known_as("x_updater_goroutines_active"),
     // Services.
-    gauge("service_updater_slots_working", "Operations that have a slot", |facts| whole(facts.slots_working)),
-    gauge("service_updater_slots_waiting", "Services and operations that wait for a slot", |facts| {
-        whole(facts.slots_waiting)
+    gauge("service_updater_slots_working", "Operations that hold a concurrency slot", |facts| {
+        whole(facts.slots_working)
     }),
-    gauge("services", "Services by direction and state", read::services).by(&[DIRECTION, STATE]),
+    gauge(
+        "service_updater_slots_waiting",
+        "Gateway services and operations waiting for a concurrency slot",
+        |facts| whole(facts.slots_waiting),
+    ),
+    gauge("services", "Gateway services, by direction and state", read::services).by(&[DIRECTION, STATE]),
     gauge(
         "services_in_trouble",
-        "Services whose desired state is not programmed for longer than ordinary work takes, by reason",
+        "Gateway services with a failure or an overdue change, by reason",
         read::trouble,
     )
     .by(&[REASON]),
-    gauge("parked_services", "Services whose next attempt is parked, by reason", read::parked).by(&[REASON]),
-    counter("parks_total", "Times that a service was parked", |facts| whole(facts.counters.parks)),
+    gauge("parked_services", "Gateway services parked or waiting for a spec change, by reason", read::parked)
+        .by(&[REASON]),
+    counter("parks_total", "Failed operations after which a gateway service was parked", |facts| {
+        whole(facts.counters.parks)
+    }),
     counter(
         "lifecycle_triggers_total",
-        "How often each trigger met a service in each state; only those that did",
+        "Lifecycle triggers processed, by gateway service state and trigger",
         read::triggers,
     )
     .by(&[STATE, TRIGGER]),
-    counter("service_operations_started_total", "Operations handed to the service updater", |facts| {
+    counter("service_operations_started_total", "Operations started by the service updater", |facts| {
         whole(facts.counters.plans_started)
     }),
-    counter("service_operations_succeeded_total", "Operations that came to their end", |facts| {
+    counter("service_operations_succeeded_total", "Operations completed successfully", |facts| {
         whole(facts.counters.plans_succeeded)
     }),
-    counter(
-        "service_operations_failed_total",
-        "Operations that failed, by what one can do next",
-        read::failures,
-    )
-    .by(&[CLASS]),
+    counter("service_operations_failed_total", "Failed operations, by failure class", read::failures)
+        .by(&[CLASS]),
     // Addresses.
-    gauge("addresses_wanted", "Addresses that services should have", |facts| {
+    gauge("addresses_wanted", "Desired addresses of all gateway services", |facts| {
         whole(facts.gauges.addresses_wanted)
     }),
-    gauge("addresses_programmed", "Addresses that Azure is known to have", |facts| {
+    gauge("addresses_programmed", "Addresses confirmed by Azure", |facts| {
         whole(facts.totals.programmed as u64)
     }),
-    gauge("addresses_dirty", "Addresses whose two sides may differ and that wait to be sent", |facts| {
-        whole(facts.totals.dirty as u64)
-    }),
-    gauge("addresses_in_flight", "Addresses in the request that is under way", |facts| {
+    gauge("addresses_dirty", "Addresses queued for an update", |facts| whole(facts.totals.dirty as u64)),
+    gauge("addresses_in_flight", "Addresses in the update request in flight", |facts| {
         whole(facts.totals.in_flight as u64)
     }),
-    gauge("addresses_undecided", "Addresses of which nobody knows whether Azure has them", |facts| {
+    gauge("addresses_undecided", "Addresses with an unknown update outcome", |facts| {
         whole(facts.totals.either as u64)
     }),
-    gauge("quarantined_addresses", "Addresses that Azure refuses", |facts| {
-        whole(facts.gauges.quarantined_addresses)
-    }),
-    counter("locations_syncs_total", "Syncs of addresses that were begun", |facts| {
-        whole(facts.totals.batches)
-    }),
-    counter("locations_sync_failures_total", "Syncs of addresses that failed", |facts| {
-        whole(facts.totals.failures)
-    }),
+    gauge(
+        "quarantined_addresses",
+        "Quarantined addresses: rejected by Azure and retried periodically",
+        |facts| whole(facts.gauges.quarantined_addresses),
+    ),
+    counter("locations_syncs_total", "Address syncs started", |facts| whole(facts.totals.batches)),
+    counter("locations_sync_failures_total", "Failed address syncs", |facts| whole(facts.totals.failures)),
     // Drift, orphans, and what was not acted on.
     counter(
         "drift_found_total",
-        "Differences from what we had written that two listings agreed on",
+        "Confirmed differences between Azure and the last known state (drift)",
         |facts| whole(facts.counters.drift_found),
     ),
-    counter("drift_repaired_total", "Those of them that are right again", |facts| {
-        whole(facts.counters.drift_repaired)
+    counter("drift_repaired_total", "Drift repaired", |facts| whole(facts.counters.drift_repaired)),
+    counter("orphans_found_total", "Orphaned gateway services found (managed but not desired)", |facts| {
+        whole(facts.counters.orphans_found)
     }),
-    counter(
-        "orphans_found_total",
-        "Resources of ours that nobody wants and whose teardown was begun",
-        |facts| whole(facts.counters.orphans_found),
-    ),
-    counter("orphans_removed_total", "Those of them of which nothing is left", |facts| {
+    counter("orphans_removed_total", "Orphaned gateway services deleted completely", |facts| {
         whole(facts.counters.orphans_removed)
     }),
     gauge(
         "mass_deletion_held",
-        "Services whose teardown the brake holds, because too many would go at once",
+        "Gateway services whose deletion is held by the mass-deletion guard",
         |facts| whole(facts.gauges.held),
     ),
-    gauge("unclaimed_registrations", "Registrations that are unwanted and not provably ours", |facts| {
-        whole(facts.gauges.unclaimed)
-    }),
-    counter(
-        "refused_inputs_total",
-        "Inputs that were not acted on because they were too old or made no sense",
-        |facts| whole(facts.counters.refusals),
+    gauge(
+        "unclaimed_registrations",
+        "Registrations that are neither desired nor verifiably managed",
+        |facts| whole(facts.gauges.unclaimed),
     ),
-    counter("internal_errors_total", "Broken invariants that were noticed; each is a bug", |facts| {
+    counter("refused_inputs_total", "Inputs ignored because they were stale or invalid", |facts| {
+        whole(facts.counters.refusals)
+    }),
+    counter("internal_errors_total", "Invariant violations detected (each is a bug)", |facts| {
         whole(facts.counters.internal_errors)
     }),
-    counter("events_total", "Events that the engine handled", |facts| whole(facts.counters.events)),
-    counter("effects_total", "Effects that the engine asked for", |facts| whole(facts.counters.effects)),
+    counter("events_total", "Events processed by the engine", |facts| whole(facts.counters.events)),
+    counter("effects_total", "Effects requested by the engine", |facts| whole(facts.counters.effects)),
     // Calls to Azure.
     counter(
         "arm_calls_total",
-        "Calls to Azure Resource Manager by method, kind of resource and how they ended",
+        "Azure Resource Manager calls, by method, resource kind and status",
         read::calls,
     )
     .by(&[METHOD, KIND, STATUS]),
     histogram(
         "arm_call_duration_seconds",
-        "Time that calls to Azure took, with the wait for a token",
+        "Duration of Azure Resource Manager calls, including the wait for an access token",
         read::call_durations,
     )
     .by(&[METHOD]),
-    counter("arm_sent_bytes_total", "Bytes of bodies sent to Azure", |facts| whole(facts.calls.bytes_sent)),
-    counter("arm_received_bytes_total", "Bytes of bodies that came back, unpacked", |facts| {
-        whole(facts.calls.bytes_received)
+    counter("arm_sent_bytes_total", "Request body bytes sent to Azure", |facts| {
+        whole(facts.calls.bytes_sent)
     }),
     counter(
+        "arm_received_bytes_total",
+        "Response body bytes received from Azure, after decompression",
+        |facts| whole(facts.calls.bytes_received),
+    ),
+    counter(
         "arm_lost_answers_total",
-        "Requests that nobody answered in time, or whose answer was lost",
+        "Azure requests without a response: timed out or connection lost",
         |facts| whole(facts.numbers.lost),
     ),
-    counter("arm_late_answers_total", "Answers that came when nobody waited for them any more", |facts| {
+    counter("arm_late_answers_total", "Azure responses received after the request was abandoned", |facts| {
         whole(facts.numbers.late_replies)
     }),
-    counter("arm_operations_overdue_total", "Operations of Azure that took longer than they may", |facts| {
+    counter("arm_operations_overdue_total", "Azure operations that exceeded their time limit", |facts| {
         whole(facts.numbers.operations_overdue)
     }),
-    gauge("arm_operations_watched", "Operations that Azure works on and that are watched", |facts| {
+    gauge("arm_operations_watched", "Azure operations in progress that are being polled", |facts| {
         whole(facts.numbers.operations_watched as u64)
     }),
     // The budget.
+    counter("throttled_seconds_total", "Total throttle time, summed over all lanes", read::throttled_seconds),
     counter(
-        "throttled_seconds_total",
-        "Time for which Azure asked us to pause, all lanes added up",
-        read::throttled_seconds,
+        "throttled_answers_total",
+        "Azure responses that required a wait before the next attempt",
+        |facts| whole(facts.numbers.throttled),
     ),
-    counter("throttled_answers_total", "Answers that asked for a pause", |facts| {
-        whole(facts.numbers.throttled)
-    }),
-    gauge("budget_window_calls", "Our calls in Azure's window of five minutes", read::window_calls)
-        .by(&[BUCKET]),
-    gauge("budget_window_limit", "Our share of Azure's window of five minutes", read::window_limits)
-        .by(&[BUCKET]),
-    gauge("budget_window_used_ratio", "Part of our share of the window that is used", read::window_used)
-        .by(&[BUCKET]),
-    gauge("budget_tokens", "Calls that our share of the bucket would allow at once", read::tokens)
-        .by(&[LANE]),
-    gauge("budget_queued_calls", "Calls that wait for the budget or for the end of a pause", read::queued)
+    gauge(
+        "budget_window_calls",
+        "Calls by Sluice in the current Azure rate limit window, by bucket",
+        read::window_calls,
+    )
+    .by(&[BUCKET]),
+    gauge(
+        "budget_window_limit",
+        "Calls that Sluice may make per Azure rate limit window, by bucket",
+        read::window_limits,
+    )
+    .by(&[BUCKET]),
+    gauge(
+        "budget_window_used_ratio",
+        "Used fraction of Sluice's share of the rate limit window, by bucket",
+        read::window_used,
+    )
+    .by(&[BUCKET]),
+    gauge("budget_tokens", "Calls that the token bucket allows immediately, by lane", read::tokens)
         .by(&[LANE]),
     gauge(
-        "budget_paused_seconds",
-        "How long Azure wants nothing more through a lane, from now on",
-        read::paused,
+        "budget_queued_calls",
+        "Calls waiting for budget or for the end of a throttle, by lane",
+        read::queued,
     )
     .by(&[LANE]),
+    gauge("budget_paused_seconds", "Remaining throttle time, by lane", read::paused).by(&[LANE]),
     gauge(
         "arm_remaining_calls",
-        "What Azure last said is left for everybody in the subscription",
+        "Remaining calls of the whole subscription as last reported by Azure, by bucket",
         read::remaining,
     )
     .by(&[REMAINING]),
     // The process among its replicas, and its start.
-    gauge("leader", "1 on the replica that leads, else 0", read::leader),
+    gauge("leader", "Whether this replica is the leader (1 = yes)", read::leader),
     gauge(
         "initial_sync_done",
-        "1 when every operation of the first difference has succeeded or is parked, else 0",
+        "Whether each operation of the initial sync has succeeded or is parked (1 = yes)",
         read::initial_sync,
     ),
-    gauge("start_up_phase", "1 for what the start is at, 0 for everything else", read::phase).by(&[PHASE]),
+    gauge("start_up_phase", "Current start-up phase (1 = active)", read::phase).by(&[PHASE]),
     gauge(
         "gateway_ready",
-        "1 when the gateway and its subnet are as we need them, else 0",
+        "Whether the gateway exists, is usable and has its subnet attached (1 = yes)",
         read::gateway_ready,
     ),
-    gauge("azure_listings_failing", "1 while listings of Azure fail for longer than 30 s, else 0", |facts| {
-        whole(u64::from(facts.azure_trouble))
-    }),
+    gauge(
+        "azure_listings_failing",
+        "Whether a listing of Azure resources has failed for 30 s or longer (1 = yes)",
+        |facts| whole(u64::from(facts.azure_trouble)),
+    ),
     gauge(
         "initial_sync_services_left",
-        "Services that the initial sync still has to bring to rest",
+        "Gateway services that the initial sync has not finished yet",
         |facts| whole(facts.gauges.initial_sync_left),
     ),
     // The watches.
-    gauge("watch_listed", "1 when a complete list of the kind has come, else 0", read::watch_listed)
-        .by(&[WATCHED]),
-    gauge("watch_objects", "Objects that the watch knows of", read::watch_objects).by(&[WATCHED]),
+    gauge(
+        "watch_listed",
+        "Whether a complete list has been received from the API server, by kind (1 = yes)",
+        read::watch_listed,
+    )
+    .by(&[WATCHED]),
+    gauge("watch_objects", "Objects known to the watch, by kind", read::watch_objects).by(&[WATCHED]),
     gauge(
         "watch_in_trouble",
-        "1 while a watch fails, so that changes are not seen, else 0",
+        "Whether the watch is failing and changes are not seen, by kind (1 = yes)",
         read::watch_trouble,
     )
     .by(&[WATCHED]),
-    counter("watch_lists_total", "Complete lists", read::watch_lists).by(&[WATCHED]),
+    counter("watch_lists_total", "Complete lists received from the API server, by kind", read::watch_lists)
+        .by(&[WATCHED]),
     counter(
         "watch_skipped_total",
-        "Objects that were skipped because they cannot be read",
+        "Objects skipped because they could not be decoded, by kind",
         read::watch_skipped,
     )
     .by(&[WATCHED]),
-    counter("watch_restarts_total", "How often a watch had to begin anew", read::watch_restarts)
-        .by(&[WATCHED]),
+    counter("watch_restarts_total", "Watch restarts, by kind", read::watch_restarts).by(&[WATCHED]),
     // What is told to people.
     counter(
         "notices_held_back_total",
-        "Notices that were not written as events, because too many were due at once",
+        "Kubernetes events not written because of the rate limit or a full queue",
         |facts| whole(facts.tally.notices_held_back),
     ),
     // The loop.
-    counter("loop_turns_total", "Turns of the loop", |facts| whole(facts.tally.turns)),
-    counter("loop_mails_total", "Facts, replies and answers that the loop took out of its inbox", |facts| {
+    counter("loop_turns_total", "Iterations of the control loop", |facts| whole(facts.tally.turns)),
+    counter("loop_mails_total", "Messages taken from the inbox of the control loop", |facts| {
         whole(facts.tally.mails)
     }),
-    gauge("loop_inbox_depth_max", "Facts that have waited in the inbox at once at most", |facts| {
-        whole(facts.tally.inbox_depth_max as u64)
-    }),
-    counter("loop_panics_total", "Tasks that panicked; each is a bug", |facts| whole(facts.tally.panics)),
+    gauge(
+        "loop_inbox_depth_max",
+        "Highest number of messages waiting in the inbox of the control loop",
+        |facts| whole(facts.tally.inbox_depth_max as u64),
+    ),
+    counter("loop_panics_total", "Panicked tasks (each is a bug)", |facts| whole(facts.tally.panics)),
     counter(
         "loop_wakes_in_vain_total",
-        "Deadlines that were still in the past after everything was done; each is a bug",
+        "Deadlines still overdue after an iteration of the control loop (each is a bug)",
         |facts| whole(facts.tally.wakes_in_vain),
     ),
-    gauge("event_streams", "Open streams of /api/v1/events", |facts| whole(facts.streams_open)),
-    gauge("process_start_time_seconds", "When the process started, in seconds since 1970", read::started),
-    row(Kind::Info, "build_info", "The version of the program", read::build).by(&[VERSION]),
+    gauge("event_streams", "Open event streams of /api/v1/events", |facts| whole(facts.streams_open)),
+    gauge(
+        "process_start_time_seconds",
+        "Start time of the process, in seconds since the Unix epoch",
+        read::started,
+    ),
+    row(Kind::Info, "build_info", "Version of Sluice", read::build).by(&[VERSION]),
 ];
