@@ -91,13 +91,13 @@ fn read(path: &Path) -> Result<String, Problem> {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => "check --config, or the mount of the ConfigMap or Secret",
             std::io::ErrorKind::PermissionDenied => {
-                "azure.json is for root only on most nodes; check who may read it"
+                "on most nodes only root can read azure.json; check the permissions of the file"
             }
             _ => "check --config",
         };
         Problem::new(&about, format!("cannot be read ({error}); {hint}"))
     })?;
-    String::from_utf8(bytes).map_err(|_| Problem::new(&about, "is not UTF-8 text; save it as such"))
+    String::from_utf8(bytes).map_err(|_| Problem::new(&about, "is not UTF-8 text; save it as UTF-8"))
 }
 
 /// The same for a text that is at hand.
@@ -133,7 +133,7 @@ fn assemble(
         if path.is_none() {
             problems.push(Problem::new(
                 "--config",
-                "no file was given; it is the azure.json of the cluster, with a sluice: section",
+                "no file specified; set it to the azure.json of the cluster, with a sluice: section",
             ));
         }
         return Err(ConfigError::new(problems));

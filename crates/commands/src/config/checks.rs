@@ -27,20 +27,19 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     if config.general.allow_mass_deletion {
         warnings.push(
-            "sluice.allowMassDeletion is true: nothing holds back the teardown of many Services at once; \
-             take it away again when you are done"
+            "sluice.allowMassDeletion is true: the mass-deletion guard is disabled; remove the key after the \
+             intended deletion"
                 .to_owned(),
         );
     }
     if !config.leader_election.enabled {
         warnings.push(
-            "sluice.leaderElection.enabled is false: a second process with this configuration would work \
-             against this one"
+            "sluice.leaderElection.enabled is false: leader election is disabled; run exactly one replica"
                 .to_owned(),
         );
     }
     if config.egress.max == 0 {
-        warnings.push("sluice.egress.max is 0: no pod gets an egress".to_owned());
+        warnings.push("sluice.egress.max is 0: no egress is created".to_owned());
     }
     warnings
 }
@@ -141,7 +140,7 @@ impl Checks<'_> {
         self.below(
             ("sluice.drift.secondLook", drift.second_look),
             ("sluice.drift.interval", drift.interval),
-            "or there would be no second look before the next first one",
+            "because a difference is checked again before the next comparison",
         );
     }
 
@@ -150,8 +149,8 @@ impl Checks<'_> {
         let retry = ("sluice.leaderElection.retryPeriod", election.retry_period);
         let deadline = ("sluice.leaderElection.renewDeadline", election.renew_deadline);
         let lease = ("sluice.leaderElection.leaseDuration", election.lease_duration);
-        self.below(retry, deadline, "so that a renewal can be tried again in time");
-        self.below(deadline, lease, "so that a leader has stopped before another one starts");
+        self.below(retry, deadline, "so that a failed renewal can be retried in time");
+        self.below(deadline, lease, "so that the leader has stopped before another one starts");
         let connect = ("sluice.azure.connectLimit", config.reach.connect_limit);
         let keys = [connect.0, deadline.0, lease.0];
         if !election.enabled || connect.1 <= election.margin() || self.is_blamed(&keys) {
@@ -159,18 +158,18 @@ impl Checks<'_> {
         }
         // A request is begun before its connection is made.
         let margin = election.margin().write();
-        let why = "so that what a leader has begun has left before another one starts";
+        let why = "so that all requests of a leader are sent before another leader starts";
         match self.blames_first(connect.0, lease.0) && self.blames_first(connect.0, deadline.0) {
             true => {
                 let what = format!(
-                    "must not be longer than {margin}, which is {} less {}, {why}",
+                    "must not be longer than {margin}, which is {} minus {}, {why}",
                     lease.0, deadline.0
                 );
                 self.refuse(connect.0, what);
             }
             false => {
                 let (low, limit) = (deadline.0, connect.1.write());
-                let what = format!("must be longer than {low} by {} ({limit}) at least, {why}", connect.0);
+                let what = format!("must be at least {} ({limit}) longer than {low}, {why}", connect.0);
                 self.refuse(lease.0, what);
             }
         }
@@ -180,8 +179,8 @@ impl Checks<'_> {
         let listen = &config.listen;
         let (cert, key) = ("sluice.listen.tlsCertFile", "sluice.listen.tlsKeyFile");
         match (&listen.tls_certificate, &listen.tls_key) {
-            (Some(_), None) => self.refuse(cert, format!("has no key; set {key} too")),
-            (None, Some(_)) => self.refuse(key, format!("has no certificate; set {cert} too")),
+            (Some(_), None) => self.refuse(cert, format!("needs a private key; also set {key}")),
+            (None, Some(_)) => self.refuse(key, format!("needs a certificate; also set {cert}")),
             _ => {}
         }
         if !listen.api.ip().is_loopback() {
@@ -194,8 +193,8 @@ impl Checks<'_> {
                 is_open.into_iter().filter_map(|(is_missing, key)| is_missing.then_some(key)).collect();
             if !missing.is_empty() {
                 let what = format!(
-                    "other machines reach this address, so the API needs a token and TLS; set {} too, or \
-                     listen on 127.0.0.1",
+                    "other machines can reach this address, so the API requires a token and TLS; also set \
+                     {}, or listen on 127.0.0.1",
                     missing.join(" and ")
                 );
                 self.refuse("sluice.listen.api", what);
@@ -208,15 +207,15 @@ impl Checks<'_> {
         if is_same_port && overlaps {
             let (health, api) = ("sluice.listen.health", "sluice.listen.api");
             let (about, other) = if self.blames_first(api, health) { (api, health) } else { (health, api) };
-            self.refuse(about, format!("has the port of {other}; they are two listeners and need two"));
+            self.refuse(about, format!("uses the same port as {other}; choose another port"));
         }
     }
 
     fn subnet(&mut self, config: &Config) {
         let keys = ["subnetName", "sluice.gateway.subnet"];
         if config.azure.subnet.is_none() && config.gateway.subnet.is_none() && !self.has_problem(&keys) {
-            let what = "is missing; it is the subnet of the nodes, as `az network vnet subnet list` names it, \
-                        or set sluice.gateway.subnet";
+            let what = "is missing; set it to the subnet of the nodes, as listed by `az network vnet subnet \
+                        list`, or set sluice.gateway.subnet";
             self.problems.push(Problem::new("subnetName", what));
         }
     }

@@ -39,7 +39,7 @@ impl Config {
                 .unwrap_or(&azure.resource_group)
                 .into(),
             virtual_network: azure.virtual_network.as_str().into(),
-            subnet: subnet.expect("one of the two is set; that was looked at").into(),
+            subnet: subnet.expect("the checks reject a configuration without a subnet").into(),
             gateway: self.gateway.name.as_str().into(),
             cluster_id: cluster_id.into(),
         }

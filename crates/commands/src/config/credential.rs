@@ -75,7 +75,7 @@ pub(super) fn choose(config: &Config, values: &[Value], file: &str) -> Result<Id
     match meant.as_slice() {
         [] => Err(vec![Problem::new(
             "credential",
-            "there is none; set one of useFederatedWorkloadIdentityExtension, useManagedIdentityExtension, \
+            "is missing; set one of useFederatedWorkloadIdentityExtension, useManagedIdentityExtension, \
              aadClientSecret (with aadClientId and tenantId) or aadClientCertPath",
         )]),
         [identity] => needs(*identity, config).map(|()| *identity),
@@ -90,7 +90,7 @@ pub(super) fn choose(config: &Config, values: &[Value], file: &str) -> Result<Id
                     format!("{} by {key} ({})", identity.name(), origin(key).place(file))
                 })
                 .collect();
-            let what = format!("more than one is asked for: {}; keep one", asked.join(", and "));
+            let what = format!("more than one is configured: {}; keep one", asked.join(", and "));
             Err(vec![Problem::new("credential", what)])
         }
     }
@@ -105,19 +105,19 @@ fn needs(identity: Identity, config: &Config) -> Result<(), Vec<Problem>> {
             by_id && azure.tenant_id.is_none(),
             "tenantId",
             "AZURE_TENANT_ID",
-            "the tenant that the identity is in, `az account show --query tenantId`",
+            "the tenant ID, as printed by `az account show --query tenantId`",
         ),
         (
             by_id && azure.client_id.is_none(),
             "aadClientId",
             "AZURE_CLIENT_ID",
-            "the client id of the application or identity",
+            "the client ID of the application or identity",
         ),
         (
             identity == Identity::WorkloadIdentity && azure.federated_token_file.is_none(),
             "aadFederatedTokenFile",
             "AZURE_FEDERATED_TOKEN_FILE",
-            "the file with the cluster's token, which AKS mounts in pods with the label azure.workload.identity/use",
+            "the service account token file, which AKS mounts in pods with the label azure.workload.identity/use",
         ),
     ];
     let problems: Vec<Problem> = missing
@@ -125,7 +125,7 @@ fn needs(identity: Identity, config: &Config) -> Result<(), Vec<Problem>> {
         .filter(|(is_missing, ..)| *is_missing)
         .map(|(_, key, variable, source)| {
             let what = format!(
-                "is missing, and {} needs it; it is {source}, here or in {variable}",
+                "is missing, but {} requires it; set it to {source}, or set {variable}",
                 identity.name()
             );
             Problem::new(key, what)

@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, usize, Node)>, Problem> {
             Event::StreamEnd => break,
             Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
             _ if root.is_some() => {
-                return Err(wrong(line, "a second document begins here; write everything into one"));
+                return Err(wrong(line, "a second document starts here; put all keys into one document"));
             }
             event => root = Some(reader.node(event, line, 0)?),
         }
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, usize, Node)>, Problem> {
         None | Some(Node { content: Content::Nothing, .. }) => Ok(Vec::new()),
         Some(Node { content: Content::Map(entries), .. }) => Ok(entries),
         Some(Node { line, .. }) => {
-            Err(wrong(line, "a configuration is keys with values, like `resourceGroup: my-group`"))
+            Err(wrong(line, "a configuration consists of keys with values, like `resourceGroup: my-group`"))
         }
     }
 }
@@ -71,14 +71,14 @@ impl<'a> Reader<'a> {
             Some(Ok((event, span))) => Ok((event, span.start.line())),
             Some(Err(error)) => {
                 let line = error.marker().line();
-                Err(wrong(line, format!("is neither YAML nor JSON: {}", error.info())))
+                Err(wrong(line, format!("is not valid YAML or JSON: {}", error.info())))
             }
         }
     }
 
     fn node(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<Node, Problem> {
         if depth > DEPTH_MAX {
-            return Err(wrong(line, "is nested too deeply to be a configuration"));
+            return Err(wrong(line, format!("is nested too deeply; the limit is {DEPTH_MAX} levels")));
         }
         let content = match event {
             Event::Scalar(text, style, ..) => {
@@ -97,9 +97,9 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(..) => self.map(depth)?,
             Event::Alias(_) => {
-                return Err(wrong(line, "aliases (*name) are not understood; write the value again"));
+                return Err(wrong(line, "aliases (*name) are not supported; repeat the value"));
             }
-            _ => return Err(wrong(line, "ends in the middle of a value")),
+            _ => return Err(wrong(line, "the file ends inside a value")),
         };
         Ok(Node { line, content })
     }
@@ -110,12 +110,12 @@ impl<'a> Reader<'a> {
             let (key, line) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(Content::Map(entries)),
                 (Event::Scalar(key, ..), line) => (key.into_owned(), line),
-                (_, line) => return Err(wrong(line, "a key is one word")),
+                (_, line) => return Err(wrong(line, "a key must be a single word")),
             };
             if let Some((_, first, _)) = entries.iter().find(|(known, ..)| *known == key) {
                 return Err(wrong(
                     line,
-                    format!("the key {key:?} is there already, in line {first}; keep one"),
+                    format!("duplicate key {key:?}, first set in line {first}; keep one"),
                 ));
             }
             let (event, value_line) = self.next()?;
@@ -177,15 +177,15 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_is_refused_with_its_line() {
         for (text, told) in [
-            ("a: 1\nb: 2\na: 3\n", "line 3: the key \"a\" is there already, in line 1; keep one"),
-            ("a: &x 1\nb: *x\n", "line 2: aliases (*name) are not understood; write the value again"),
-            ("a: 1\n---\nb: 2\n", "line 3: a second document begins here; write everything into one"),
-            ("- a\n", "line 1: a configuration is keys with values, like `resourceGroup: my-group`"),
-            ("? [a]\n: b\n", "line 1: a key is one word"),
+            ("a: 1\nb: 2\na: 3\n", "line 3: duplicate key \"a\", first set in line 1; keep one"),
+            ("a: &x 1\nb: *x\n", "line 2: aliases (*name) are not supported; repeat the value"),
+            ("a: 1\n---\nb: 2\n", "line 3: a second document starts here; put all keys into one document"),
+            ("- a\n", "line 1: a configuration consists of keys with values, like `resourceGroup: my-group`"),
+            ("? [a]\n: b\n", "line 1: a key must be a single word"),
         ] {
             assert_eq!(parsed(text), told, "{text:?}");
         }
-        assert!(parsed("{\"a\": ").contains("is neither YAML nor JSON"), "{}", parsed("{\"a\": "));
+        assert!(parsed("{\"a\": ").contains("is not valid YAML or JSON"), "{}", parsed("{\"a\": "));
         let deep = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
         assert!(parsed(&deep).contains("nested too deeply"), "{}", parsed(&deep));
     }

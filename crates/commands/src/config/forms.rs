@@ -23,7 +23,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 pub(crate) fn subscription(text: &str) -> Result<(), String> {
     must(
         consists_of(text, "-") && text.len() <= 64,
-        "a subscription's id, like 00000000-0000-0000-0000-000000000000",
+        "a subscription ID, like 00000000-0000-0000-0000-000000000000",
     )
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn group(text: &str) -> Result<(), String> {
     let is_name = text.chars().all(|c| c.is_alphanumeric() || "-_.()".contains(c));
     must(
         is_name && !text.ends_with('.') && text.chars().count() <= 90,
-        "the name of a resource group: at most 90 letters, digits, '-', '_', '.' and parentheses, with no \
-         period at its end",
+        "a resource group name: at most 90 letters, digits, '-', '_', '.' and parentheses, not ending with a \
+         period",
     )
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn group(text: &str) -> Result<(), String> {
 pub(crate) fn resource(text: &str) -> Result<(), String> {
     must(
         consists_of(text, "-_.") && begins_and_ends_well(text, "_") && text.len() <= 80,
-        "the name of a resource, not its id: at most 80 letters, digits, '-', '_' and '.', beginning with a \
-         letter or digit",
+        "a resource name, not an ID: at most 80 letters, digits, '-', '_' and '.', starting with a letter or \
+         digit and ending with a letter, digit or '_'",
     )
 }
 
@@ -61,21 +61,21 @@ pub(crate) fn api_version(text: &str) -> Result<(), String> {
     let is_date = matches!(parts.as_slice(), [year, month, day]
         if year.len() == 4 && month.len() == 2 && day.len() == 2);
     let is_digits = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    must(is_date && is_digits, "a date, like 2025-05-01")
+    must(is_date && is_digits, "an API version, like 2025-05-01 or 2025-05-01-preview")
 }
 
 /// Scheme, host and port. Which schemes do is the client's to say; it knows who gets what.
 pub(crate) fn address(text: &str) -> Result<(), String> {
     let Ok(url) = reqwest::Url::parse(text) else {
-        return Err("must be an address, like https://management.azure.com".to_owned());
+        return Err("must be a URL, like https://management.azure.com".to_owned());
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must be an address without user and password".to_owned());
+        return Err("must be a URL without user and password".to_owned());
     }
     let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     must(
         matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare,
-        "scheme, host and port only, like https://management.azure.com",
+        "a URL with scheme, host and port only, like https://management.azure.com",
     )
 }
 
@@ -90,20 +90,20 @@ fn is_subdomain(text: &str) -> bool {
 
 /// One namespace.
 pub(crate) fn namespace(text: &str) -> Result<(), String> {
-    must(is_label(text), "the name of a namespace: at most 63 small letters, digits and '-'")
+    must(is_label(text), "a namespace name: at most 63 lowercase letters, digits and '-'")
 }
 
 /// Several.
 pub(crate) fn namespaces(text: &str) -> Result<(), String> {
     match text.split(',').filter(|name| !name.is_empty()).find(|name| !is_label(name)) {
         None => Ok(()),
-        Some(name) => Err(format!("has {name:?} in it, which is no name of a namespace")),
+        Some(name) => Err(format!("contains {name:?}, which is not a valid namespace name")),
     }
 }
 
 /// A Lease.
 pub(crate) fn lease_name(text: &str) -> Result<(), String> {
-    must(is_subdomain(text), "the name of a Lease: small letters, digits, '-' and '.'")
+    must(is_subdomain(text), "a Lease name: lowercase letters, digits, '-' and '.'")
 }
 
 /// A load balancer class, as Kubernetes wants it.
@@ -112,20 +112,20 @@ pub(crate) fn class(text: &str) -> Result<(), String> {
     let is_name = consists_of(name, "-_.") && begins_and_ends_well(name, "") && name.len() <= 63;
     must(
         is_name && prefix.is_none_or(is_subdomain),
-        "a class as a Service names it, like example.com/sluice or sluice",
+        "a load balancer class, like example.com/sluice or sluice",
     )
 }
 
 /// What a log filter understands.
 pub(crate) fn filter(text: &str) -> Result<(), String> {
     EnvFilter::try_new(text).map(|_| ()).map_err(|_| {
-        "must be error, warn, info, debug or trace, or module=level pairs with commas between".to_owned()
+        "must be error, warn, info, debug or trace, or comma-separated module=level pairs".to_owned()
     })
 }
 
 /// A Lease counts in whole seconds.
 pub(crate) fn whole_seconds(text: &str) -> Result<(), String> {
-    must(!text.ends_with("ms"), "whole seconds, as a Lease counts them")
+    must(!text.ends_with("ms"), "a whole number of seconds, because a Lease counts in seconds")
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn lists_of_namespaces_name_the_one_that_is_wrong() {
         assert_eq!(namespaces("a,b-1"), Ok(()));
-        assert_eq!(namespaces("a,B"), Err("has \"B\" in it, which is no name of a namespace".to_owned()));
+        assert_eq!(namespaces("a,B"), Err("contains \"B\", which is not a valid namespace name".to_owned()));
     }
 
     #[test]

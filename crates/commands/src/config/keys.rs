@@ -1,8 +1,8 @@
-//! The keys: what each is called, what holds without it, and why.
+//! The keys: path, default and description of each.
 //!
-//! The text above a field is what people read in `docs/configuration.md`, so it says what the key does
-//! and why its default is what it is. Defaults that are also numbers of the engine, the updaters or the
-//! client are compared with theirs by a test.
+//! The comment above a field is its description in `docs/configuration.md`: it says what the key does and why
+//! its default is what it is. A test compares defaults that also exist in the engine, the updaters or the
+//! client.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,281 +22,300 @@ use super::table::{Reader, Row, Section, is, required, section, unset};
 use super::values::{LogFormat, RouteTargets, Setting as _, Share, Size};
 
 section! {
-    /// The keys of `azure.json` that we use; all others there are left alone.
+    /// The keys of `azure.json` that Sluice uses. It ignores all others.
     Azure {
-        /// Which of Azure's clouds.
+        /// Azure cloud environment.
         "cloud" => cloud: Cloud = is("AzurePublicCloud");
-        /// The tenant that the identity is in.
+        /// Tenant of the identity.
         "tenantId" => tenant_id: Option<String> =
-            unset("needed for every credential but a managed identity").ambient("AZURE_TENANT_ID");
-        /// The subscription of the cluster.
+            unset("required for a client secret, a client certificate or a workload identity")
+                .ambient("AZURE_TENANT_ID");
+        /// Subscription of the cluster.
         "subscriptionId" => subscription_id: String =
-            required("what `az account show --query id` prints").checked(subscription);
-        /// The application, or the identity that the cluster's token is exchanged for. `msi`, which
-        /// AKS writes for clusters with a managed identity, counts as nothing.
+            required("the subscription ID, as printed by `az account show --query id`").checked(subscription);
+        /// Client ID of the application or of the workload identity. The value `msi`, which AKS writes for
+        /// clusters with a managed identity, is ignored.
         "aadClientId" => client_id: Option<String> =
-            unset("needed for an application or a workload identity").ambient("AZURE_CLIENT_ID");
-        /// The application's password. `msi` counts as nothing.
+            unset("required for a client secret, a client certificate or a workload identity")
+                .ambient("AZURE_CLIENT_ID");
+        /// Client secret of the application. The value `msi` is ignored.
         "aadClientSecret" => client_secret: Option<Secret> =
-            unset("no password").ambient("AZURE_CLIENT_SECRET");
-        /// The application's certificate with its RSA key, in PEM, in one file. Read again for every
-        /// token, so that a renewed one needs no restart.
+            unset("no client secret").ambient("AZURE_CLIENT_SECRET");
+        /// File with the certificate of the application and its RSA key, in PEM. It is read again for each
+        /// token, so a renewed certificate needs no restart.
         "aadClientCertPath" => client_certificate: Option<PathBuf> =
-            unset("no certificate").ambient("AZURE_CLIENT_CERTIFICATE_PATH");
-        /// Whether to use the identity of the machine that Sluice runs on.
+            unset("no client certificate").ambient("AZURE_CLIENT_CERTIFICATE_PATH");
+        /// Use the managed identity of the machine that Sluice runs on.
         "useManagedIdentityExtension" => use_managed_identity: bool = is("false");
-        /// Which identity of the machine, by client id or by resource id.
+        /// Client ID or resource ID of a user-assigned managed identity.
         "userAssignedIdentityID" => user_assigned_identity: Option<String> =
-            unset("the machine's own identity");
-        /// Whether to exchange a token of the cluster for one of Azure.
+            unset("the default identity of the machine");
+        /// Use workload identity: exchange a service account token of the cluster for an Azure token.
         "useFederatedWorkloadIdentityExtension" => use_workload_identity: bool = is("false");
-        /// Where the cluster puts that token. If it is set (AKS does it for pods with the label
-        /// `azure.workload.identity/use`) and no other credential is, it is used without the switch.
+        /// File with the service account token for workload identity. If it is set (AKS does this for pods
+        /// with the label `azure.workload.identity/use`) and no other credential is, workload identity is
+        /// used even if `useFederatedWorkloadIdentityExtension` is false.
         "aadFederatedTokenFile" => federated_token_file: Option<PathBuf> =
-            unset("no token of the cluster").ambient("AZURE_FEDERATED_TOKEN_FILE");
-        /// The resource group of the gateway and of everything that Sluice makes.
+            unset("no service account token").ambient("AZURE_FEDERATED_TOKEN_FILE");
+        /// Resource group of the gateway and of all resources that Sluice creates.
         "resourceGroup" => resource_group: String =
-            required("the resource group for gateway, load balancers and public IPs, as `az group list` names it")
+            required("the resource group of the gateway and load balancers, as listed by `az group list`")
                 .checked(group);
-        /// The region that resources are made in. `West Europe` is the same as `westeurope`.
+        /// Region in which resources are created. `West Europe` is the same as `westeurope`.
         "location" => location: String =
-            required("the region, as `az group show --name GROUP --query location` prints it");
-        /// The virtual network of the nodes.
+            required("the region, as printed by `az group show --name GROUP --query location`");
+        /// Virtual network of the nodes.
         "vnetName" => virtual_network: String =
-            required("the virtual network of the nodes, as `az network vnet list` names it").checked(resource);
-        /// The resource group of the virtual network.
+            required("the virtual network of the nodes, as listed by `az network vnet list`")
+                .checked(resource);
+        /// Resource group of the virtual network.
         "vnetResourceGroup" => network_resource_group: Option<String> =
-            unset("that of `resourceGroup`").checked(group);
-        /// The subnet of the nodes; `sluice.gateway.subnet` wins over it.
+            unset("same as `resourceGroup`").checked(group);
+        /// Subnet of the nodes. `sluice.gateway.subnet` overrides it.
         "subnetName" => subnet: Option<String> =
             unset("`sluice.gateway.subnet` must be set").checked(resource);
-        /// The subscription of all network resources, should it be another one than the cluster's.
+        /// Subscription of all network resources, if it differs from the subscription of the cluster.
         "networkResourceSubscriptionID" => network_subscription_id: Option<String> =
-            unset("that of `subscriptionId`").checked(subscription);
-        /// Another resource manager: an emulator, an Azure Stack, a private endpoint. Plain http is
-        /// for loopback only, because our token goes there.
+            unset("same as `subscriptionId`").checked(subscription);
+        /// Endpoint of another Azure Resource Manager: an emulator, an Azure Stack or a private endpoint.
+        /// Plain http is allowed for loopback only, because the access token is sent there.
         "resourceManagerEndpoint" => resource_manager_endpoint: Option<String> =
-            unset("that of the cloud").checked(address);
+            unset("default of the cloud").checked(address);
     }
 }
 
 section! {
-    /// How Azure is reached, beyond what `azure.json` has keys for. A proxy comes from `HTTPS_PROXY`,
-    /// `ALL_PROXY` and `NO_PROXY`, as everywhere.
+    /// Access to Azure beyond the keys of `azure.json`. A proxy is configured by `HTTPS_PROXY`, `ALL_PROXY`
+    /// and `NO_PROXY`.
     Reach {
-        /// The `api-version` of Microsoft.Network. The oldest one with all that we use, so that
-        /// every region has it.
+        /// `api-version` of Microsoft.Network. The default is the oldest version with all features that
+        /// Sluice uses, so that it is available in each region.
         "sluice.azure.apiVersion" => api_version: String = is("2025-05-01").checked(api_version);
-        /// A CA to trust beside those of the system: an emulator's, or that of a proxy that looks inside.
-        "sluice.azure.caFile" => ca_file: Option<PathBuf> = unset("the system's only");
-        /// Another issuer of tokens. Always https, because credentials go there.
+        /// Additional CA certificates (PEM) to trust, for example of an emulator or a TLS-inspecting proxy.
+        "sluice.azure.caFile" => ca_file: Option<PathBuf> = unset("only the CAs of the system");
+        /// Microsoft Entra endpoint that issues tokens. It must use https, because credentials are sent
+        /// there.
         "sluice.azure.authorityHost" => authority_host: Option<String> =
-            unset("that of the cloud").ambient("AZURE_AUTHORITY_HOST").checked(address);
-        /// What tokens are asked for.
-        "sluice.azure.scope" => scope: Option<String> = unset("that of the cloud");
-        /// Said behind `sluice/VERSION` in the user agent, so that Azure's logs tell clusters apart.
-        "sluice.azure.userAgentSuffix" => user_agent_suffix: Option<String> = unset("nothing");
-        /// Another address of the machine's metadata service, for an emulator.
+            unset("default of the cloud").ambient("AZURE_AUTHORITY_HOST").checked(address);
+        /// OAuth scope of the access token.
+        "sluice.azure.scope" => scope: Option<String> = unset("default of the cloud");
+        /// Text appended to `sluice/VERSION` in the user agent, to tell clusters apart in Azure logs.
+        "sluice.azure.userAgentSuffix" => user_agent_suffix: Option<String> = unset("no suffix");
+        /// Endpoint of the instance metadata service, for an emulator.
         "sluice.azure.metadataEndpoint" => metadata_endpoint: Option<String> =
-            unset("Azure's own, 169.254.169.254").checked(address);
-        /// A file with a token that somebody else has fetched, instead of a credential: for a person with
-        /// `az account get-access-token` who wants a plan. It is read once and not renewed.
+            unset("the Azure endpoint, 169.254.169.254").checked(address);
+        /// File with an access token to use instead of a credential, for example to run `sluice plan` with
+        /// the output of `az account get-access-token`. It is read once and not renewed.
         "sluice.azure.tokenFile" => token_file: Option<PathBuf> = unset("a credential is used");
-        /// How long a connection may take, with name, TCP and TLS. Not longer than the lease outlives the renew
-        /// deadline: what a leader has begun must have left before another one starts.
+        /// Time limit for a connection, including name resolution, TCP and TLS. With leader election, at most
+        /// `sluice.leaderElection.leaseDuration` minus `sluice.leaderElection.renewDeadline`: each request
+        /// that a leader started must be sent before another leader starts.
         "sluice.azure.connectLimit" => connect_limit: Duration = is("5s").within("100ms", "1m");
-        /// How long one call may take until the last byte of its answer. Longer than Azure's own 60 s
-        /// at its doors gains nothing.
+        /// Time limit for one call, up to the last byte of the response. Azure itself stops after 60 s, so a
+        /// longer time has no benefit.
         "sluice.azure.answerLimit" => answer_limit: Duration = is("1m").within("1s", "5m");
     }
 }
 
 section! {
-    /// The service gateway.
+    /// The Service Gateway.
     Gateway {
-        /// Its name, in `resourceGroup`. A gateway serves one cluster; one that belongs to another is refused.
+        /// Name of the gateway in `resourceGroup`. A gateway serves one cluster; Sluice rejects a gateway
+        /// that belongs to another cluster.
         "sluice.gateway.name" => name: String = is("servicegateway").checked(resource);
-        /// What to do when the gateway is missing or the subnet is not attached to it: `ensure` makes
-        /// it so; `verify` changes neither and says what is missing, for those whose network belongs to
-        /// another team.
+        /// Action if the gateway is missing or the subnet is not attached to it. `ensure` creates and
+        /// attaches; `verify` changes neither and reports what is missing, for networks that another team
+        /// manages.
         "sluice.gateway.mode" => mode: GatewayMode = is("ensure");
-        /// The subnet that is attached to the gateway.
-        "sluice.gateway.subnet" => subnet: Option<String> = unset("that of `subnetName`").checked(resource);
-        /// The route target address of a gateway that Sluice creates; two addresses, one of each family, with
-        /// a comma between. A gateway that exists keeps its own.
+        /// Subnet to attach to the gateway.
+        "sluice.gateway.subnet" => subnet: Option<String> = unset("same as `subnetName`").checked(resource);
+        /// Route target address of a gateway that Sluice creates: one IP address, or one of each family
+        /// separated by a comma. An existing gateway keeps its address.
         "sluice.gateway.routeTargetAddress" => route_target_address: RouteTargets = unset("Azure chooses");
     }
 }
 
 section! {
-    /// What is said once for the whole controller.
+    /// Settings of the whole controller.
     General {
-        /// Whether the cluster gets a default outbound service: `ensure` makes `default-natgw` unless there
-        /// is a default already; `leave` leaves whatever is there. Neither ever deletes it.
+        /// Default outbound service of the cluster. `ensure` creates `default-natgw` unless a default exists;
+        /// `leave` does not change the existing state. Neither value deletes it.
         "sluice.defaultOutbound" => default_outbound: DefaultOutbound = is("ensure");
-        /// The value of the tag `sluice-cluster`, by which we know what is ours. Never change it while
-        /// resources exist: they would be another cluster's.
+        /// Value of the tag `sluice-cluster`, which marks managed resources. Do not change it while resources
+        /// exist: Sluice would treat them as resources of another cluster.
         "sluice.clusterId" => cluster_id: Option<String> =
             unset("the UID of the namespace kube-system").checked(cluster_id);
-        /// How many Services and egresses are worked on at once. Ten are as fast as the write budget
-        /// lets them be; more only wait for it.
+        /// Number of Services and egresses processed in parallel. 10 are enough to use the write budget; with
+        /// more, operations only wait for it.
         "sluice.concurrency" => concurrency: usize = is("10").within("1", "200");
-        /// Serve Services of this class only, and live beside another service controller. Without it
-        /// Sluice is the service controller of the cluster, and the cloud controller manager's must be off.
+        /// Process only Services of this class, so that Sluice can run beside another service controller.
+        /// Without a class, Sluice is the service controller of the cluster, and the service controller of
+        /// the cloud controller manager must be disabled.
         "sluice.loadBalancerClass" => load_balancer_class: Option<String> =
-            unset("Services without a class").checked(class);
-        /// Let more Services and egresses be torn down at once than is plausible (more than five and
-        /// more than a tenth of all). Set it for as long as that is meant, and take it away again; to allow
-        /// only what is held now, run `sluice allow-deletion` instead.
+            unset("process Services without a class").checked(class);
+        /// Disable the mass-deletion guard. The guard holds deletions that result from a comparison with
+        /// Azure if they are more than 5 and more than 10% of all Services and egresses. Set this key only
+        /// while such a deletion is intended, then remove it; to allow only the deletions that are held now,
+        /// run `sluice allow-deletion` instead.
         "sluice.allowMassDeletion" => allow_mass_deletion: bool = is("false");
     }
 }
 
 section! {
-    /// When what failed is tried again. `Retry-After` is obeyed besides, and is no failure.
+    /// Retries. `Retry-After` is honored in addition, and does not count as a failure.
     Retry {
-        /// The first wait after a failure that may pass; it doubles.
+        /// Initial backoff after a transient failure. It doubles with each further failure.
         "sluice.retry.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
-        /// What that wait grows to.
+        /// Maximum backoff after a transient failure.
         "sluice.retry.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
-        /// How many failures in a row lead to a longer pause.
+        /// Consecutive transient failures before the Service or egress is parked.
         "sluice.retry.attempts" => attempts: u32 = is("12").within("1", "1000");
-        /// That longer pause; then the next burst begins, for ever.
+        /// Park time after `sluice.retry.attempts` consecutive failures. Then retries resume, without a
+        /// limit.
         "sluice.retry.burstPark" => burst_park: Duration = is("5m").within("1s", "24h");
-        /// The first wait when a quota is used up or a request is refused. People have to act, so
-        /// asking sooner costs calls and gains nothing.
+        /// Initial park time after an exhausted quota or a repeatedly rejected request. It doubles each time.
+        /// Both need an action by a person, so earlier retries only cost calls.
         "sluice.retry.quotaParkMin" => quota_park_min: Duration = is("10m").within("1s", "24h");
-        /// What that wait grows to.
+        /// Maximum park time after an exhausted quota or a rejected request.
         "sluice.retry.quotaParkMax" => quota_park_max: Duration = is("1h").within("1s", "24h");
-        /// The first wait when a permission is missing or a lock or policy forbids it. A new role
-        /// takes Azure up to five minutes to spread.
+        /// Initial park time after a missing permission, a lock or a policy denied a request. It doubles each
+        /// time. A new role assignment takes up to 5 min to take effect in Azure.
         "sluice.retry.forbiddenParkMin" => forbidden_park_min: Duration = is("5m").within("1s", "24h");
-        /// What that wait grows to.
+        /// Maximum park time after a denied request.
         "sluice.retry.forbiddenParkMax" => forbidden_park_max: Duration = is("1h").within("1s", "24h");
     }
 }
 
 section! {
-    /// How changes behind our back are found.
+    /// Drift detection.
     Drift {
-        /// How often each kind of resource is compared with Azure. Fifteen minutes keep it below a
-        /// twentieth of the read budget with thousands of Services.
+        /// Interval at which each resource kind is compared with Azure. 15 min use less than 5% of the read
+        /// budget with thousands of Services.
         "sluice.drift.interval" => interval: Duration = is("15m").within("10s", "24h");
-        /// How soon a difference is looked at again before it is believed.
+        /// Delay before a difference is checked a second time, to confirm it.
         "sluice.drift.secondLook" => second_look: Duration = is("45s").within("1s", "1h");
-        /// A listing says nothing about what was written so shortly before it began: Azure's lists lag.
+        /// Minimum time between a write and the start of a listing. A listing that started earlier is not
+        /// used for the written resource, because Azure listings lag behind.
         "sluice.drift.settle" => settle: Duration = is("30s").within("1s", "4m");
     }
 }
 
 section! {
-    /// How much of Azure's limits we use. The buckets and windows are what Azure documents; a
-    /// subscription with other ones can be told here.
+    /// The share of the Azure rate limits that Sluice uses. The default buckets and windows are those that
+    /// Azure documents; set them for a subscription with other limits.
     Budget {
-        /// Our share of every bucket and window. The rest is for everybody else in the subscription.
+        /// Share of each bucket and window that Sluice uses. The rest remains for other clients of the
+        /// subscription.
         "sluice.budget.share" => share: Share = is("80%").within("1%", "100%");
-        /// The part of our writes that addresses get; Services get the others. Pods that start must not
-        /// wait behind five hundred new Services, nor those behind a rollout.
+        /// Share of the write budget for addresses; Services and egresses get the rest. New pods do not wait
+        /// behind 500 new Services, and new Services do not wait behind a rollout.
         "sluice.budget.locationShare" => location_share: Share = is("30%").within("5%", "95%");
-        /// What the bucket for reads holds.
+        /// Capacity of the read bucket, in calls.
         "sluice.budget.reads.burst" => reads_burst: u32 = is("250").within("1", "1000000");
-        /// What flows into it in a second.
+        /// Refill rate of the read bucket, in calls per second.
         "sluice.budget.reads.perSecond" => reads_per_second: u32 = is("25").within("1", "100000");
-        /// What the bucket for writes holds.
+        /// Capacity of the write bucket, in calls.
         "sluice.budget.writes.burst" => writes_burst: u32 = is("200").within("1", "1000000");
-        /// What flows into it in a second.
+        /// Refill rate of the write bucket, in calls per second.
         "sluice.budget.writes.perSecond" => writes_per_second: u32 = is("10").within("1", "100000");
-        /// What the bucket for deletes holds.
+        /// Capacity of the delete bucket, in calls.
         "sluice.budget.deletes.burst" => deletes_burst: u32 = is("200").within("1", "1000000");
-        /// What flows into it in a second.
+        /// Refill rate of the delete bucket, in calls per second.
         "sluice.budget.deletes.perSecond" => deletes_per_second: u32 = is("10").within("1", "100000");
-        /// The span in which Microsoft.Network counts.
+        /// Length of the rate limit window of Microsoft.Network.
         "sluice.budget.window" => window: Duration = is("5m").within("1s", "1h");
-        /// How many reads it takes in that span.
+        /// Reads that Microsoft.Network allows per window.
         "sluice.budget.readsPerWindow" => reads_per_window: u32 = is("10000").within("1", "100000000");
-        /// How many writes and deletes together it takes in that span.
+        /// Writes and deletes together that Microsoft.Network allows per window.
         "sluice.budget.writesPerWindow" => writes_per_window: u32 = is("1000").within("1", "100000000");
     }
 }
 
 section! {
-    /// The requests that carry addresses.
+    /// Requests that update addresses.
     Locations {
-        /// Addresses in one request.
+        /// Maximum number of addresses in one request.
         "sluice.locations.addressesMax" => addresses_max: usize = is("1000").within("1", "100000");
-        /// Bytes of one request.
+        /// Maximum size of one request, estimated from its JSON form.
         "sluice.locations.bytesMax" => bytes_max: Size = is("1MiB").within("4KiB", "16MiB");
-        /// The first wait after a failure; it doubles, and the first new change of an outage ends it early.
+        /// Initial backoff after a failed address update. It doubles with each further failure; the first new
+        /// change during an outage ends it early.
         "sluice.locations.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
-        /// What that wait grows to.
+        /// Maximum backoff after a failed address update.
         "sluice.locations.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
-        /// How often addresses that Azure refuses are tried again.
+        /// Interval at which quarantined addresses (rejected by Azure) are retried.
         "sluice.locations.quarantineRetry" => quarantine_retry: Duration = is("5m").within("1s", "24h");
-        /// How many calls the search for a refused address may take before the rest is set aside.
+        /// Maximum number of calls to find the rejected addresses of a request. Addresses that are still
+        /// suspect after that are quarantined.
         "sluice.locations.bisectCallsMax" => bisect_calls_max: u32 = is("40").within("1", "1000");
-        /// After how many failures in a row it is said aloud.
+        /// Consecutive failures of address updates before an event is recorded.
         "sluice.locations.failuresReported" => failures_reported: u32 = is("12").within("1", "1000");
     }
 }
 
 section! {
-    /// Operations that take a while in Azure.
+    /// Long-running Azure operations.
     Operations {
-        /// How long making or deleting a resource may take before its outcome counts as unknown and
-        /// is read back.
+        /// Time limit for an operation that creates, updates or deletes a resource. After that, its outcome
+        /// is unknown and Sluice reads the resource.
         "sluice.operations.resourceLimit" => resource_limit: Duration = is("15m").within("1s", "2h");
-        /// The same for a change of the gateway's services or addresses.
+        /// Time limit for an operation that updates registrations or addresses of the gateway. After that,
+        /// its outcome is unknown and Sluice reads the gateway.
         "sluice.operations.gatewayLimit" => gateway_limit: Duration = is("3m").within("1s", "2h");
-        /// How long "another operation is in progress" is waited for before it counts as a failure.
+        /// Time that Azure may report another operation in progress before Sluice counts it as a failure.
         "sluice.operations.busyLimit" => busy_limit: Duration = is("2m").within("1s", "1h");
-        /// How many Services register in one call. Azure takes no more than a hundred.
+        /// Maximum number of registrations in one call. Azure accepts at most 100.
         "sluice.operations.registrationsMax" => registrations_max: usize = is("100").within("1", "100");
-        /// The shortest time between two questions about one operation.
+        /// Minimum interval between polls of one operation.
         "sluice.operations.pollMin" => poll_min: Duration = is("100ms").within("10ms", "1m");
-        /// Longest interval between polls; also the longest delay of the first poll while the usual duration of such operations is unknown.
+        /// Maximum interval between polls of one operation, and maximum delay of the first poll while the
+        /// usual duration of such operations is unknown.
         "sluice.operations.pollMax" => poll_max: Duration = is("10s").within("10ms", "10m");
     }
 }
 
 section! {
-    /// Egresses: the label is cluster-wide trust, so there are limits.
+    /// Egresses. The pod label is trusted cluster-wide, so there are limits.
     Egress {
-        /// How many egresses there may be, without the default outbound. Each is a NAT gateway and a public IP that
-        /// cost money, and anyone who may label a pod can create one.
+        /// Maximum number of egresses, without the default outbound service. Each costs a NAT gateway and a
+        /// public IP, and anyone who can label a pod can create one.
         "sluice.egress.max" => max: usize = is("50").within("0", "100000");
-        /// How long an egress outlives its last pod. Set it to keep the address when a Deployment
-        /// is recreated.
+        /// Time that an egress is kept after its last pod is deleted. Set it to keep the public IP when a
+        /// Deployment is recreated.
         "sluice.egress.linger" => linger: Duration = is("0s").within("0s", "168h");
-        /// The namespaces whose pods may name an egress.
-        "sluice.egress.namespaces" => namespaces: Vec<String> = unset("all").checked(namespaces);
+        /// Namespaces whose pods may use an egress.
+        "sluice.egress.namespaces" => namespaces: Vec<String> = unset("all namespaces").checked(namespaces);
     }
 }
 
 section! {
     /// Deletions.
     Deletion {
-        /// A deletion that waits longer says which addresses hold it.
+        /// Time that a deletion may wait for addresses before Sluice reports the addresses that block it.
         "sluice.deletion.reportAfter" => report_after: Duration = is("5m").within("1s", "24h");
     }
 }
 
 section! {
-    /// Where we listen.
+    /// Listeners.
     Listen {
-        /// Where `/livez`, `/readyz` and `/metrics` are. The kubelet and Prometheus come to the pod's
-        /// address; `[::]:8081` in a cluster whose pods have IPv6 addresses only.
+        /// IP address and port of `/livez`, `/readyz` and `/metrics`. The kubelet and Prometheus connect to
+        /// the pod IP; use `[::]:8081` in a cluster with IPv6-only pods.
         "sluice.listen.health" => health: SocketAddr = is("0.0.0.0:8081");
-        /// Where `/api/v1/` and the dashboard are. Anywhere but on loopback only with a token and TLS.
+        /// IP address and port of `/api/v1/` and the dashboard. An address other than loopback requires a
+        /// token and TLS.
         "sluice.listen.api" => api: SocketAddr = is("127.0.0.1:8082");
-        /// A file with the token that the API asks for. Read again when it changes. An empty file is an error, and so
-        /// is an empty value of this key.
-        "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is asked for").filled();
-        /// The certificate of the API, in PEM, with those that signed it. Read again when it changes, with its key.
+        /// File with the bearer token that the API requires. It is reloaded when it changes. An empty file is
+        /// an error, and so is an empty value of this key.
+        "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is required").filled();
+        /// TLS certificate of the API with its intermediate certificates, in PEM. It is reloaded together
+        /// with its key when it changes.
         "sluice.listen.tlsCertFile" => tls_certificate: Option<PathBuf> = unset("plain http");
-        /// Its key, in PEM.
+        /// Private key of the TLS certificate, in PEM.
         "sluice.listen.tlsKeyFile" => tls_key: Option<PathBuf> = unset("plain http");
-        /// Names by which people call the API, beside localhost and the address in `sluice.listen.api`. A request for
-        /// another host is refused, so that no web page can reach it through somebody's browser.
+        /// Host names of the API, in addition to localhost and the IP address in `sluice.listen.api`. A
+        /// request for another host is rejected, so that a web page cannot reach the API through a user's
+        /// browser.
         "sluice.listen.hosts" => hosts: Vec<String> = unset("none");
     }
 }
@@ -305,47 +324,47 @@ section! {
 static LONGEST_LEASE: LazyLock<String> = LazyLock::new(|| LEASE_MAX.write());
 
 section! {
-    /// Which of several replicas works.
+    /// Leader election among replicas.
     LeaderElection {
-        /// Whether there is one. Without it there must never be two processes.
+        /// Enable leader election. If false, run exactly one replica.
         "sluice.leaderElection.enabled" => enabled: bool = is("true");
-        /// The namespace of the Lease. It must exist, and be the same for `run`, `cleanup` and `doctor`.
+        /// Namespace of the Lease. It must exist, and be the same for `run`, `cleanup` and `doctor`.
         "sluice.leaderElection.namespace" => namespace: Option<String> =
-            unset("the namespace of the pod that Sluice runs in; outside of a cluster `sluice-system`")
+            unset("the namespace of the pod that Sluice runs in; outside a cluster `sluice-system`")
             .checked(namespace);
-        /// The name of the Lease.
+        /// Name of the Lease.
         "sluice.leaderElection.name" => name: String = is("sluice").checked(lease_name);
-        /// How long a standby waits after the last renewal before it takes over from the leader. It never waits
-        /// longer than the upper limit, whatever the Lease says: with a longer duration two replicas could
-        /// lead at once.
+        /// Time without renewal after which a standby takes over. A standby never waits longer than the upper
+        /// limit, regardless of the Lease: with a longer duration, two replicas could lead at once.
         "sluice.leaderElection.leaseDuration" => lease_duration: Duration =
             is("15s").within("2s", &LONGEST_LEASE).checked(whole_seconds);
-        /// How long after its last renewal a leader begins requests. Shorter than the lease, so
-        /// that it has stopped before another starts.
+        /// Time after the last renewal after which the leader starts no requests. It must be shorter than the
+        /// lease duration, so that the leader has stopped before another one starts.
         "sluice.leaderElection.renewDeadline" => renew_deadline: Duration =
             is("10s").within("1s", &LONGEST_LEASE);
-        /// How often a leader renews and a standby looks.
+        /// Interval at which the leader renews the Lease and a standby checks it.
         "sluice.leaderElection.retryPeriod" => retry_period: Duration = is("2s").within("100ms", "1m");
     }
 }
 
 section! {
-    /// Logs, to the standard error.
+    /// Logs, written to standard error.
     Log {
-        /// Lines for people or JSON for collectors.
+        /// Log format: `text` for people, `json` for log collectors.
         "sluice.log.format" => format: LogFormat = is("text");
-        /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or pairs of module and level with
-        /// commas between. `--log` and `RUST_LOG` win over it.
+        /// Log level: `error`, `warn`, `info`, `debug` or `trace`, or comma-separated `module=level` pairs.
+        /// `--log` and `RUST_LOG` override it.
         "sluice.log.level" => level: String = is("warn,sluice=info").checked(filter);
     }
 }
 
 section! {
-    /// Moving from the Service Gateway mode of the cloud controller manager.
+    /// Migration from the Service Gateway mode of the cloud controller manager.
     Migration {
-        /// Its Service Gateway mode is off, and its Services are to be taken over: without this nothing is begun
-        /// beside one that is at work. Its finalizer `servicegateway.azure.com/pod-cleanup` is taken off pods at the
-        /// start, which needs the permission to patch pods, so it is off until somebody moves.
+        /// Take over Services from a cloud controller manager whose Service Gateway mode is disabled. Without
+        /// it, Sluice does not start beside one that is running. The leader removes the finalizer
+        /// `servicegateway.azure.com/pod-cleanup` from pods, which requires permission to patch pods; set the
+        /// key only for a migration.
         "sluice.migration.enabled" => enabled: bool = is("false");
     }
 }
@@ -353,10 +372,10 @@ section! {
 section! {
     /// The process.
     Process {
-        /// How long one call to Kubernetes may take.
+        /// Time limit for one call to the Kubernetes API server.
         "sluice.kubernetes.callLimit" => kubernetes_call_limit: Duration = is("30s").within("1s", "5m");
-        /// How long what is on the wire is awaited after SIGTERM. The pod's
-        /// `terminationGracePeriodSeconds` must be longer.
+        /// Time to wait for in-flight requests after SIGTERM. The pod's `terminationGracePeriodSeconds` must
+        /// be longer.
         "sluice.shutdown.grace" => shutdown_grace: Duration = is("30s").within("0s", "10m");
     }
 }
@@ -364,13 +383,13 @@ section! {
 /// Puts the sections together.
 macro_rules! sections {
     ($($(#[$about:meta])* $field:ident: $type:ty,)*) => {
-        /// What the operator decides.
+        /// The complete configuration.
         #[derive(Clone, PartialEq, Debug)]
         pub struct Config {
             $($(#[$about])* pub $field: $type,)*
-            /// How to get out of here: from the environment, not from a key, as every tool does it.
+            /// The proxy, from the environment variables that most tools use, not from a key.
             pub proxy: Proxy,
-            /// Which of Azure's credentials is meant; follows from the keys.
+            /// The kind of credential, derived from the keys.
             pub identity: Identity,
         }
 
@@ -392,7 +411,7 @@ sections! {
     azure: Azure,
     /// The gateway.
     gateway: Gateway,
-    /// What is said once.
+    /// Settings of the whole controller.
     general: General,
     /// Egresses.
     egress: Egress,
@@ -402,17 +421,17 @@ sections! {
     drift: Drift,
     /// Retries.
     retry: Retry,
-    /// Our share of Azure's limits.
+    /// Share of the Azure rate limits.
     budget: Budget,
     /// Addresses.
     locations: Locations,
     /// Operations.
     operations: Operations,
-    /// How Azure is reached.
+    /// Access to Azure.
     reach: Reach,
     /// Listeners.
     listen: Listen,
-    /// The leader.
+    /// Leader election.
     leader_election: LeaderElection,
     /// Logs.
     log: Log,

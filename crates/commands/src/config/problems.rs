@@ -26,7 +26,7 @@ impl ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problems.as_slice() {
-            [only] => write!(f, "the configuration cannot be used: {only}"),
+            [only] => write!(f, "the configuration is invalid: {only}"),
             several => {
                 write!(f, "the configuration has {} problems:", several.len())?;
                 several.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
@@ -82,7 +82,7 @@ fn shown(value: &str) -> String {
     const LONGEST: usize = 80;
     let has_password = value.contains("://") && value.contains('@');
     if has_password || value.contains("eyJ") {
-        return "(not shown, it may hold a secret)".to_owned();
+        return "(not shown: may contain a secret)".to_owned();
     }
     let mut text: String = value.chars().take(LONGEST).collect();
     if text.len() < value.len() {
@@ -136,7 +136,7 @@ mod tests {
             Problem::new("sluice.concurrency", "must be a whole number").saying("ten").at("azure.yaml:3");
         assert_eq!(
             ConfigError::new(vec![one.clone()]).to_string(),
-            "the configuration cannot be used: sluice.concurrency is \"ten\" (azure.yaml:3): must be a whole number"
+            "the configuration is invalid: sluice.concurrency is \"ten\" (azure.yaml:3): must be a whole number"
         );
         let two = Problem::new("location", "is missing");
         assert_eq!(

@@ -45,14 +45,14 @@ fn line(row: &Row) -> String {
     let default = match row.traits.default {
         Default::Is(text) => format!("`{text}`"),
         Default::Unset(meaning) => format!("not set: {meaning}"),
-        Default::Required(_) => "must be set".to_owned(),
+        Default::Required(_) => "required".to_owned(),
     };
     let mut meaning: String = row.meaning.concat().trim().to_owned();
     if let Default::Required(source) = row.traits.default {
-        meaning.push_str(&format!(" It is {source}."));
+        meaning.push_str(&format!(" Set it to {source}."));
     }
     if let Some(variable) = row.traits.ambient {
-        meaning.push_str(&format!(" Also from `{variable}`."));
+        meaning.push_str(&format!(" Also read from `{variable}`."));
     }
     format!("| `{}` | {value} | {default} | {meaning} |\n", row.path)
 }
@@ -80,7 +80,7 @@ mod tests {
         }
         let differs = shown.lines().zip(expected.lines()).find(|(one, two)| one != two);
         panic!(
-            "docs/configuration.md is behind the code; run `cargo xtask bless`. First difference: {differs:#?}"
+            "docs/configuration.md is out of date; run `cargo xtask bless`. First difference: {differs:#?}"
         );
     }
 

@@ -109,7 +109,7 @@ impl<'a> Sources<'a> {
     fn azures(&mut self, row: &Row, key: &str, line: usize, node: Node) {
         let place = format!("{}:{line}", self.file);
         if let Some(Said { origin: Origin::File { line: first }, .. }) = self.said.get(row.path) {
-            let what = format!("is written in line {first} too, in other letters; keep one");
+            let what = format!("is also set in line {first}, with different capitalization; keep one");
             self.problems.push(Problem::new(key, what).at(place));
             return;
         }
@@ -146,7 +146,7 @@ impl<'a> Sources<'a> {
                 }
             }
             Content::Text(_) | Content::List(_) => {
-                let what = format!("is a section; the keys in it are {}", inside.join(", "));
+                let what = format!("is a section; its keys are {}", inside.join(", "));
                 self.problems.push(Problem::new(path, what).at(place));
             }
         }
@@ -156,18 +156,18 @@ impl<'a> Sources<'a> {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
         if let Some(row) = self.rows.iter().find(|row| row.path.eq_ignore_ascii_case(key)) {
             return format!(
-                "there is no such key; {} belongs to the top of the file, outside of sluice:",
+                "unknown key; {} belongs at the top level of the file, outside sluice:",
                 row.path
             );
         }
         let siblings = children(self.rows, parent);
         if let Some(near) = nearest(key, siblings.iter().copied()) {
-            return format!("there is no such key; did you mean {parent}.{near}?");
+            return format!("unknown key; did you mean {parent}.{near}?");
         }
         // The right key in the wrong section, or with its path written differently.
         match nearest(path, self.rows.iter().map(|row| row.path)) {
-            Some(near) => format!("there is no such key; did you mean {near}?"),
-            None => format!("there is no such key; those in {parent} are {}", siblings.join(", ")),
+            Some(near) => format!("unknown key; did you mean {near}?"),
+            None => format!("unknown key; the keys of {parent} are {}", siblings.join(", ")),
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Sources<'a> {
             let meant = known().find(|twin| strsim::damerau_levenshtein(name, twin) <= 2);
             if let Some(meant) = meant.filter(|_| !known().any(|twin| twin == name)) {
                 self.warnings.push(format!(
-                    "the environment variable {name} means nothing here; did you mean {meant}?"
+                    "the environment variable {name} is unknown and ignored; did you mean {meant}?"
                 ));
             }
         }
@@ -202,21 +202,21 @@ impl<'a> Sources<'a> {
             });
             let problem = match (row, value) {
                 (None, _) if key.is_empty() => {
-                    self.problems.push(Problem::new("--set", "has no key; write --set key=value"));
+                    self.problems.push(Problem::new("--set", "has no key; use --set KEY=VALUE"));
                     continue;
                 }
                 (None, _) => {
                     let near = nearest(key, self.rows.iter().map(|row| row.path));
                     let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-                    format!("there is no such key{hint}")
+                    format!("unknown key{hint}")
                 }
                 (Some(row), _) if row.is_secret => {
                     let other = row.traits.ambient.unwrap_or("the environment");
                     format!(
-                        "is a secret, and everybody on this machine sees a command line; use the file or {other}"
+                        "is a secret, and all users of this machine can see command lines; use the file or {other}"
                     )
                 }
-                (Some(_), None) => "has no value; write --set key=value".to_owned(),
+                (Some(_), None) => "has no value; use --set KEY=VALUE".to_owned(),
                 (Some(row), Some(value)) => {
                     self.say(row.path, Given::Text(value.to_owned()), Origin::Flag);
                     continue;
@@ -232,12 +232,12 @@ impl<'a> Sources<'a> {
         for (key, line) in &self.strangers {
             let place = format!("{}:{line}", self.file);
             if sections.contains(&key.as_str()) {
-                self.warnings.push(format!("{key} ({place}) has no effect here; it belongs below {OURS}:"));
+                self.warnings
+                    .push(format!("{key} ({place}) is ignored at the top level; move it below {OURS}:"));
                 continue;
             }
             if key.eq_ignore_ascii_case(OURS) {
-                self.problems
-                    .push(Problem::new(key, format!("must be written {OURS}, in small letters")).at(place));
+                self.problems.push(Problem::new(key, format!("must be lower case: {OURS}")).at(place));
                 continue;
             }
             let unsaid = |row: &&Row| !row.path.contains('.') && !self.said.contains_key(row.path);
@@ -246,7 +246,7 @@ impl<'a> Sources<'a> {
             };
             if let Some(row) = self.rows.iter().filter(unsaid).find(near) {
                 self.warnings
-                    .push(format!("{key} ({place}) is no key that we know; did you mean {}?", row.path));
+                    .push(format!("{key} ({place}) is unknown and ignored; did you mean {}?", row.path));
             }
         }
     }

@@ -162,7 +162,7 @@ impl Reader {
         let value = match said {
             None => {
                 if let Default::Required(source) = traits.default {
-                    self.problems.push(Problem::new(path, format!("is missing; it is {source}")));
+                    self.problems.push(Problem::new(path, format!("is missing; set it to {source}")));
                 }
                 default()
             }
@@ -178,7 +178,7 @@ impl Reader {
                 }
             },
         };
-        let value = value.expect("every key has a default that can be read or may be unset; a test looks");
+        let value = value.expect("each key has a valid default or may be unset; a test checks this");
         let text = Some(value.write()).filter(|text| !text.is_empty());
         let unset_means = match traits.default {
             Default::Unset(meaning) => Some(meaning),
@@ -191,7 +191,7 @@ impl Reader {
 
 fn read<T: Setting>(given: &Given, traits: Traits) -> Result<T, String> {
     if given.is_empty() {
-        return Err(format!("must not be empty; write {}, or leave the key out", T::allowed()));
+        return Err(format!("must not be empty; set it to {}, or remove the key", T::allowed()));
     }
     let value = T::read_given(given)?;
     if let Some((least, most)) = traits.bounds

@@ -81,7 +81,7 @@ impl Setting for String {
 
     fn read(text: &str) -> Result<String, String> {
         match text.contains(char::is_control) {
-            true => Err("must be text without line ends and other control characters".to_owned()),
+            true => Err("must be text without line breaks and other control characters".to_owned()),
             false => Ok(text.trim().to_owned()),
         }
     }
@@ -101,7 +101,7 @@ impl Setting for PathBuf {
     }
 
     fn allowed() -> String {
-        "the path of a file".to_owned()
+        "a file path".to_owned()
     }
 
     fn read(text: &str) -> Result<PathBuf, String> {
@@ -167,7 +167,7 @@ impl Setting for Vec<String> {
     }
 
     fn allowed() -> String {
-        "a list, or words with commas between".to_owned()
+        "a list, or comma-separated words".to_owned()
     }
 
     fn read(text: &str) -> Result<Vec<String>, String> {
@@ -179,7 +179,7 @@ impl Setting for Vec<String> {
         match given {
             Given::Text(text) => Self::read(text),
             Given::List(words) => match words.iter().find(|word| word.contains(',')) {
-                Some(_) => Err("has a comma inside one of its words".to_owned()),
+                Some(_) => Err("contains an item with a comma; write each item separately".to_owned()),
                 None => Self::read(&words.join(",")),
             },
             Given::Section => Err(format!("is a section; it {}", wrong::<Self>())),
@@ -243,7 +243,7 @@ macro_rules! plain {
 plain! {
     u32: "number", "a whole number";
     usize: "number", "a whole number";
-    SocketAddr: "address and port", "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082";
+    SocketAddr: "IP address and port", "an IP address and a port, like 127.0.0.1:8082 or [::1]:8082";
 }
 
 fn is_between<T: Setting + PartialOrd>(value: &T, least: &str, most: &str) -> bool {
@@ -256,11 +256,11 @@ const TIME_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_0
 
 impl Setting for Duration {
     fn kind() -> String {
-        "time".to_owned()
+        "duration".to_owned()
     }
 
     fn allowed() -> String {
-        "a time with its unit, like 500ms, 90s, 15m, 1h or 1h30m".to_owned()
+        "a duration with a unit, like 500ms, 90s, 15m, 1h or 1h30m".to_owned()
     }
 
     fn read(text: &str) -> Result<Duration, String> {
@@ -321,7 +321,7 @@ impl Setting for Size {
     }
 
     fn allowed() -> String {
-        "a number of bytes, or one with KiB, MiB or GiB behind it".to_owned()
+        "a number of bytes, optionally with the unit KiB, MiB or GiB".to_owned()
     }
 
     fn read(text: &str) -> Result<Size, String> {
@@ -426,7 +426,9 @@ impl Setting for RouteTargets {
                 IpAddr::V6(address) => targets.v6.replace(address).map(IpAddr::V6),
             };
             if former.is_some() {
-                return Err("has two addresses of one family; a gateway has at most one of each".to_owned());
+                return Err(
+                    "contains two addresses of one family; a gateway has at most one of each".to_owned()
+                );
             }
         }
         Ok(targets)

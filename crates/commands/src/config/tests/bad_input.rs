@@ -15,12 +15,12 @@ fn everything_that_is_missing_is_named_together() {
         "",
         expect![[r#"
         the configuration has 6 problems:
-          - subscriptionId: is missing; it is what `az account show --query id` prints
-          - resourceGroup: is missing; it is the resource group for gateway, load balancers and public IPs, as `az group list` names it
-          - location: is missing; it is the region, as `az group show --name GROUP --query location` prints it
-          - vnetName: is missing; it is the virtual network of the nodes, as `az network vnet list` names it
-          - credential: there is none; set one of useFederatedWorkloadIdentityExtension, useManagedIdentityExtension, aadClientSecret (with aadClientId and tenantId) or aadClientCertPath
-          - subnetName: is missing; it is the subnet of the nodes, as `az network vnet subnet list` names it, or set sluice.gateway.subnet"#]],
+          - subscriptionId: is missing; set it to the subscription ID, as printed by `az account show --query id`
+          - resourceGroup: is missing; set it to the resource group of the gateway and load balancers, as listed by `az group list`
+          - location: is missing; set it to the region, as printed by `az group show --name GROUP --query location`
+          - vnetName: is missing; set it to the virtual network of the nodes, as listed by `az network vnet list`
+          - credential: is missing; set one of useFederatedWorkloadIdentityExtension, useManagedIdentityExtension, aadClientSecret (with aadClientId and tenantId) or aadClientCertPath
+          - subnetName: is missing; set it to the subnet of the nodes, as listed by `az network vnet subnet list`, or set sluice.gateway.subnet"#]],
     );
 }
 
@@ -30,11 +30,11 @@ fn an_unknown_key_of_ours_is_refused_and_the_nearest_is_named() {
         &ours("concurency: 20\ngateway:\n  modus: ensure\n  aadClientId: x\nzzz: 1\nretry:\n  linger: 1s"),
         expect![[r#"
         the configuration has 5 problems:
-          - sluice.concurency (azure.yaml:8): there is no such key; did you mean sluice.concurrency?
-          - sluice.gateway.modus (azure.yaml:10): there is no such key; did you mean sluice.gateway.mode?
-          - sluice.gateway.aadClientId (azure.yaml:11): there is no such key; aadClientId belongs to the top of the file, outside of sluice:
-          - sluice.zzz (azure.yaml:12): there is no such key; those in sluice are gateway, defaultOutbound, clusterId, concurrency, loadBalancerClass, allowMassDeletion, egress, deletion, drift, retry, budget, locations, operations, azure, listen, leaderElection, log, migration, kubernetes, shutdown
-          - sluice.retry.linger (azure.yaml:14): there is no such key; did you mean sluice.egress.linger?"#]],
+          - sluice.concurency (azure.yaml:8): unknown key; did you mean sluice.concurrency?
+          - sluice.gateway.modus (azure.yaml:10): unknown key; did you mean sluice.gateway.mode?
+          - sluice.gateway.aadClientId (azure.yaml:11): unknown key; aadClientId belongs at the top level of the file, outside sluice:
+          - sluice.zzz (azure.yaml:12): unknown key; the keys of sluice are gateway, defaultOutbound, clusterId, concurrency, loadBalancerClass, allowMassDeletion, egress, deletion, drift, retry, budget, locations, operations, azure, listen, leaderElection, log, migration, kubernetes, shutdown
+          - sluice.retry.linger (azure.yaml:14): unknown key; did you mean sluice.egress.linger?"#]],
     );
 }
 
@@ -44,8 +44,8 @@ fn a_section_is_no_value_and_a_value_no_section() {
         &ours("gateway: prod\ndrift: [1]\nconcurrency:\n  max: 3\nclusterId: [a]"),
         expect![[r#"
         the configuration has 4 problems:
-          - sluice.gateway (azure.yaml:8): is a section; the keys in it are name, mode, subnet, routeTargetAddress
-          - sluice.drift (azure.yaml:9): is a section; the keys in it are interval, secondLook, settle
+          - sluice.gateway (azure.yaml:8): is a section; its keys are name, mode, subnet, routeTargetAddress
+          - sluice.drift (azure.yaml:9): is a section; its keys are interval, secondLook, settle
           - sluice.clusterId (azure.yaml:12): is a list; it must be text
           - sluice.concurrency (azure.yaml:10): is a section; it must be a whole number"#]],
     );
@@ -63,22 +63,22 @@ fn values_of_the_wrong_kind_say_what_is_allowed() {
         &text,
         expect![[r#"
             the configuration has 16 problems:
-              - sluice.gateway.name is "a/b" (azure.yaml:13): must be the name of a resource, not its id: at most 80 letters, digits, '-', '_' and '.', beginning with a letter or digit
+              - sluice.gateway.name is "a/b" (azure.yaml:13): must be a resource name, not an ID: at most 80 letters, digits, '-', '_' and '.', starting with a letter or digit and ending with a letter, digit or '_'
               - sluice.gateway.mode is "make" (azure.yaml:11): must be ensure or verify
               - sluice.gateway.routeTargetAddress is "ten" (azure.yaml:12): must be an IP address, or one of each family, like 10.0.0.4 or 10.0.0.4,fd00::4
               - sluice.defaultOutbound is "maybe" (azure.yaml:9): must be ensure or leave
               - sluice.concurrency is "0" (azure.yaml:8): must be 1 to 200
-              - sluice.loadBalancerClass is "a b" (azure.yaml:27): must be a class as a Service names it, like example.com/sluice or sluice
-              - sluice.egress.namespaces (azure.yaml:23): has "B" in it, which is no name of a namespace
-              - sluice.drift.interval is "15" (azure.yaml:15): must be a time with its unit, like 500ms, 90s, 15m, 1h or 1h30m
+              - sluice.loadBalancerClass is "a b" (azure.yaml:27): must be a load balancer class, like example.com/sluice or sluice
+              - sluice.egress.namespaces (azure.yaml:23): contains "B", which is not a valid namespace name
+              - sluice.drift.interval is "15" (azure.yaml:15): must be a duration with a unit, like 500ms, 90s, 15m, 1h or 1h30m
               - sluice.budget.share is "120%" (azure.yaml:17): must be 1% to 100%
-              - sluice.locations.bytesMax is "1MB" (azure.yaml:19): must be a number of bytes, or one with KiB, MiB or GiB behind it
-              - sluice.azure.apiVersion is "latest" (azure.yaml:31): must be a date, like 2025-05-01
-              - sluice.azure.authorityHost is "login.example" (azure.yaml:32): must be an address, like https://management.azure.com
+              - sluice.locations.bytesMax is "1MB" (azure.yaml:19): must be a number of bytes, optionally with the unit KiB, MiB or GiB
+              - sluice.azure.apiVersion is "latest" (azure.yaml:31): must be an API version, like 2025-05-01 or 2025-05-01-preview
+              - sluice.azure.authorityHost is "login.example" (azure.yaml:32): must be a URL, like https://management.azure.com
               - sluice.listen.api is "localhost" (azure.yaml:21): must be an IP address and a port, like 127.0.0.1:8082 or [::1]:8082
-              - sluice.leaderElection.leaseDuration is "15500ms" (azure.yaml:29): must be whole seconds, as a Lease counts them
+              - sluice.leaderElection.leaseDuration is "15500ms" (azure.yaml:29): must be a whole number of seconds, because a Lease counts in seconds
               - sluice.log.format is "xml" (azure.yaml:26): must be text or json
-              - sluice.log.level is "loud=loud" (azure.yaml:25): must be error, warn, info, debug or trace, or module=level pairs with commas between"#]],
+              - sluice.log.level is "loud=loud" (azure.yaml:25): must be error, warn, info, debug or trace, or comma-separated module=level pairs"#]],
     );
 }
 
@@ -99,9 +99,9 @@ fn numbers_that_contradict_each_other_are_refused() {
               - sluice.locations.backoffMax is "200ms" (azure.yaml:13): must not be shorter than sluice.locations.backoffMin (1s)
               - sluice.operations.pollMin is "20s" (azure.yaml:20): must not be longer than sluice.operations.pollMax (10s)
               - sluice.azure.answerLimit is "1s" (azure.yaml:23): must not be shorter than sluice.azure.connectLimit (2s)
-              - sluice.drift.secondLook is "15m" (azure.yaml:15): must be shorter than sluice.drift.interval (15m), or there would be no second look before the next first one
-              - sluice.leaderElection.retryPeriod is "10s" (azure.yaml:17): must be shorter than sluice.leaderElection.renewDeadline (10s), so that a renewal can be tried again in time
-              - sluice.leaderElection.leaseDuration is "10s" (azure.yaml:18): must be longer than sluice.leaderElection.renewDeadline (10s), so that a leader has stopped before another one starts"#]],
+              - sluice.drift.secondLook is "15m" (azure.yaml:15): must be shorter than sluice.drift.interval (15m), because a difference is checked again before the next comparison
+              - sluice.leaderElection.retryPeriod is "10s" (azure.yaml:17): must be shorter than sluice.leaderElection.renewDeadline (10s), so that a failed renewal can be retried in time
+              - sluice.leaderElection.leaseDuration is "10s" (azure.yaml:18): must be longer than sluice.leaderElection.renewDeadline (10s), so that the leader has stopped before another one starts"#]],
     );
 }
 
@@ -110,19 +110,19 @@ fn a_connection_that_takes_longer_than_the_lease_outlives_its_holder_is_refused(
     check(
         &ours("azure:\n  connectLimit: 6s"),
         expect![[
-            r#"the configuration cannot be used: sluice.azure.connectLimit is "6s" (azure.yaml:9): must not be longer than 5s, which is sluice.leaderElection.leaseDuration less sluice.leaderElection.renewDeadline, so that what a leader has begun has left before another one starts"#
+            r#"the configuration is invalid: sluice.azure.connectLimit is "6s" (azure.yaml:9): must not be longer than 5s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
     check(
         &ours("leaderElection:\n  leaseDuration: 12s"),
         expect![[
-            r#"the configuration cannot be used: sluice.leaderElection.leaseDuration is "12s" (azure.yaml:9): must be longer than sluice.leaderElection.renewDeadline by sluice.azure.connectLimit (5s) at least, so that what a leader has begun has left before another one starts"#
+            r#"the configuration is invalid: sluice.leaderElection.leaseDuration is "12s" (azure.yaml:9): must be at least sluice.azure.connectLimit (5s) longer than sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
     check(
         &ours("leaderElection:\n  renewDeadline: 11s\nazure:\n  connectLimit: 5s"),
         expect![[
-            r#"the configuration cannot be used: sluice.azure.connectLimit is "5s" (azure.yaml:11): must not be longer than 4s, which is sluice.leaderElection.leaseDuration less sluice.leaderElection.renewDeadline, so that what a leader has begun has left before another one starts"#
+            r#"the configuration is invalid: sluice.azure.connectLimit is "5s" (azure.yaml:11): must not be longer than 4s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
     load(&ours("azure:\n  connectLimit: 2s\nleaderElection:\n  leaseDuration: 12s")).unwrap();
@@ -136,7 +136,7 @@ fn a_lease_longer_than_other_replicas_wait_is_refused() {
     check(
         &ours("leaderElection:\n  leaseDuration: 600s"),
         expect![[
-            r#"the configuration cannot be used: sluice.leaderElection.leaseDuration is "600s" (azure.yaml:9): must be 2s to 5m"#
+            r#"the configuration is invalid: sluice.leaderElection.leaseDuration is "600s" (azure.yaml:9): must be 2s to 5m"#
         ]],
     );
     check(
@@ -157,22 +157,22 @@ fn the_api_is_not_served_openly() {
     check(
         &ours("listen:\n  api: 0.0.0.0:8082"),
         expect![[
-            r#"the configuration cannot be used: sluice.listen.api is "0.0.0.0:8082" (azure.yaml:9): other machines reach this address, so the API needs a token and TLS; set sluice.listen.tokenFile and sluice.listen.tlsCertFile and sluice.listen.tlsKeyFile too, or listen on 127.0.0.1"#
+            r#"the configuration is invalid: sluice.listen.api is "0.0.0.0:8082" (azure.yaml:9): other machines can reach this address, so the API requires a token and TLS; also set sluice.listen.tokenFile and sluice.listen.tlsCertFile and sluice.listen.tlsKeyFile, or listen on 127.0.0.1"#
         ]],
     );
     check(
         &ours("listen:\n  api: 10.0.0.1:8081\n  tokenFile: /t\n  tlsCertFile: /c"),
         expect![[r#"
             the configuration has 3 problems:
-              - sluice.listen.tlsCertFile is "/c" (azure.yaml:11): has no key; set sluice.listen.tlsKeyFile too
-              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): other machines reach this address, so the API needs a token and TLS; set sluice.listen.tlsKeyFile too, or listen on 127.0.0.1
-              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): has the port of sluice.listen.health; they are two listeners and need two"#]],
+              - sluice.listen.tlsCertFile is "/c" (azure.yaml:11): needs a private key; also set sluice.listen.tlsKeyFile
+              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): other machines can reach this address, so the API requires a token and TLS; also set sluice.listen.tlsKeyFile, or listen on 127.0.0.1
+              - sluice.listen.api is "10.0.0.1:8081" (azure.yaml:9): uses the same port as sluice.listen.health; choose another port"#]],
     );
     // Whoever names a file wants a token, also if a template put nothing in its place.
     check(
         &ours("listen:\n  tokenFile: \"\""),
         expect![[
-            r#"the configuration cannot be used: sluice.listen.tokenFile is "" (azure.yaml:9): must not be empty; write the path of a file, or leave the key out"#
+            r#"the configuration is invalid: sluice.listen.tokenFile is "" (azure.yaml:9): must not be empty; set it to a file path, or remove the key"#
         ]],
     );
     for (environment, set) in
@@ -191,7 +191,7 @@ fn a_credential_is_one_and_whole() {
     check(
         &format!("{LEAST}aadClientId: app\naadClientSecret: geheim\ntenantId: t\n"),
         expect![
-            "the configuration cannot be used: credential: more than one is asked for: a managed identity by useManagedIdentityExtension (azure.yaml:6), and a client secret by aadClientSecret (azure.yaml:8); keep one"
+            "the configuration is invalid: credential: more than one is configured: a managed identity by useManagedIdentityExtension (azure.yaml:6), and a client secret by aadClientSecret (azure.yaml:8); keep one"
         ],
     );
     let none = LEAST.replace("useManagedIdentityExtension: true\n", "");
@@ -199,20 +199,20 @@ fn a_credential_is_one_and_whole() {
         &format!("{none}aadClientSecret: geheim\n"),
         expect![[r#"
         the configuration has 2 problems:
-          - tenantId: is missing, and a client secret needs it; it is the tenant that the identity is in, `az account show --query tenantId`, here or in AZURE_TENANT_ID
-          - aadClientId: is missing, and a client secret needs it; it is the client id of the application or identity, here or in AZURE_CLIENT_ID"#]],
+          - tenantId: is missing, but a client secret requires it; set it to the tenant ID, as printed by `az account show --query tenantId`, or set AZURE_TENANT_ID
+          - aadClientId: is missing, but a client secret requires it; set it to the client ID of the application or identity, or set AZURE_CLIENT_ID"#]],
     );
     check(
         &format!("{none}useFederatedWorkloadIdentityExtension: 'true'\n"),
         expect![[r#"
         the configuration has 3 problems:
-          - tenantId: is missing, and a workload identity needs it; it is the tenant that the identity is in, `az account show --query tenantId`, here or in AZURE_TENANT_ID
-          - aadClientId: is missing, and a workload identity needs it; it is the client id of the application or identity, here or in AZURE_CLIENT_ID
-          - aadFederatedTokenFile: is missing, and a workload identity needs it; it is the file with the cluster's token, which AKS mounts in pods with the label azure.workload.identity/use, here or in AZURE_FEDERATED_TOKEN_FILE"#]],
+          - tenantId: is missing, but a workload identity requires it; set it to the tenant ID, as printed by `az account show --query tenantId`, or set AZURE_TENANT_ID
+          - aadClientId: is missing, but a workload identity requires it; set it to the client ID of the application or identity, or set AZURE_CLIENT_ID
+          - aadFederatedTokenFile: is missing, but a workload identity requires it; set it to the service account token file, which AKS mounts in pods with the label azure.workload.identity/use, or set AZURE_FEDERATED_TOKEN_FILE"#]],
     );
     let ambient = [("AZURE_CLIENT_SECRET", "geheim"), ("AZURE_FEDERATED_TOKEN_FILE", "/t")];
     let error = load_with(&none, &ambient, &[]).unwrap_err();
-    expect!["the configuration cannot be used: credential: more than one is asked for: a client secret by aadClientSecret (environment variable AZURE_CLIENT_SECRET), and a workload identity by aadFederatedTokenFile (environment variable AZURE_FEDERATED_TOKEN_FILE); keep one"].assert_eq(&error.to_string());
+    expect!["the configuration is invalid: credential: more than one is configured: a client secret by aadClientSecret (environment variable AZURE_CLIENT_SECRET), and a workload identity by aadFederatedTokenFile (environment variable AZURE_FEDERATED_TOKEN_FILE); keep one"].assert_eq(&error.to_string());
 }
 
 #[test]
@@ -227,10 +227,10 @@ fn flags_are_checked_like_the_file() {
     let error = load_with(LEAST, &[], &set).unwrap_err();
     expect![[r#"
         the configuration has 5 problems:
-          - sluice.concurency (--set): there is no such key; did you mean sluice.concurrency?
-          - sluice.concurrency (--set): has no value; write --set key=value
-          - aadClientSecret (--set): is a secret, and everybody on this machine sees a command line; use the file or AZURE_CLIENT_SECRET
-          - --set: has no key; write --set key=value
+          - sluice.concurency (--set): unknown key; did you mean sluice.concurrency?
+          - sluice.concurrency (--set): has no value; use --set KEY=VALUE
+          - aadClientSecret (--set): is a secret, and all users of this machine can see command lines; use the file or AZURE_CLIENT_SECRET
+          - --set: has no key; use --set KEY=VALUE
           - sluice.egress.max is "many" (--set): must be a whole number"#]].assert_eq(&error.to_string());
 }
 
@@ -239,21 +239,21 @@ fn a_file_that_is_no_configuration_is_one_problem_with_its_line() {
     check(
         "a: 1\na: 2\n",
         expect![[
-            r#"the configuration cannot be used: azure.yaml, line 2: the key "a" is there already, in line 1; keep one"#
+            r#"the configuration is invalid: azure.yaml, line 2: duplicate key "a", first set in line 1; keep one"#
         ]],
     );
     check(
         "{\"a\": ",
         expect![
-            "the configuration cannot be used: azure.yaml, line 2: is neither YAML nor JSON: while parsing a node, did not find expected node content"
+            "the configuration is invalid: azure.yaml, line 2: is not valid YAML or JSON: while parsing a node, did not find expected node content"
         ],
     );
     check(
         &format!("{LEAST}SubscriptionID: other\nSluice:\n  concurrency: 3\n"),
         expect![[r#"
         the configuration has 2 problems:
-          - SubscriptionID (azure.yaml:7): is written in line 1 too, in other letters; keep one
-          - Sluice (azure.yaml:8): must be written sluice, in small letters"#]],
+          - SubscriptionID (azure.yaml:7): is also set in line 1, with different capitalization; keep one
+          - Sluice (azure.yaml:8): must be lower case: sluice"#]],
     );
 }
 
@@ -268,5 +268,5 @@ fn a_file_that_cannot_be_read_says_what_to_look_at() {
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(told(&path).contains("is not UTF-8 text"), "{}", told(&path));
     let error = super::super::load(None, &[], &super::Environment::default()).unwrap_err().to_string();
-    assert!(error.contains("--config: no file was given"), "{error}");
+    assert!(error.contains("--config: no file specified"), "{error}");
 }

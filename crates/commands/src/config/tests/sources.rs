@@ -82,10 +82,10 @@ fn what_looks_like_a_slip_is_a_warning() {
         [("SLUICE_CONCURENCY", "3"), ("SLUICE_SERVICE_HOST", "10.0.0.1"), ("SLUICE_PORT", "tcp://x")];
     let loaded = load_with(&text, &variables, &["sluice.allowMassDeletion=true"]).unwrap();
     expect_test::expect![[r#"
-        the environment variable SLUICE_CONCURENCY means nothing here; did you mean SLUICE_CONCURRENCY?
-        egress (azure.yaml:7) has no effect here; it belongs below sluice:
-        vnetResourcegrup (azure.yaml:9) is no key that we know; did you mean vnetResourceGroup?
-        sluice.allowMassDeletion is true: nothing holds back the teardown of many Services at once; take it away again when you are done"#]].assert_eq(&loaded.warnings.join("\n"));
+        the environment variable SLUICE_CONCURENCY is unknown and ignored; did you mean SLUICE_CONCURRENCY?
+        egress (azure.yaml:7) is ignored at the top level; move it below sluice:
+        vnetResourcegrup (azure.yaml:9) is unknown and ignored; did you mean vnetResourceGroup?
+        sluice.allowMassDeletion is true: the mass-deletion guard is disabled; remove the key after the intended deletion"#]].assert_eq(&loaded.warnings.join("\n"));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_table_shows_value_and_place_of_every_key() {
     assert_eq!(told("sluice.concurrency"), "20 environment variable SLUICE_CONCURRENCY");
     assert_eq!(told("sluice.drift.interval"), "20m --set");
     assert_eq!(told("sluice.drift.settle"), "30s default");
-    assert_eq!(told("vnetResourceGroup"), "(that of `resourceGroup`) default");
+    assert_eq!(told("vnetResourceGroup"), "(same as `resourceGroup`) default");
     let json = print::json(&loaded);
     let values = json["values"].as_array().unwrap();
     assert_eq!(values.len(), loaded.values.len());
