@@ -23,12 +23,15 @@ use sluice_playground as playground;
 #[cfg(feature = "lab")]
 use sluice_playground::emulator;
 
-/// Keeps Azure Service Gateway equal to what Kubernetes wants.
+/// Program Azure Service Gateway from Kubernetes Services and pods
 #[derive(Parser, Debug)]
-#[command(name = "sluice", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "sluice", version, max_term_width = 100, after_help = HELP)]
 struct Arguments {
-    /// What is logged, to the standard error: `warn`, `debug`, `sluice_emulator=trace`, …
-    /// [default: warn,sluice=info; for measurements warn]
+    /// Set the log filter, for example `debug` or `warn,sluice=debug`
+    ///
+    /// Logs go to standard error. The playground logs to the file sluice.log in its folder. Default: the key
+    /// `sluice.log.level` for `run`, `warn,sluice=info` for the playground and the emulator, `warn` for all
+    /// other commands.
     #[arg(long, global = true, env = "RUST_LOG", value_name = "FILTER")]
     log: Option<String>,
     #[command(subcommand)]
@@ -37,65 +40,69 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Runs the controller, in a cluster or with a kubeconfig
+    /// Run the controller in a cluster or with a kubeconfig
     ///
-    /// It watches Services, EndpointSlices, Nodes and pods with an egress label, and keeps load balancers,
-    /// NAT gateways, public IPs and the service gateway in Azure equal to what they want.
+    /// Watches Services, EndpointSlices, nodes and pods with an egress label. Keeps load balancers, NAT
+    /// gateways, public IPs and the service gateway in Azure in sync with them.
     Run(Box<run::Arguments>),
     #[cfg(feature = "lab")]
-    /// Kubernetes, Azure and Sluice on this machine, in one process, to play with and to understand
+    /// Run Sluice with a local Kubernetes API server and Azure emulator
     ///
-    /// Nothing has to be set up and nothing is left behind. It says where everything is, and what to try; with
-    /// --scenario it plays a story.
+    /// Runs everything in one process and needs no setup. Prints the addresses of all parts and commands to
+    /// try. With --scenario, runs a narrated scenario. Files are deleted at the end unless --keep is set.
     Playground(Box<playground::Arguments>),
     #[cfg(feature = "lab")]
-    /// Serves an Azure on this machine that official clients believe in
+    /// Run a local Azure emulator for the official SDKs
     ///
-    /// It is the part of Azure that Sluice works with (public IPs, load balancers, NAT gateways, virtual
-    /// networks and service gateways) over HTTPS, with a CA, a token endpoint and a managed identity of
-    /// its own, so that official clients work against it unchanged. What is written is kept in memory,
-    /// or in a file with --state.
+    /// Emulates the part of Azure that Sluice uses: public IPs, load balancers, NAT gateways, virtual
+    /// networks and service gateways. Serves HTTPS with its own CA, token endpoint and managed identity, so
+    /// that official clients work unchanged. Keeps the state in memory, or in a file with --state.
     Emulator(Box<emulator::Arguments>),
-    /// Shows what would be created, changed and deleted, and which calls that takes; writes nothing
+    /// Show the changes and Azure calls that `run` would make (read-only)
     ///
-    /// Reads the cluster and Azure once, and lets the controller's own engine work on copies of both.
-    /// Needs no running controller. Exit code 0: in sync; 2: there are changes, or work that is held; anything
-    /// else: cannot say (1 also for wrong arguments and configuration, which are 2 elsewhere).
+    /// Reads the cluster and Azure once and runs the controller's engine on copies of both. Needs no running
+    /// controller.
     Plan(Box<plan::Arguments>),
-    /// Looks at everything that Sluice needs, and says what to do where it is not so; writes nothing
+    /// Check configuration, permissions, gateway and quotas (read-only)
     ///
-    /// Configuration, Kubernetes and our rights there, other controllers, Azure and our rights there, gateway
-    /// and subnet, quotas. Exit code 0: no problems; 1: there are some.
+    /// Checks the configuration, Kubernetes and the permissions there, other controllers, Azure and the
+    /// permissions there, the gateway with its subnet, and the quotas. Names a fix for each problem.
     Doctor(Box<doctor::Arguments>),
-    /// Claims load balancers, NAT gateways and public IPs that somebody else made for our services
+    /// Tag existing Azure resources as managed by this cluster
     ///
-    /// Shows what would be tagged, and asks. What belongs to another cluster is left alone.
+    /// Applies to the service gateway, and to load balancers, NAT gateways and public IPs that are registered
+    /// with it for a Service or egress of this cluster and have the names that Sluice uses. Shows the plan
+    /// and asks for confirmation. Resources with the tag of another cluster are left unchanged.
     Adopt(Box<adopt::Arguments>),
-    /// Show the deletions that the mass-deletion guard holds, and allow exactly those
+    /// Allow the deletions that the mass-deletion guard currently holds
     ///
-    /// Asks the controller that leads, shows what will be deleted, asks you, and writes the consent on the
-    /// controller's Lease. Deletions that are held later are not allowed by it.
+    /// Lists the deletions that the leader holds, asks for confirmation, and writes the consent to the
+    /// controller's Lease. Deletions that are held later are not included.
     AllowDeletion(Box<allow_deletion::Arguments>),
-    /// Removes everything of this cluster from Azure, and our finalizers, before Sluice is uninstalled
+    /// Delete this cluster's Azure resources and the Sluice finalizers
     ///
-    /// Scale the controller to zero first. Shows what would go, and asks.
+    /// Run this before you uninstall Sluice, and scale the controller to zero first. Shows the plan and asks
+    /// for confirmation. Deletes the service gateway only if Sluice created it and nothing else uses it.
+    /// Keeps the resources of a Service that now has another load balancer class, and removes only their
+    /// tags.
     Cleanup(Box<cleanup::Arguments>),
-    /// Shows every service and egress: its state, its addresses, and what is wrong with it
+    /// Show state, addresses and problems of all Services and egresses
     ///
-    /// Asks the controller that leads; it is found by its Lease and reached through the API server.
+    /// Queries the leader, which is found by its Lease and reached through the API server.
     Status(Box<status::Arguments>),
-    /// Says why a service or egress is where it is and what to do, or what an error code means
+    /// Explain the state of a Service or egress, or an error code
     Explain(Box<explain::Arguments>),
     #[cfg(feature = "lab")]
-    /// Measures Sluice against an emulated Azure
+    /// Measure Sluice against the Azure emulator
     Bench(bench::Arguments),
-    /// Says which version this is
+    /// Print the version
     Version(version::Arguments),
-    /// Prints what a shell needs to complete our commands
+    /// Generate shell completions
     ///
-    /// For bash: `source <(sluice completions bash)`. For others see how they load completions.
+    /// Prints a script to standard output. See the documentation of your shell for how to load it.
+    #[command(after_long_help = "Example: source <(sluice completions bash)")]
     Completions {
-        /// The shell
+        /// Shell that loads the completions
         shell: clap_complete::Shell,
     },
 }
@@ -103,10 +110,13 @@ enum Command {
 /// Threads of the runtime, however small the machine.
 const THREADS_MIN: usize = 4;
 
-/// What the exit codes mean, for `--help`.
-const EXIT_CODES: &str = "Exit codes: 0 done or stopped as asked · 1 failed · 2 wrong arguments or \
-                          configuration · 3 cannot listen · 4 unusable state file · 5 no Kubernetes · \
-                          6 no credential for Azure · 7 lease lost";
+/// Shown by `--help` after the options.
+const HELP: &str = "\
+Example: sluice doctor --config azure.yaml
+
+Exit codes: 0 success, or stopped by a signal · 1 failed · 2 invalid arguments or configuration · \
+3 cannot listen · 4 unusable state file · 5 Kubernetes unreachable or access denied · \
+6 no Azure access token · 7 Lease lost. `plan` and `status` use 1 and 2 differently: see their help.";
 
 fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.

@@ -4,10 +4,11 @@ use clap::Args;
 use sluice_commands::output::Output;
 use sluice_commands::say;
 
-/// Says which version this is.
+/// Print the version.
 #[derive(Args, Debug)]
+#[command(after_long_help = "Example: sluice version --output json")]
 pub(crate) struct Arguments {
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }

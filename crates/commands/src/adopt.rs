@@ -22,18 +22,25 @@ use crate::reach::Reached;
 use candidates::{Found, candidates};
 use claim::{Claimed, claim};
 
-/// Claims existing resources.
+/// Tag existing resources as managed.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// Claim only what belongs to these: `egress/blue`, `service/shop/web`, `gateway` [default: all that is shown]
-    #[arg(value_name = "SERVICE")]
+    /// Tag only these: egress/blue, service/shop/web, gateway [default: all]
+    #[arg(value_name = "TARGET")]
     only: Vec<String>,
-    /// Do not ask; the plan is shown all the same
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
 }
+
+const HELP: &str = "\
+Example: sluice adopt --config azure.yaml egress/blue
+
+Exit codes: 0 tagged, not confirmed, or nothing to tag · 1 failed · 2 invalid arguments or configuration · \
+5 Kubernetes unreachable or access denied · 6 no Azure access token";
 
 /// Shows what would be claimed, asks, and tags it.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {

@@ -26,14 +26,16 @@ const CALL_LIMIT: Duration = Duration::from_secs(10);
 /// So many fingerprints fit into the annotations of one object (256 KiB).
 const FINGERPRINTS_MAX: usize = 15_000;
 
-/// Allows held deletions.
+/// Allow held deletions.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// Do not ask; the held deletions are shown all the same
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
-    /// Output format; JSON never prompts, so nothing is allowed without --yes
+    /// Output format
+    ///
+    /// JSON output never prompts: without --yes it only lists the held deletions.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
     #[command(flatten)]
@@ -41,10 +43,12 @@ pub struct Arguments {
 }
 
 const HELP: &str = "\
-Needs the right to read what `sluice status` reads, and to get and patch the Lease in the namespace of the
-controller. To allow every mass deletion while the controller runs, set sluice.allowMassDeletion instead.
+Example: sluice allow-deletion
 
-Exit codes: 0 done, or nothing is held · 1 failed";
+Requires the permissions of `sluice status`, and get and patch on the Lease in the controller's namespace. \
+To allow all mass deletions while the controller runs, set sluice.allowMassDeletion instead.
+
+Exit codes: 0 allowed, not confirmed, or nothing held · 1 failed · 2 invalid arguments";
 
 /// What was shown, and what came of it.
 #[derive(Serialize)]

@@ -29,21 +29,30 @@ use crate::reach::Reached;
 use gateway::{Fate, Users};
 use taken_back::TakenBack;
 
-/// Removes everything of a cluster id.
+/// Delete everything that carries this cluster's ID.
 #[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// Do not ask; the plan is shown all the same
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
-    /// Leave the service gateway and its subnet alone
+    /// Leave the service gateway and its subnet unchanged
     #[arg(long)]
     keep_gateway: bool,
-    /// No controller runs. Must be said where leader election is off, since no Lease shows it then
+    /// Confirm that no controller is running
+    ///
+    /// Required if leader election is disabled, because no Lease shows then whether a controller is running.
     #[arg(long)]
     controller_is_stopped: bool,
 }
+
+const HELP: &str = "\
+Example: sluice cleanup --config azure.yaml
+
+Exit codes: 0 deleted, not confirmed, or nothing to delete · 1 failed · 2 invalid arguments or \
+configuration · 5 Kubernetes unreachable or access denied · 6 no Azure access token";
 
 /// Shows the plan, asks, and carries it out.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {

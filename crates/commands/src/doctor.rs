@@ -34,24 +34,26 @@ use crate::output::Output;
 use crate::paint::Paint;
 use cluster::Cluster;
 
-/// Looks at everything that Sluice needs; writes nothing.
+/// Check everything that Sluice needs, without a write.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 const HELP: &str = "\
-Permissions in Kubernetes are those of the account that this runs with. To look at the controller's own,
-run it in its pod, or with a kubeconfig of its service account.
+Example: sluice doctor --config azure.yaml
 
-Marks: ✓ as it should be · ! works, and may surprise · ✗ must be mended · – could not be looked at
+Kubernetes permissions are checked for the account that runs this command. To check those of the \
+controller, run it in the controller's pod or with a kubeconfig of its service account.
 
-Exit codes: 0 no problems · 1 there are problems";
+Marks: ✓ passed · ! warning · ✗ failed · – skipped
+
+Exit codes: 0 no problems · 1 problems found · 2 invalid arguments";
 
 /// Looks at everything, and says it; true if there are no problems.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<bool>> {

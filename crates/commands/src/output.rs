@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// The form of the output.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// A table for people.
+    /// Human-readable text.
     Text,
     /// JSON for scripts.
     Json,

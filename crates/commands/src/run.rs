@@ -29,18 +29,19 @@ use crate::reach;
 use crate::say;
 use signals::{Signal, Signals};
 
-/// What can be said about the controller on the command line.
+/// Run the controller.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// Print every value of the configuration and where it came from, and end
+    /// Print all configuration values with their origin, and exit
     #[arg(long)]
     print_config: bool,
-    /// How to print it
+    /// Output format of --print-config
     #[arg(long, value_enum, default_value_t = Output::Text, requires = "print_config")]
     output: Output,
-    /// How many seconds pass for the controller in a real one, 1 to 1000: for an emulator with the same
-    /// --time-factor. Time limits of the wire and the lease stay real
+    /// Run the controller's clock FACTOR times as fast, from 1 to 1000
+    ///
+    /// Use the --time-factor of the emulator. Network timeouts and the Lease stay in real time.
     #[cfg(feature = "lab")]
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = crate::pace::factor)]
     time_factor: f64,
@@ -52,18 +53,18 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice run --config /etc/kubernetes/azure.json
-      In a cluster: the account of the pod is used.
+      Run in a cluster with the service account of the pod.
   sluice run --config azure.yaml --set sluice.leaderElection.enabled=false
-      On a laptop, alone, with the cluster that kubectl would use.
+      Run a single replica outside the cluster, with kubectl's current context.
   sluice run --config azure.yaml --print-config
-      What would hold, and where each value comes from; secrets are not shown.
+      Print the effective values and the origin of each. Secrets are redacted.
 
-Signals: SIGTERM and Ctrl-C begin nothing new, await what is on the wire and release the lease; a
-second one does not wait. SIGHUP reads the log level from the configuration again. SIGUSR1 logs
-everything of ours until the next SIGUSR1.
+Signals: SIGTERM and Ctrl-C shut down: no new work is started, requests in flight finish, and the Lease is \
+released. A second signal exits without waiting. SIGHUP reloads the log level from the configuration, unless \
+--log or RUST_LOG is set. SIGUSR1 turns debug logging on, and off again.
 
-Exit codes: 0 stopped as asked · 1 failed · 2 wrong arguments or configuration · 3 cannot listen ·
-5 Kubernetes cannot be reached or refuses us · 6 Azure refuses our credential · 7 lease lost";
+Exit codes: 0 stopped by a signal · 1 failed · 2 invalid arguments or configuration · 3 cannot listen · \
+5 Kubernetes unreachable or access denied · 6 Azure credential rejected · 7 Lease lost";
 
 /// Runs until somebody wants it to stop, or it cannot go on.
 pub fn run(arguments: Arguments, log: Option<String>) -> LocalBoxFuture<'static, Result<(), Failure>> {

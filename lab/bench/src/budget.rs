@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// How many pods are replaced, one per 0.6 s
+    /// Number of pods to replace, one every 0.6 s
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=300))]
     changes: u32,
     #[command(flatten)]
@@ -54,11 +54,11 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice bench budget
-      50 Services with 100 pods each, and 100 changes: about a minute.
+      Measure 50 Services with 100 pods each, and 100 changes (about 1 min).
   sluice bench budget --changes 20
-      A quick look.
+      Run a short measurement.
 
-Exit codes: 0 all limits are kept · 1 a limit is missed, or it could not be measured";
+Exit codes: 0 within all limits · 1 a limit is exceeded, or the measurement failed · 2 invalid arguments";
 
 /// One controller.
 #[derive(Clone, PartialEq, Debug)]

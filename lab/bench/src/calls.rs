@@ -30,17 +30,19 @@ const SETTLE: Duration = Duration::from_secs(60);
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// How many Services are created and deleted
+    /// Number of Services to create and delete
     #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=900))]
     services: u32,
-    /// How many plans may work at once; may be repeated. 10 is run with the shipped budget and Azure's
-    /// throttling, everything above 10 with a lifted budget and without throttling [default: 10 and 50]
+    /// Number of concurrent operations (repeatable) [default: 10 and 50]
+    ///
+    /// Up to 10, the run uses the default call budget and Azure's throttling. Above 10, it uses an unlimited
+    /// budget and no throttling.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
     concurrency: Vec<u16>,
-    /// How many emulated seconds pass in a real one
+    /// Run emulated time FACTOR times as fast, from 1 to 200
     #[arg(long, value_name = "FACTOR", default_value_t = 20.0, value_parser = factor)]
     time_factor: f64,
-    /// Decides every latency
+    /// Seed for all latencies
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -50,13 +52,13 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice bench calls
-      500 Services at concurrency 10 with the shipped budget, and at 50 with a lifted one: about a minute.
+      Measure 500 Services with concurrency 10 and 50 (about 1 min).
   sluice bench calls --services 50 --concurrency 10 --time-factor 50
-      A quick look. The limits are made for 500 Services; fewer of them have less to share.
+      Run a short measurement. The limits are set for 500 Services, and a smaller run may exceed them.
   sluice bench calls --output json
-      For scripts.
+      Print the result for scripts.
 
-Exit codes: 0 all limits are kept · 1 a limit is missed, or it could not be measured";
+Exit codes: 0 within all limits · 1 a limit is exceeded, or the measurement failed · 2 invalid arguments";
 
 pub(crate) fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -29,8 +29,9 @@ use clap::{Args, Subcommand};
 use futures::future::LocalBoxFuture;
 use sluice_commands::output::Output;
 
-/// Measures Sluice against an emulated Azure.
+/// Measure Sluice against the Azure emulator.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = "Example: sluice bench calls --services 50")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -39,21 +40,23 @@ pub struct Arguments {
 /// What every measurement takes.
 #[derive(Args, Clone, Debug)]
 struct Common {
-    /// How to print the figures
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// The program that has the emulator in it [default: this one]
+    /// Program that contains the emulator [default: this program]
     #[arg(long, value_name = "FILE", hide = true)]
     program: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Clone, Debug)]
 enum What {
-    /// Counts the calls that it takes to create and delete many Services, and how long that takes
+    /// Measure the calls and time to create and delete many Services
     Calls(calls::Arguments),
-    /// Compares the time that Azure's operations take with the time until their ends are noticed
+    /// Measure how soon Sluice detects that Azure operations have finished
     OneService(one_service::Arguments),
-    /// Compares the shipped call budget with a lifted one while Azure's limits are far away
+    /// Compare the default call budget with an unlimited one
+    ///
+    /// The emulator completes operations at once and does not throttle.
     Budget(budget::Arguments),
 }
 

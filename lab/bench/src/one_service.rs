@@ -39,10 +39,10 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(60);
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// How long each of Azure's operations takes, in milliseconds
+    /// Duration of each Azure operation, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 800, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     operation_ms: u64,
-    /// How many emulated seconds pass in a real one
+    /// Run emulated time FACTOR times as fast, from 1 to 200
     #[arg(long, value_name = "FACTOR", default_value_t = 5.0, value_parser = super::calls::factor)]
     time_factor: f64,
     #[command(flatten)]
@@ -52,11 +52,11 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice bench one-service
-      Operations of 0.8 s, cold and warm: about half a minute.
+      Measure operations of 0.8 s with a cold and a warm controller (about 30 s).
   sluice bench one-service --operation-ms 5000 --time-factor 20
-      Longer operations.
+      Measure operations of 5 s.
 
-Exit codes: 0 all limits are kept · 1 a limit is missed, or it could not be measured";
+Exit codes: 0 within all limits · 1 a limit is exceeded, or the measurement failed · 2 invalid arguments";
 
 /// One creation, as the emulator saw it.
 #[derive(Clone, PartialEq, Debug)]

@@ -23,55 +23,68 @@ use values::{buckets, client, span};
 /// The group that is there from the start unless another is named.
 const DEFAULT_GROUP: &str = "00000000-0000-0000-0000-000000000000/sluice";
 
-/// What can be said about the emulator on the command line.
+/// Run the emulator.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// Where to serve HTTPS; port 0 is any free one
+    /// Listen address for HTTPS (port 0: any free port)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", env = "SLUICE_EMULATOR_LISTEN")]
     listen: SocketAddr,
-    /// Where to serve plain HTTP besides, on loopback only. Azure's clients refuse to send tokens
-    /// without TLS; this is for managed identities and for tests
+    /// Additional listen address for plain HTTP, on loopback only
+    ///
+    /// For managed identities and tests. Azure clients do not send tokens without TLS.
     #[arg(long, value_name = "ADDRESS")]
     listen_http: Option<SocketAddr>,
-    /// Allow --listen on an address that other machines reach. Whoever reaches it can do everything
+    /// Allow --listen on an address that other machines can reach
+    ///
+    /// Every client that reaches this address has full access.
     #[arg(long)]
     insecure_listen: bool,
-    /// A further name or address that clients call it by, for its certificate; may be repeated. The
-    /// first one is shown
+    /// Add a host name or IP to the certificate (repeatable)
+    ///
+    /// The first one is used in the URLs that are printed.
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// How many emulated seconds pass in a real one, 0.1 to 10000. Latencies, token buckets and
-    /// windows go by it; Retry-After and token lifetimes are real seconds
+    /// Run emulated time FACTOR times as fast, from 0.1 to 10000
+    ///
+    /// Applies to latencies, token buckets and windows. Retry-After and token lifetimes stay in real time.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     time_factor: f64,
-    /// Keep everything that is written in this file, so that a restart loses nothing
+    /// Keep the state in this file, so that it survives a restart
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Keep the CA and the key of the tokens in this folder, so that clients trust the next start
-    /// too [default: beside the state file, or else a temporary folder]
+    /// Keep the CA and the token signing key in this folder
+    ///
+    /// Clients then trust the emulator after a restart too. Default: beside the state file, or a temporary
+    /// folder without one.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// How long a token is good for, in real time
+    /// Token lifetime, in real time
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     token_lifetime: Duration,
-    /// A client id and its secret; may be repeated. Without any, every client id and secret do
+    /// Accept only this client ID and secret (repeatable) [default: any]
     #[arg(long = "client", value_name = "ID=SECRET", value_parser = client)]
     clients: Vec<(String, String)>,
-    /// A resource group that is there from the start; may be repeated; `none` for an empty cloud
+    /// Create this resource group at start-up (repeatable), or `none`
     #[arg(long, value_name = "SUBSCRIPTION/GROUP", default_value = DEFAULT_GROUP)]
     prepare: Vec<String>,
-    /// Print the environment variables that clients need, as `export` lines, instead of a greeting
+    /// Print the environment variables for clients as `export` lines
     #[arg(long)]
     print_env: bool,
-    /// How to greet: words for people, or one line of JSON for scripts
+    /// Output format
+    ///
+    /// JSON output is one line when the emulator serves.
     #[arg(long, value_enum, default_value_t = Output::Text, conflicts_with = "print_env")]
     output: Output,
-    /// Write that line of JSON to this file once the emulator serves
+    /// Write the JSON line to this file when the emulator serves
+    ///
+    /// The file is deleted when the emulator stops.
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// Make a virtual network with a subnet as well, and write a configuration to this file with which
-    /// `sluice run`, `plan` and `doctor` find everything. Give them the same --time-factor
+    /// Create a virtual network and write a Sluice configuration to this file
+    ///
+    /// The network has a subnet. `sluice run`, `plan` and `doctor` accept the file with --config. Start
+    /// `sluice run` with the same --time-factor.
     #[arg(long, value_name = "FILE")]
     sluice_config: Option<PathBuf>,
     // Last, since everything after it would be under its heading.
@@ -79,55 +92,58 @@ pub struct Arguments {
     cloud: Cloud,
 }
 
-/// How the cloud behaves.
+/// The behavior of the emulated cloud.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "How the cloud behaves")]
+#[command(next_help_heading = "Cloud behavior")]
 struct Cloud {
-    /// Decides every latency and id
+    /// Seed for all latencies and IDs
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Let everybody make as many calls as they like
+    /// Disable throttling
     #[arg(long, conflicts_with = "buckets")]
     no_throttling: bool,
-    /// The token buckets (burst and calls a second) and the limit of Microsoft.Network (writes and
-    /// reads in a window): `reads=250/25,writes=200/10,deletes=200/10,network=1000/10000/5m`. What is
-    /// not named stays as it is; `network=none` lifts that one
+    /// Set throttling limits, for example `writes=200/10,network=none`
+    ///
+    /// `reads`, `writes` and `deletes` are token buckets (BURST/PER_SECOND). `network` is the limit of
+    /// Microsoft.Network (WRITES/READS/WINDOW), and `network=none` removes it. Default:
+    /// `reads=250/25,writes=200/10,deletes=200/10,network=1000/10000/5m`. Limits that are not named keep
+    /// their default.
     #[arg(long, value_parser = buckets)]
     buckets: Option<Buckets>,
-    /// Every operation is over at once
+    /// Complete every operation at once (overrides the latency options)
     #[arg(long)]
     instant: bool,
-    /// How long writing a public IP takes
+    /// Latency of public IP writes
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "2s-3s")]
     latency_public_ip: Span,
-    /// How long writing a load balancer takes
+    /// Latency of load balancer writes
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "5s-8s")]
     latency_load_balancer: Span,
-    /// How long writing a NAT gateway takes
+    /// Latency of NAT gateway writes
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "5s-8s")]
     latency_nat_gateway: Span,
-    /// How long writing a service gateway, its services or its addresses takes
+    /// Latency of writes to a service gateway, its services or addresses
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "1s-2s")]
     latency_gateway: Span,
-    /// How long writing a virtual network or subnet takes
+    /// Latency of virtual network and subnet writes
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "1s-2s")]
     latency_network: Span,
-    /// How long deleting anything takes
+    /// Latency of all deletions
     #[arg(long, value_name = "FROM-TO", value_parser = span, default_value = "1s-3s")]
     latency_delete: Span,
-    /// How many items a page of a list has
+    /// Number of items per page of a list
     #[arg(long, value_name = "ITEMS", default_value_t = 100, value_parser = values::at_least_one)]
     page_size: usize,
-    /// How many public IPs there may be
+    /// Quota of public IPs
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     quota_public_ips: usize,
-    /// How many load balancers there may be
+    /// Quota of load balancers
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     quota_load_balancers: usize,
-    /// How many NAT gateways there may be
+    /// Quota of NAT gateways
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     quota_nat_gateways: usize,
-    /// How many service gateways there may be
+    /// Quota of service gateways
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     quota_gateways: usize,
 }
@@ -141,22 +157,23 @@ enum Output {
 const HELP: &str = "\
 Examples:
   sluice emulator
-      Serve on 127.0.0.1:8443 until Ctrl-C, and say how to use it.
+      Serve on 127.0.0.1:8443 until Ctrl-C, and print how to use it.
   sluice emulator --listen 127.0.0.1:0 --time-factor 100
-      On any free port, a hundred times as fast.
+      Serve on any free port, 100 times as fast.
   sluice emulator --time-factor 20 --sluice-config azure.yaml
-      For `sluice run --config azure.yaml --time-factor 20`, with a network and a subnet for it.
+      Prepare everything for `sluice run --config azure.yaml --time-factor 20`.
   sluice emulator --state azure.journal
-      Go on where the last start with this file stopped, running operations included.
+      Resume from the state in this file, including operations in progress.
   sluice emulator --print-env > azure.env &
-      For a shell: `. ./azure.env`, and clients in it find the emulator.
+      For shells: `. ./azure.env` makes clients use the emulator.
   sluice emulator --listen 127.0.0.1:0 --output json
-      For scripts: the first line says where it is; it is printed once the emulator serves.
+      For scripts: print the URLs in one line as soon as the emulator serves.
 
-Faults, the request log and the state are under /_emulator/; ask there for a list.
-SIGTERM and Ctrl-C finish the answers in flight; a second one does not wait for them.
+Control API: GET /_emulator/ lists the paths for faults, the request log and the state.
 
-Exit codes: 0 stopped as asked · 1 failed · 2 wrong arguments · 3 cannot listen · 4 unusable state file";
+Signals: SIGTERM and Ctrl-C finish the requests in flight. A second signal exits without waiting.
+
+Exit codes: 0 stopped by a signal · 1 failed · 2 invalid arguments · 3 cannot listen · 4 unusable state file";
 
 /// Serves until somebody wants it to stop.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<(), Failure>> {

@@ -55,41 +55,52 @@ use stage::Stage;
 /// What the log of the controller holds, unless somebody says otherwise.
 const LOGGED: &str = "warn,sluice=info";
 
-/// What can be said about the playground on the command line.
+/// Run the playground.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
-    /// Play a story with a narrator; --list shows which there are
+    /// Run a narrated scenario (--list shows all scenarios)
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
-    /// End after the story: with 0 if Kubernetes and Azure agree, else with 1 and what differs
+    /// Exit after the scenario: 0 if Kubernetes and Azure match, else 1
+    ///
+    /// If they do not match, the differences are printed.
     #[arg(long, requires = "scenario")]
     exit: bool,
-    /// Show the stories, and end
+    /// List the scenarios and exit
     #[arg(long, exclusive = true)]
     list: bool,
-    /// How many seconds pass for Azure and Sluice in a real one, 1 to 1000
+    /// Run Azure and Sluice FACTOR times as fast, from 1 to 1000
     #[arg(long, value_name = "FACTOR", default_value_t = 10.0, value_parser = sluice_commands::pace::factor)]
     time_factor: f64,
-    /// How long a story waits for anything, in Azure's time [default: 20m, and at least a real minute]
+    /// Limit each wait of a scenario, in emulated time [default: 20m]
+    ///
+    /// The default is at least 1 min of real time.
     #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
     patience: Option<Duration>,
-    /// How to say where everything is: words for people, or one line of JSON for scripts
+    /// Output format
+    ///
+    /// JSON output is one line when everything serves, and one more line after a scenario.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Keep kubeconfig, certificates, configuration and log in this folder, instead of a temporary one
+    /// Keep all files in this folder instead of a temporary one
+    ///
+    /// The files are the kubeconfig, the certificates, the configuration and the log.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// Only Kubernetes, without Azure and Sluice: an API server for tests of your own, with nodes, a scheduler
-    /// and pods that become ready
+    /// Run only the Kubernetes API server, without Azure and Sluice
+    ///
+    /// For your own tests, with nodes, a scheduler and pods that become ready.
     #[arg(long, conflicts_with_all = ["scenario", "exit", "kubeconfig"])]
     kubernetes_only: bool,
-    /// How many nodes there are; with none there is no scheduler and no kubelet either, for tests that make
-    /// nodes and pods by themselves
+    /// Number of nodes, from 0 to 250
+    ///
+    /// With 0, no scheduler and no kubelet run, for tests that create nodes and pods themselves.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=250))]
     nodes: u16,
-    /// Play on this cluster instead of one of our own. All Services of it are ours then, so take one that
-    /// is for tests
+    /// Use the cluster of this kubeconfig instead of the local API server
+    ///
+    /// Sluice then manages all Services of type LoadBalancer in that cluster, so use a test cluster.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     kubeconfig: Option<PathBuf>,
     // Last, since everything after it would be under its heading.
@@ -99,18 +110,18 @@ pub struct Arguments {
 
 /// Where everything listens.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Addresses, by default any free port of 127.0.0.1")]
+#[command(next_help_heading = "Listen addresses (default: any free port of 127.0.0.1)")]
 struct DoorArguments {
-    /// Where Kubernetes is
+    /// Listen address of the Kubernetes API server
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen_kubernetes: SocketAddr,
-    /// Where Azure is
+    /// Listen address of the Azure emulator
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen_azure: SocketAddr,
-    /// Where the dashboard and the API of the controller are
+    /// Listen address of the dashboard and the controller API
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen_dashboard: SocketAddr,
-    /// Where health and metrics of the controller are
+    /// Listen address of the health checks and metrics of the controller
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen_metrics: SocketAddr,
 }
@@ -118,18 +129,18 @@ struct DoorArguments {
 const HELP: &str = "\
 Examples:
   sluice playground
-      Everything on this machine until Ctrl-C, and three things to try.
+      Run everything on this machine until Ctrl-C, and print commands to try.
   sluice playground --scenario tour --exit
-      A story with a narrator; exit code 0 if everything converged.
+      Run a narrated scenario and exit with 0 if everything converged.
   sluice playground --scenario outage --time-factor 50
-      Faster; the playground stays when the story is over.
+      Run a scenario 50 times as fast, and keep the playground running after it.
   sluice playground --output json
-      For scripts: the first line says where everything is, once it serves.
+      For scripts: print the addresses of all parts in one line as soon as they serve.
   sluice playground --kubernetes-only --output json
-      An API server for tests of your own; the line has the path of its kubeconfig.
+      Run an API server for your own tests, and print the path of its kubeconfig.
 
-Exit codes: 0 stopped as asked, or converged with --exit · 1 failed or not converged ·
-2 wrong arguments · 3 cannot listen · 5 Kubernetes cannot be reached";
+Exit codes: 0 stopped by a signal, or converged with --exit · 1 failed or not converged · \
+2 invalid arguments · 3 cannot listen · 5 Kubernetes unreachable or access denied";
 
 /// Plays until the story is over or somebody wants it to stop; whether all converged.
 pub fn run(arguments: Arguments, log: Option<String>) -> LocalBoxFuture<'static, Result<bool, Failure>> {

@@ -277,7 +277,7 @@ fn as_a_plugin_of_kubectl_it_is_called_what_people_type() {
     let output = std::process::Command::new(plugin).args(["run", "--help"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("Usage: kubectl sluice run"), "{text}");
-    assert!(text.contains("7 lease lost"), "the exit codes are there: {text}");
+    assert!(text.contains("7 Lease lost"), "the exit codes are there: {text}");
 }
 
 #[test]

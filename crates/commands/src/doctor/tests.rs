@@ -261,7 +261,7 @@ fn every_problem_of_a_configuration_is_a_line() {
     assert!(said.len() > 4 && said.iter().all(|it| it.mark == super::Mark::Problem && it.remedy.is_some()));
     assert_eq!(
         told(&said[..1]),
-        "✗ subscriptionId: is missing\n    → it is what `az account show --query id` prints"
+        "✗ subscriptionId: is missing\n    → set it to the subscription ID, as printed by `az account show --query id`"
     );
 }
 

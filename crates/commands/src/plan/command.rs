@@ -11,24 +11,25 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::reach::Reached;
 
-/// Shows what `sluice run` would do, and does nothing.
+/// Show what `sluice run` would do, without a write.
 #[derive(Args, Debug)]
 #[command(after_long_help = HELP)]
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 const HELP: &str = "\
-Held is what should be done and is not, because something stands against it: the brake on mass deletions, a
-gateway that cannot be used, a resource of somebody else. A Service that asks for what cannot be is not held:
-there is nothing to do for it, and it is named all the same.
+Example: sluice plan --config azure.yaml
 
-Exit codes: 0 in sync · 2 there are changes, or something is held · 5 no Kubernetes · 6 no credential for Azure ·
-1 anything else, wrong arguments and configuration too, so that a typo is never taken for a change";
+Held: needed but blocked, for example by the mass-deletion guard, an unusable gateway or an unmanaged \
+resource. A Service with an unsupported spec is listed, but does not count as held.
+
+Exit codes: 0 in sync · 1 failed, or invalid arguments or configuration · 2 changes are needed or held · \
+5 Kubernetes unreachable or access denied · 6 no Azure access token";
 
 /// Reads, foresees and prints.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, Result<Verdict, Failure>> {
