@@ -270,10 +270,15 @@ impl Engine {
     pub(crate) fn tell_if_unresolved(&mut self, service: ServiceIndex) {
         let now = self.now;
         let Some(record) = self.record_mut(service) else { return };
-        let text = match &record.compared {
-            Some(Compared::Invalid(Reason::PortUnresolved, text)) => Some(text),
-            Some(Compared::Invalid(..)) | None => None,
-            Some(_) => record.unresolved.as_ref(),
+        // What an earlier leader said counts until the first comparison.
+        let Some(compared) = &record.compared else {
+            record.unresolved_since = None;
+            return;
+        };
+        let text = match compared {
+            Compared::Invalid(Reason::PortUnresolved, text) => Some(text),
+            Compared::Invalid(..) => None,
+            _ => record.unresolved.as_ref(),
         };
         let Some(text) = text else {
             record.unresolved_since = None;

@@ -96,7 +96,7 @@ impl Engine {
 }
 
 impl Service {
-    /// Remembers what a leader before this one has written about operations that fail or do not end.
+    /// Remembers what a leader before this one has written about operations that fail or do not end, and about ports.
     pub(crate) fn note_said_before(&mut self) {
         let is_of_operations = |it: &&Condition| {
             it.concern != Concern::Addresses
@@ -111,6 +111,7 @@ impl Service {
         };
         if !self.kube.has_sent_status {
             self.said_before = shown(self).filter(is_of_operations).copied();
+            self.unresolved_told |= shown(self).is_some_and(|it| it.reason == Reason::PortUnresolved);
         }
     }
 }

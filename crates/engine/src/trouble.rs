@@ -111,9 +111,6 @@ impl Engine {
         if is_throttled(record, self.now) {
             return operation(Reason::Throttled, Cause::Pause);
         }
-        if let Some(text) = record.unresolved.as_ref().filter(|_| wanted) {
-            return found(Reason::PortUnresolved, Cause::Said(text));
-        }
         if let Some(trouble) = self.address_trouble(record) {
             return Some(trouble);
         }
@@ -123,6 +120,10 @@ impl Engine {
         let unconfirmed = record.vanished.as_ref().map_or(0, |it| it.failures);
         if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
             return found(Reason::KubernetesRefused, Cause::KubernetesWrites);
+        }
+        // After all other trouble, because `lasting_trouble` drops it for a minute.
+        if let Some(text) = record.unresolved.as_ref().filter(|_| wanted) {
+            return found(Reason::PortUnresolved, Cause::Said(text));
         }
         self.overdue(record, concern)
     }

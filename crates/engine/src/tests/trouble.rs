@@ -579,3 +579,53 @@ fn a_conflict_that_is_read_again_is_told_by_the_missing_tags() {
     let words = "Conflict of Resources: a resource of its name was found without the tags of this cluster";
     assert!(shown.contains("#1 inspect web") && shown.contains(words), "{shown}");
 }
+
+#[test]
+fn ports_that_disagree_for_seconds_do_not_hide_failing_address_updates() {
+    check(
+        "node node-a 192.168.0.1
+         endpoints web 10.0.0.4@node-a port=8080
+         service web applied port=80->http
+         #1 done
+         #2 done
+         syncs fail InternalServerError 500
+         endpoints web 10.0.0.4@node-a 10.0.0.6@node-a port=8080
+         tick 60
+         trouble web
+         endpoints web 10.0.0.5@node-a port=9090 slice=2
+         trouble web",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 push 10.0.0.4 to node-a for web   because service became ready
+            #3 push 10.0.0.6 to node-a for web   because addresses changed
+            #4 push 10.0.0.6 to node-a for web   because addresses changed
+            #5 push 10.0.0.6 to node-a for web   because addresses changed
+            #6 push 10.0.0.6 to node-a for web   because addresses changed
+            #7 push 10.0.0.6 to node-a for web   because addresses changed
+            #8 push 10.0.0.6 to node-a for web   because addresses changed
+            #9 push 10.0.0.6 to node-a for web   because addresses changed
+            web: AzureUnavailable of Addresses: 1 of 2 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+            #10 push 10.0.0.6 10.0.0.5 to node-a for web   because addresses changed
+            web: AzureUnavailable of Addresses: 2 of 3 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_leader_says_at_once_that_a_port_is_still_unresolved() {
+    check(
+        "node node-a 192.168.0.1
+         show notices
+         endpoints web 10.0.0.4@node-a port=8080
+         endpoints web 10.0.0.5@node-a port=9090 slice=2
+         service web known port=80->http stuck=ports
+         lead
+         trouble web
+         tick 70
+         trouble web",
+        expect![[r#"
+            web: PortUnresolved of Resources: the endpoints disagree about which port "http" is
+            web: PortUnresolved of Resources: the endpoints disagree about which port "http" is
+        "#]],
+    );
+}

@@ -164,6 +164,7 @@ impl Story {
             conditions: match value(options, "stuck=") {
                 Some("addresses") => vec![stuck(Concern::Addresses, Reason::AzureUnavailable)],
                 Some("nodes") => vec![stuck(Concern::Addresses, Reason::InvalidSpec)],
+                Some("ports") => vec![stuck(Concern::Resources, Reason::PortUnresolved)],
                 Some("resources") => vec![stuck(Concern::Resources, Reason::AzureUnavailable)],
                 Some(_) => vec![stuck(Concern::Deletion, Reason::Draining)],
                 None => known.filter(|_| !option("wiped")).map(|known| known.conditions).unwrap_or_default(),
