@@ -4,10 +4,11 @@ mod addresses_world;
 
 use std::time::Duration;
 
-use addresses_world::scene::{azure, slice, slice_name, sync, world};
+use addresses_world::scene::{azure, slice, slice_name, sync, world, world_with_bug};
 use addresses_world::{End, World, ip};
-use sluice_engine::addresses::Trust;
+use sluice_engine::addresses::{Limits, Trust};
 use sluice_model::azure::Location;
+use sluice_model::seeded::Seeded;
 
 /// A load balancer of others.
 const PARTNER: &str = "00000000-0000-0000-0000-0000000000ff";
@@ -127,19 +128,35 @@ fn a_suspect_that_waited_for_a_listing_is_still_sent_apart_from_the_others() {
 #[test]
 fn names_of_others_that_one_listing_has_shown_are_not_overwritten() {
     for written_before in [Duration::from_secs(5), Duration::from_secs(60)] {
-        let mut world = world();
-        world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
-        sync(&mut world);
-        world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into(), PARTNER.into()].into());
-        world.wait(written_before);
-        world.list(false);
-        world.remove_slice(&slice_name("s"));
+        let mut world = left_after_one_listing(Seeded::NONE, written_before);
         assert!(!world.send(), "the entry waits for a second listing");
         world.wait(Duration::from_secs(60));
         world.list(false);
         world.drain(10);
         assert_eq!(azure(&world), ["10.1.0.1@10.0.0.1 00000000-0000-0000-0000-0000000000ff"]);
     }
+}
+
+/// The simulator cannot see this bug, so it is planted here.
+#[cfg(feature = "seeded-bugs")]
+#[test]
+fn the_bug_that_forgets_the_first_sighting_is_caught() {
+    use sluice_model::seeded::Bug;
+    let bug = Seeded::with(Bug::ForgetFirstSighting);
+    let mut world = left_after_one_listing(bug, Duration::from_secs(60));
+    assert!(world.send(), "with the bug, the entry is overwritten at once");
+}
+
+/// Others add a name to an address of ours, one listing shows it, and our pod leaves.
+fn left_after_one_listing(seeded: Seeded, written_before: Duration) -> World {
+    let mut world = world_with_bug(Limits::default(), seeded);
+    world.apply_slice(slice("s", 1, &["10.1.0.1@a"]));
+    sync(&mut world);
+    world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into(), PARTNER.into()].into());
+    world.wait(written_before);
+    world.list(false);
+    world.remove_slice(&slice_name("s"));
+    world
 }
 
 #[test]

@@ -12,16 +12,16 @@ use crate::crash_points::enumerate_story;
 use crate::names::FaultKind;
 use crate::run::{Plan, run};
 
-/// Bugs that only a unit test can see: the test, and why simulation cannot.
+/// Bugs that only a unit test of the engine can see: the test that plants it, and why simulation cannot.
 const BY_UNIT_TEST: &[(Bug, &str, &str)] = &[
     (
         Bug::TearDownAfterLook,
-        "what_the_look_at_an_unknown_name_finds_is_confirmed_before_it_is_torn_down",
+        "the_bug_that_tears_down_after_a_look_is_caught",
         "somebody must make resources with our tags under a name that is unknown and has addresses",
     ),
     (
         Bug::ForgetFirstSighting,
-        "names_of_others_that_one_listing_has_shown_are_not_overwritten",
+        "the_bug_that_forgets_the_first_sighting_is_caught",
         "our pod must leave in the seconds between two listings of which the first shows a new name",
     ),
 ];

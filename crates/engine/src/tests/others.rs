@@ -178,17 +178,29 @@ pub(super) fn a_refused_write_beside_a_name_that_is_no_longer_registered_drops_t
     );
 }
 
+const FOUND_BY_A_LOOK: &str = "
+    azure has address 10.0.0.9 at 192.168.0.1 for uid=9
+    lead
+    tick 2000
+    azure has uid=9
+    #1 done
+    tick 4000
+";
+
+/// The simulator cannot see this bug, so it is planted here.
+#[cfg(feature = "seeded-bugs")]
+#[test]
+fn the_bug_that_tears_down_after_a_look_is_caught() {
+    use sluice_model::seeded::{Bug, Seeded};
+    let sound = super::story::told(FOUND_BY_A_LOOK).shown();
+    let broken = super::story::told_with(FOUND_BY_A_LOOK, Seeded::with(Bug::TearDownAfterLook)).shown();
+    assert_ne!(sound, broken);
+}
+
 #[test]
 pub(super) fn what_the_look_at_an_unknown_name_finds_is_confirmed_before_it_is_torn_down() {
     check(
-        "azure has address 10.0.0.9 at 192.168.0.1 for uid=9
-         lead
-         tick 2000
-         azure has uid=9
-         #1 done
-         tick 4000
-         #2 exists
-         tick 60",
+        &alloc::format!("{FOUND_BY_A_LOOK}\n#2 exists\ntick 60"),
         expect![[r#"
             #1 inspect 00000000-0000-0000-0000-000000000009: read-load-balancer, read-registration   because orphaned
             #2 ask whether ghost is gone   because service no longer wanted

@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
-//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|nodes|resources|deletion: its condition] | service other/web applied …
+//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|nodes|ports|resources|deletion: its condition] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]
@@ -83,13 +83,18 @@ pub(crate) fn check(input: &str, expected: expect_test::Expect) {
 
 /// Plays a story from its beginning.
 pub(crate) fn told(input: &str) -> Story {
+    told_with(input, Seeded::NONE)
+}
+
+/// The same, with a deliberate bug.
+pub(crate) fn told_with(input: &str, seeded: Seeded) -> Story {
     let lines: Vec<&str> = input.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let settings = lines.iter().take_while(|line| line.starts_with("config ")).count();
     let mut config = Story::config();
     for line in &lines[..settings] {
         facts::configure(&mut config, line);
     }
-    let mut story = Story::standby(config);
+    let mut story = Story::with_bug(config, seeded);
     if !lines.contains(&"lead") {
         story.play("lead");
         story.lines.clear();
@@ -151,9 +156,13 @@ impl Story {
 
     /// An engine on standby; play `lead` to start it.
     pub(crate) fn standby(config: Config) -> Story {
+        Story::with_bug(config, Seeded::NONE)
+    }
+
+    fn with_bug(config: Config, seeded: Seeded) -> Story {
         Story {
             azure: Azure::new(config.scope.clone()),
-            engine: Engine::new(config, 7, Seeded::NONE),
+            engine: Engine::new(config, 7, seeded),
             now: Time::ZERO,
             version: 1,
             objects: BTreeMap::new(),

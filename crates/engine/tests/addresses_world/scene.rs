@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use sluice_engine::addresses::{Limits, OwnerKey};
 use sluice_model::kube::{Endpoint, NodeObject, Phase, PodObject, Slice, SliceOwner};
+use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Uid};
 
 use super::{World, ip};
@@ -21,7 +22,11 @@ pub(crate) fn world() -> World {
 }
 
 pub(crate) fn world_with(limits: Limits) -> World {
-    let mut world = World::new(limits, &["web", "api", "blue", "green"]);
+    world_with_bug(limits, Seeded::NONE)
+}
+
+pub(crate) fn world_with_bug(limits: Limits, seeded: Seeded) -> World {
+    let mut world = World::with_bug(limits, &["web", "api", "blue", "green"], seeded);
     world.apply_node(node("a", &["10.0.0.1", "fd01::1"]));
     world.apply_node(node("b", &["10.0.0.2"]));
     world.bind(by_uid(1), Some(WEB));
