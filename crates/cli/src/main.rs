@@ -107,6 +107,9 @@ enum Command {
     },
 }
 
+// No build of the product has them, whatever features cargo was asked for.
+const _: () = assert!(!sluice_model::seeded::ENABLED, "build sluice without the feature seeded-bugs");
+
 /// Threads of the runtime, however small the machine.
 const THREADS_MIN: usize = 4;
 

@@ -3,6 +3,9 @@
 //! Without the feature `seeded-bugs` the switch is empty and every question answers `false`
 //! at compile time. With it, the simulator plants one bug at a time and must catch it.
 
+/// Whether this build can plant bugs. The product asserts that it cannot.
+pub const ENABLED: bool = cfg!(feature = "seeded-bugs");
+
 /// One small, plausible mistake.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Bug {
