@@ -82,12 +82,10 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
             return Ok(());
         }
         let now = held_by(&leader).await?;
-        if now == held {
+        if may_allow(arguments.yes, &held, &now)? {
             break;
         }
-        if arguments.output == Output::Text {
-            say!("The held deletions have changed meanwhile; nothing was allowed. They are now:");
-        }
+        say!("The held deletions have changed meanwhile; nothing was allowed. They are now:");
         held = now;
     }
     allow(&arguments.leader, &held).await?;
@@ -98,6 +96,18 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
         "Allowed. The leader begins with its next renewal of the Lease, within seconds; watch: sluice status --watch",
     );
     Ok(())
+}
+
+/// Whether the held deletions are still those that were shown. If not, they must be shown and confirmed again, and with
+/// `--yes` nobody could do that.
+fn may_allow(yes: bool, shown: &BTreeSet<Held>, now: &BTreeSet<Held>) -> anyhow::Result<bool> {
+    if yes && shown != now {
+        return Err(anyhow!(
+            "nothing was allowed: the held deletions changed while the command ran; review them with \
+             `sluice allow-deletion` and run it again"
+        ));
+    }
+    Ok(shown == now)
 }
 
 /// What the leader holds, sorted.
@@ -190,6 +200,24 @@ mod tests {
             - egress/red                               c5925824ba1689c1
             Plan: 2 services to delete, with load balancer or NAT gateway and public IPs."#]]
         .assert_eq(&plan(&held(&["red", "blue"])));
+    }
+
+    #[test]
+    fn with_yes_held_deletions_that_changed_are_an_error() {
+        let shown = held(&["blue", "red"]);
+        for now in [held(&["blue", "green", "red"]), held(&["blue"]), held(&["blue", "green"]), held(&[])] {
+            let error = may_allow(true, &shown, &now).unwrap_err().to_string();
+            assert!(error.contains("nothing was allowed: the held deletions changed"), "{error}");
+        }
+        assert!(may_allow(true, &shown, &held(&["red", "blue"])).unwrap());
+    }
+
+    #[test]
+    fn without_yes_held_deletions_that_changed_are_shown_again() {
+        let shown = held(&["blue", "red"]);
+        assert!(!may_allow(false, &shown, &held(&["blue", "green", "red"])).unwrap());
+        assert!(!may_allow(false, &shown, &held(&["blue"])).unwrap());
+        assert!(may_allow(false, &shown, &shown).unwrap());
     }
 
     #[test]
