@@ -167,8 +167,9 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
     }
     if overview.mass_deletion_held > 0 {
         let teardowns = count(overview.mass_deletion_held, "teardown", "teardowns");
-        let sentence =
-            format!("The brake holds {teardowns}: more would be torn down at once than is plausible");
+        let sentence = format!(
+            "The mass-deletion guard holds {teardowns}: more would be torn down at once than is plausible"
+        );
         let mut finding = Finding::new(Severity::Trouble, sentence).then(
             "Compare `sluice plan` with what you expect; if the deletions are meant, run `sluice allow-deletion`.",
         );
@@ -454,7 +455,7 @@ pub(crate) mod tests {
         let told = findings(&overview, &[late, fresh, refused], &[]);
         let begins = [
             "The watch of pods is in trouble: the API server refuses it: pods is forbidden. Until it is mended",
-            "The brake holds 40 teardowns: more would be torn down at once than is plausible. Compare",
+            "The mass-deletion guard holds 40 teardowns: more would be torn down at once than is plausible. Compare",
             "Azure refuses 2 addresses of 1 service: shop/odd. They are set aside",
             "Azure asked us to pause service writes; 12 calls wait meanwhile.",
             "4 registrations are wanted by nobody and not provably ours: a, b, c and 1 more. They are left",

@@ -105,7 +105,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true MassDeletionHeld Resources, true Provisioned Resources"),
         status: Says("MassDeletionHeld (SGW0016): the mass-deletion guard holds its deletion"),
         explain: Says("(SGW0016): the mass-deletion guard holds its deletion"),
-        dashboard: Says("The brake holds 7 teardowns"),
+        dashboard: Says("The mass-deletion guard holds 7 teardowns"),
         metric: Says("services_in_trouble{reason=\"MassDeletionHeld\"} 7"),
     },
     Row {
