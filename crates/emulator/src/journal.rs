@@ -131,7 +131,11 @@ impl Journal {
     pub(crate) fn open(path: &Path, config: &Config) -> Result<(Journal, Config, Vec<Record>), JournalError> {
         let failed = |source| JournalError::File { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        options.read(true).write(true).create(true).truncate(false);
+        // A new file is for its owner only, as the keys beside it are.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path: path.to_owned() }),
@@ -332,6 +336,15 @@ mod tests {
     fn no_token_is_written() {
         let (_folder, path) = written(1);
         assert!(!std::fs::read_to_string(&path).unwrap().contains("secret"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_read_a_new_journal() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_folder, path) = written(1);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{mode:o}");
     }
 
     #[test]

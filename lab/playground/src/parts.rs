@@ -33,7 +33,7 @@ impl Folder {
     pub(super) fn make(kept: Option<&Path>) -> Result<Folder> {
         match kept {
             Some(path) => {
-                private_folder(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+                make_folders(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
                 Ok(Folder { path: fs::canonicalize(path)?, temporary: None })
             }
             None => {
@@ -89,14 +89,26 @@ pub(super) fn private_file(path: &Path) -> Result<fs::File> {
     let opened = options.open(path);
     #[cfg(unix)]
     let opened = opened.and_then(|file| {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        // A device, such as /dev/null, is not ours to close to others.
+        if file.metadata()?.is_file() {
+            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        }
         Ok(file)
     });
     opened.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A folder, and those above it that are missing, that only its owner can enter. One that is there stays as it is.
+/// A folder that only its owner can enter, also if others could enter the one that was there.
 fn private_folder(path: &Path) -> std::io::Result<()> {
+    make_folders(path)?;
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(())
+}
+
+/// Makes a folder, and those above it that are missing, so that only its owner can enter. One that is there stays as
+/// it is: whoever names a folder may share it with others.
+fn make_folders(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

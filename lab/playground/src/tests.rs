@@ -20,15 +20,20 @@ fn typed(line: &str) -> Arguments {
     Alone::parse_from(std::iter::once("playground").chain(line.split_whitespace())).arguments
 }
 
-/// A playground with its controller at work, and what is told in it.
-async fn begun(line: &str) -> (Playground, Folder, Notebook) {
+/// A playground in a folder, without its controller, and what is told in it.
+async fn started(line: &str, folder: &Folder) -> (Playground, Notebook) {
     // Another test may have done it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let folder = Folder::make(None).unwrap();
     let notebook = Notebook::default();
     let telling = notebook.clone();
-    let started = Playground::start(&typed(line), &folder, move |pace| telling.narrator(pace)).await;
-    let mut playground = started.unwrap_or_else(|failure| panic!("{:#}", failure.error));
+    let started = Playground::start(&typed(line), folder, move |pace| telling.narrator(pace)).await;
+    (started.unwrap_or_else(|failure| panic!("{:#}", failure.error)), notebook)
+}
+
+/// A playground with its controller at work, and what is told in it.
+async fn begun(line: &str) -> (Playground, Folder, Notebook) {
+    let folder = Folder::make(None).unwrap();
+    let (mut playground, notebook) = started(line, &folder).await;
     let started = playground.stage.start_controller().await;
     started.unwrap_or_else(|failure| panic!("{:#}", failure.error));
     (playground, folder, notebook)
@@ -85,6 +90,40 @@ fn only_the_owner_can_read_the_folder_that_is_kept() {
     std::fs::write(&log, "old").unwrap();
     parts::private_file(&log).unwrap();
     assert_eq!((mode(&log), std::fs::read(&log).unwrap()), (0o600, Vec::new()));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_owner_can_read_what_is_kept_in_a_shared_folder() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("shared");
+    // A folder that somebody shares, with one in it of an earlier version, which everybody could enter.
+    std::fs::create_dir_all(path.join("azure")).unwrap();
+    for folder in [&path, &path.join("azure")] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let folder = Folder::make(Some(&path)).unwrap();
+    let (playground, _) = started("--time-factor 60", &folder).await;
+    playground.stop().await;
+    assert_eq!(mode(&path), 0o755, "the folder is not ours");
+    let mut files = 0;
+    let mut folders = vec![path];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                assert_eq!(mode(&path), 0o700, "{}", path.display());
+                folders.push(path);
+            } else if !path.ends_with(sluice_emulator::CA_FILE) {
+                // All but the CA's certificate, which is no secret.
+                assert_eq!(mode(&path), 0o600, "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    // The kubeconfig, the configuration, and the keys of the CA and of the tokens.
+    assert_eq!(files, 4);
 }
 
 /// Makes a shop, sends everybody home, and takes its load balancer away.

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
 use sluice_arm::{Client, Credential, Pem, Secret, Settings};
 use sluice_cloud::{Config as CloudConfig, Latencies, Quota};
 use sluice_commands::config::{Assignment, ConfigArguments};
 use sluice_commands::doctor::{self, Group, Mark, Report};
 use sluice_emulator::{Credentials, Emulator, Options, Prepared, Running};
+use sluice_emulator_client::Control;
 use sluice_model::Failure;
 use sluice_model::azure::{ArmId, GatewayBody, SubnetBody};
 use sluice_model::call::{Body, Method, Request};
@@ -112,19 +112,10 @@ impl World {
 
     /// The methods of all requests so far that were not for tokens.
     async fn methods(&self) -> Vec<String> {
-        let certificate = reqwest::Certificate::from_pem(self.emulator.ca_pem().as_bytes()).unwrap();
-        let http = reqwest::Client::builder().add_root_certificate(certificate).build().unwrap();
-        let log: Value = http
-            .get(format!("{}/_emulator/requests", self.emulator.url()))
-            .send()
-            .await
-            .unwrap()
-            .json()
-            .await
-            .unwrap();
-        let entries = log["requests"].as_array().or(log.as_array()).expect("the log is a list").clone();
-        let of_azure = entries.iter().filter(|entry| entry.to_string().contains("/subscriptions/"));
-        of_azure.map(|entry| entry["method"].as_str().unwrap().to_owned()).collect()
+        let control = Control::new(&self.emulator.url(), self.emulator.ca_pem().as_bytes()).unwrap();
+        let log = control.requests(0, false).await.unwrap();
+        let of_azure = log.into_iter().filter(|entry| entry.path.contains("/subscriptions/"));
+        of_azure.map(|entry| entry.method).collect()
     }
 }
 

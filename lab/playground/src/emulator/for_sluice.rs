@@ -2,6 +2,7 @@
 //! configuration that says where all that is.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,6 +11,7 @@ use sluice_emulator::{Prepared, Running};
 use sluice_emulator_client::Control;
 
 use super::greeting::Greeting;
+use crate::parts::private_file;
 
 const NETWORK: &str = "cluster";
 const SUBNET: &str = "nodes";
@@ -37,7 +39,9 @@ pub(super) async fn prepare(
     let control = Control::new(&url, running.ca_pem().as_bytes())?;
     let deed = json!({ "do": "put", "id": id, "body": body });
     control.tamper(&deed).await.context("the network cannot be created")?;
-    std::fs::write(path, configuration(group, greeting))
+    // There is a secret in it.
+    private_file(path)?
+        .write_all(configuration(group, greeting).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
