@@ -115,8 +115,11 @@ impl Program {
             Signal::Continue => "-CONT",
         };
         let id = self.id.to_string();
-        // A failure means that it has just ended.
-        let sent = Command::new("kill").args([word, &id]).stderr(Stdio::null()).status().await;
+        // The shell's own `kill`: small images have no program of that name.
+        let mut kill = Command::new("sh");
+        kill.args(["-c", "kill \"$@\"", "sh", word, &id]).stderr(Stdio::null());
+        // Another exit code than 0 means that it has just ended.
+        let sent = kill.status().await;
         sent.with_context(|| format!("{} cannot be sent {word}", self.name))?;
         Ok(())
     }
