@@ -32,7 +32,8 @@ const fn own(
     Stage { name, tier, load: Load::Waits, limit_min, needs, after: &[], work: Work::Own(check) }
 }
 
-/// A stage of the long test that runs tests in the optimised build, with sixteen times as many random cases.
+/// A stage of the long test that runs tests in the optimised build. Properties that set no number of random cases of
+/// their own try sixteen times as many.
 const fn optimised_tests(name: &'static str, arguments: &'static [&'static str]) -> Stage {
     let environment = &[("PROPTEST_CASES", "4096")];
     Stage {
@@ -130,27 +131,28 @@ pub(crate) const STAGES: &[Stage] = &[
         &["clippy", "--quiet", "-p", "sluice", "--no-default-features", "--", "-D", "warnings"],
     ),
     // The tests in `tests` folders; "unit tests" has run the others. Two crates have stages of their own, with bugs.
-    cargo(
-        "tests of whole crates",
-        Tier::Test,
-        30,
-        &[],
-        &[
-            "test",
-            "--quiet",
-            "--no-fail-fast",
-            "--workspace",
-            "--exclude",
-            "sluice-sim",
-            "--exclude",
-            "sluice-bench",
-            "--test",
-            "*",
-        ],
-    ),
+    Stage {
+        work: Work::Cargo {
+            arguments: &[
+                "test",
+                "--quiet",
+                "--no-fail-fast",
+                "--workspace",
+                "--exclude",
+                "sluice-sim",
+                "--exclude",
+                "sluice-bench",
+                "--test",
+                "*",
+            ],
+            environment: &[("PROPTEST_CASES", "1024")],
+            shows: outputs::anything,
+        },
+        ..cargo("tests of whole crates", Tier::Test, 30, &[], &[])
+    },
     cargo("examples in the documentation", Tier::Test, 10, &[], &["test", "--quiet", "--workspace", "--doc"]),
     cargo(
-        "tests of updater and simulator with seeded bugs",
+        "tests of engine, updater and simulator with seeded bugs",
         Tier::Test,
         30,
         &[],
@@ -158,6 +160,8 @@ pub(crate) const STAGES: &[Stage] = &[
             "test",
             "--quiet",
             "--no-fail-fast",
+            "-p",
+            "sluice-engine",
             "-p",
             "sluice-updater",
             "-p",
@@ -186,12 +190,14 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     ),
     optimised_tests(
-        "tests of updater and simulator with seeded bugs, optimised",
+        "tests of engine, updater and simulator with seeded bugs, optimised",
         &[
             "test",
             "--release",
             "--quiet",
             "--no-fail-fast",
+            "-p",
+            "sluice-engine",
             "-p",
             "sluice-updater",
             "-p",
@@ -255,7 +261,8 @@ pub(crate) const STAGES: &[Stage] = &[
             "warnings",
         ],
     ),
-    Stage { after: &[PROGRAMS], ..own(SEEDS, Tier::Test, 30, &[], outputs::seeds) },
+    // It compiles, and then computes on all cores.
+    Stage { load: Load::Busy, after: &[PROGRAMS], ..own(SEEDS, Tier::Test, 30, &[], outputs::seeds) },
     Stage {
         after: &[SEEDS],
         work: Work::Cargo {
