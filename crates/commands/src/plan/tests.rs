@@ -392,6 +392,21 @@ fn what_cannot_be_served_is_named_and_costs_nothing() {
 }
 
 #[test]
+fn a_plan_without_changes_counts_its_warnings_and_is_not_just_in_sync() {
+    let mut world = World::empty().carried_out().service("web", 1).service("api", 2);
+    for service in &mut world.services {
+        service.spec.client_ip_affinity = true;
+    }
+    let report = world.carried_out().report();
+    assert_eq!(report.verdict, Verdict::InSync);
+    assert_eq!(report.not_served.len(), 2);
+    let text = report.text(Paint::NONE);
+    let last = "No changes: nothing would be written, neither to Azure nor to Kubernetes; see the 2 warnings above.\n";
+    assert!(text.ends_with(last), "{text}");
+    assert!(!text.contains("In sync"), "{text}");
+}
+
+#[test]
 fn a_port_whose_name_no_pod_has_is_named() {
     let mut world = World::empty().service("web", 1).carried_out();
     let named = ServicePort {

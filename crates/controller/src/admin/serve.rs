@@ -278,3 +278,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_health_listener_waits_2_s_for_a_request_head() {
+        assert_eq!(ServeLimits::HEALTH.patience, Duration::from_secs(2));
+    }
+}
