@@ -11,7 +11,6 @@ mod browser;
 mod cache;
 mod checks;
 mod conformance;
-mod coverage;
 mod e2e;
 mod features;
 mod first_minute;
@@ -82,12 +81,6 @@ const TASKS: &[Task] = &[
         group: "one check alone",
         does: "files that nobody reaches, arrows that point outward, dead links, forgotten words",
         run: |_| report("tidy", tidy::run(&Tree::read_repository())),
-    },
-    Task {
-        name: "coverage-check",
-        group: "one check alone",
-        does: "docs/design-coverage.md has a row for every item of the design; --strict refuses pending ones",
-        run: coverage_check,
     },
     Task {
         name: "conformance",
@@ -181,7 +174,6 @@ fn main() -> ExitCode {
     };
     let rest = &arguments[1..];
     let is_known = |word: &&String| match task.name {
-        "coverage-check" => *word == "--strict",
         "kubectl-session" => kubectl_session::WORDS.contains(&word.as_str()),
         "testenv" => testenv::WORDS.contains(&word.as_str()),
         // Its program says what it does not take.
@@ -223,12 +215,6 @@ fn report(name: &str, outcome: Result<String, Vec<String>>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn coverage_check(arguments: &[String]) -> ExitCode {
-    let tree = Tree::read_repository();
-    let strict = arguments.iter().any(|word| word == "--strict");
-    report("coverage-check", if strict { coverage::run_strict(&tree) } else { coverage::run(&tree) })
 }
 
 /// Writes what is made from the sources.

@@ -42,7 +42,8 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
     split(text).0
 }
 
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The lines outside of code blocks, with their numbers from 1.
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     split(text).1.into_iter()
 }
 

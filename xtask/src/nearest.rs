@@ -12,9 +12,9 @@ mod tests {
 
     #[test]
     fn a_typo_leads_to_the_task_that_was_meant() {
-        let names = ["check", "test", "tidy", "bless", "coverage-check"];
+        let names = ["check", "test", "tidy", "bless", "conformance"];
         assert_eq!(of("tets", &names), "test");
-        assert_eq!(of("coverage", &names), "coverage-check");
+        assert_eq!(of("conform", &names), "conformance");
         assert_eq!(of("tydi", &names), "tidy");
     }
 }

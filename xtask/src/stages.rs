@@ -5,8 +5,8 @@ use crate::runner::Load;
 use crate::stage::{Stage, Tier, Work};
 use crate::tree::Tree;
 use crate::{
-    baselines, book, browser, conformance, coverage, e2e, features, first_minute, honest, kubectl_session,
-    outputs, playground, production, programs, purity, session, testenv, tidy, tour,
+    baselines, book, browser, conformance, e2e, features, first_minute, honest, kubectl_session, outputs,
+    playground, production, programs, purity, session, testenv, tidy, tour,
 };
 
 /// A stage that runs cargo on all cores; its exit status says it all.
@@ -60,7 +60,6 @@ pub(crate) const STAGES: &[Stage] = &[
         load: Load::Busy,
         ..own("purity of the pure crates", Tier::Check, 10, &[Part::BareTarget], purity::run)
     },
-    own("the design's items are covered", Tier::Check, 5, &[], coverage::run_strict),
     Stage { load: Load::Busy, ..own(PROGRAMS, Tier::Test, 30, &[], programs::run) },
     cargo(
         "unit tests",

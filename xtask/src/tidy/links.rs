@@ -1,4 +1,6 @@
 //! Links inside the repository lead to files and anchors that exist, and every page is linked.
+//!
+//! The same holds for names in backticks: a path of the repository exists, and `path/file.rs::name` is a test.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +10,9 @@ use crate::tree::{Tree, folder_of, join};
 /// Where every walk through the pages begins.
 const FRONT_PAGE: &str = "README.md";
 
+/// A name in backticks that begins like this is a path of the repository.
+const FOLDERS: [&str; 5] = ["crates/", "lab/", "docs/", "e2e/", "xtask/"];
+
 /// Names dead links, and pages that no way leads to.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
@@ -16,6 +21,11 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
             if let Err(why) = follow(tree, path, &target) {
                 problems.push(format!("{path}:{line}: link to {target}: {why}"));
             }
+        }
+        for (line, span) in markdown::prose(text)
+            .flat_map(|(line, text)| markdown::code_spans(text).into_iter().map(move |span| (line, span)))
+        {
+            problems.extend(missing(tree, span).map(|why| format!("{path}:{line}: `{span}`: {why}")));
         }
     }
     let reached = reachable(tree);
@@ -55,6 +65,25 @@ fn follow(tree: &Tree, from: &str, target: &str) -> Result<Option<String>, Strin
     Ok(Some(path))
 }
 
+/// Why the test or path in backticks does not exist; `None` if it exists or is something else.
+fn missing(tree: &Tree, span: &str) -> Option<String> {
+    let Some((file, name)) = span.split_once("::").filter(|(file, _)| file.ends_with(".rs")) else {
+        let is_path = FOLDERS.iter().any(|folder| span.starts_with(folder));
+        return (is_path && !tree.has(span)).then(|| format!("there is no {span}"));
+    };
+    let Some(text) = tree.text(file) else { return Some(format!("there is no file {file}")) };
+    let mut above: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.split_once(&format!("fn {name}(")).is_some_and(|(before, _)| !before.starts_with("//")) {
+            let is_test = above.iter().any(|it| *it == "#[test]" || it.starts_with("#[tokio::test"));
+            return (!is_test).then(|| format!("{name} is not a `#[test]`, so it never runs"));
+        }
+        // Only attributes and comments can be between `#[test]` and the name.
+        if line.starts_with("#[") || line.starts_with("//") { above.push(line) } else { above.clear() }
+    }
+    Some(format!("{file} has no test {name}"))
+}
+
 fn reachable(tree: &Tree) -> BTreeSet<String> {
     let mut reached = BTreeSet::from([FRONT_PAGE.to_string()]);
     let mut next = vec![FRONT_PAGE.to_string()];
@@ -87,5 +116,31 @@ mod tests {
         assert!(found[1].contains("the nearest is #top"));
         assert!(found[2].contains("out of the repository"));
         assert!(found[3].starts_with("docs/lonely.md"));
+    }
+
+    #[test]
+    fn a_test_or_path_in_backticks_that_does_not_exist_is_named() {
+        let found = |span: &str| {
+            check(&Tree::of(&[
+                ("README.md", &format!("See `{span}`.\n")),
+                (
+                    "crates/a/src/t.rs",
+                    "#[test]\n// Why.\npub(super) fn claim() {}\nfn helper() {}\n#[tokio::test]\nasync fn later() {}\n",
+                ),
+            ]))
+        };
+        for fine in ["crates/a/src/t.rs::claim", "crates/a/src/t.rs::later", "crates/a/", "Engine::handle"] {
+            assert_eq!(found(fine), [""; 0]);
+        }
+        let file = "crates/a/src/t.rs";
+        assert_eq!(
+            found(&format!("{file}::other")),
+            [format!("README.md:1: `{file}::other`: {file} has no test other")]
+        );
+        assert!(
+            found(&format!("{file}::helper"))[0].ends_with("helper is not a `#[test]`, so it never runs")
+        );
+        assert!(found("crates/a/src/u.rs::claim")[0].ends_with("there is no file crates/a/src/u.rs"));
+        assert!(found("crates/b/")[0].ends_with("there is no crates/b/"));
     }
 }
