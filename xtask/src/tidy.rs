@@ -6,7 +6,6 @@
 pub(crate) mod architecture;
 pub(crate) mod arrows;
 mod commands;
-mod flows;
 mod links;
 mod modules;
 mod named;
@@ -30,7 +29,7 @@ const CHECKS: &[Check] = &[
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
-    ("the book's flows have the design's participants and phases", flows::check),
+    ("no semicolon cuts a line of a diagram", words::check_diagrams),
     ("the glossary has every name of the design", glossary::check),
 ];
 

@@ -1,5 +1,6 @@
 //! Words that must not be in the tree: promises to do it later, and paths of one machine.
 
+use crate::markdown;
 use crate::tree::Tree;
 
 /// Put together here, so that this file does not find itself.
@@ -41,6 +42,16 @@ pub(super) fn check_paths(tree: &Tree) -> Vec<String> {
         let place = places.iter().find(|place| starts_a_path(line, place))?;
         Some(format!("{path}:{number}: {place}… is a path of one machine; say it relative to the repository"))
     })
+}
+
+/// Names every line of a Mermaid diagram with a semicolon, which ends the line there.
+pub(super) fn check_diagrams(tree: &Tree) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in tree.ending(".md") {
+        let broken = markdown::blocks(text, "mermaid").into_iter().filter(|line| line.contains(';'));
+        problems.extend(broken.map(|line| format!("{path}: a semicolon ends a line in Mermaid: `{line}`")));
+    }
+    problems
 }
 
 fn each_line(tree: &Tree, check: impl Fn(&str, usize, &str) -> Option<String>) -> Vec<String> {
@@ -98,5 +109,12 @@ mod tests {
         let found = check_paths(&Tree::of(&[("a.md", &odd)]));
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("a.md:1") && found[1].starts_with("a.md:4"));
+    }
+
+    #[test]
+    fn a_semicolon_in_a_diagram_is_named() {
+        let page = "a; b\n```mermaid\nflowchart LR\n    a --> b; c\n```\n```text\na; b\n```\n";
+        let found = check_diagrams(&Tree::of(&[("docs/a.md", page)]));
+        assert_eq!(found, ["docs/a.md: a semicolon ends a line in Mermaid: `a --> b; c`"]);
     }
 }
