@@ -14,7 +14,6 @@ mod conformance;
 mod e2e;
 mod features;
 mod first_minute;
-mod glossary;
 mod guard;
 mod honest;
 mod kubectl;

@@ -12,7 +12,6 @@ mod named;
 pub(crate) mod readme;
 mod words;
 
-use crate::glossary;
 use crate::tree::Tree;
 
 /// A named check.
@@ -30,7 +29,6 @@ const CHECKS: &[Check] = &[
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
     ("no semicolon cuts a line of a diagram", words::check_diagrams),
-    ("the glossary has every name of the design", glossary::check),
 ];
 
 /// Runs every check.
