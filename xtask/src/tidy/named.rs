@@ -15,7 +15,7 @@ const CONFIGURATION: &str = "docs/configuration.md";
 const METRICS: &str = "docs/metrics.md";
 
 /// Pages that speak of what is not there any more, or not of the program at all.
-const OF_OTHER_TIMES: [&str; 3] = ["docs/glossary.md", "docs/design-coverage.md", "docs/decisions/"];
+const OF_OTHER_TIMES: [&str; 2] = ["docs/design/", "docs/decisions/"];
 
 /// What looks like a key and is a name of something else, or a mistake that a page shows on purpose.
 const NO_KEYS: [&str; 3] = ["sluice.dev", "sluice.yaml", "sluice.concurency"];
