@@ -66,14 +66,8 @@ const TASKS: &[Task] = &[
     Task {
         name: "bless",
         group: "every day",
-        does: "`rooms`, and accept the new snapshots of all tests; then read the diff",
+        does: "accept the new snapshots of all tests, which include generated pages; then read the diff",
         run: |_| bless(),
-    },
-    Task {
-        name: "rooms",
-        group: "every day",
-        does: "write the list of crates and modules in ARCHITECTURE.md from their own first sentences",
-        run: |_| report("rooms", rooms()),
     },
     Task {
         name: "tidy",
@@ -216,25 +210,7 @@ fn report(name: &str, outcome: Result<String, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Writes what is made from the sources.
-fn rooms() -> Result<String, Vec<String>> {
-    let pages = tidy::architecture::blessed(&Tree::read_repository());
-    if pages.is_empty() {
-        return Ok("every list of rooms was as the sources say".to_string());
-    }
-    let mut written = Vec::new();
-    for (path, text) in pages {
-        std::fs::write(tree::root().join(path), text)
-            .map_err(|error| vec![format!("{path} cannot be written: {error}")])?;
-        written.push(format!("{path} is as the sources say now"));
-    }
-    Ok(written.join("\n"))
-}
-
 fn bless() -> ExitCode {
-    if report("rooms", rooms()) != ExitCode::SUCCESS {
-        return ExitCode::FAILURE;
-    }
     let done = stage::cargo(&["test", "--workspace"], &[("UPDATE_EXPECT", "1")], |_| Ok(()));
     match done {
         Ok(_) => {

@@ -3,8 +3,7 @@
 //! A check takes the tree and returns what is wrong, as sentences that name the file and the
 //! way out. Lengths are only shown: a long file is a question, not a mistake.
 
-pub(crate) mod architecture;
-pub(crate) mod arrows;
+mod arrows;
 mod commands;
 mod links;
 mod modules;
@@ -19,12 +18,13 @@ type Check = (&'static str, fn(&Tree) -> Vec<String>);
 
 const CHECKS: &[Check] = &[
     ("every .rs file is reached by a mod", modules::check),
+    ("every source file of the crates says its purpose", modules::check_purpose),
     ("crates depend only where the arrows point", arrows::check),
     ("no_std stands at the top of the pure crates", arrows::check_no_std),
     ("links, and tests and paths in backticks, exist; every page is linked", links::check),
     ("nothing is left unfinished or unfilled", words::check_markers),
     ("no path of one machine", words::check_paths),
-    ("ARCHITECTURE.md names every room", architecture::check),
+    ("ARCHITECTURE.md lists every crate", arrows::check_list),
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),

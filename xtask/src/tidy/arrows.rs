@@ -1,8 +1,17 @@
 //! Which crate may name which: the rings of the architecture, from what cargo reads in the manifests.
+//!
+//! ARCHITECTURE.md lists the same crates.
 
+use std::collections::BTreeSet;
+
+use crate::markdown;
 use crate::purity::PURE;
 use crate::stage::cargo_quietly;
-use crate::tree::{Tree, root};
+use crate::tree::{Tree, folder_of, root};
+
+const PAGE: &str = "ARCHITECTURE.md";
+/// The page is an introduction, so it stays short.
+const PAGE_LINES_MAX: usize = 200;
 
 /// A crate of the product and the crates that it may name.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -113,6 +122,27 @@ fn problems(listing: &str, root: &str) -> Vec<String> {
     problems
 }
 
+/// Names crates without a line in ARCHITECTURE.md, and lines without a crate. A line of the list is a folder
+/// (`crates/model/`) and a sentence, in a block of `text`.
+pub(super) fn check_list(tree: &Tree) -> Vec<String> {
+    let text = tree.text(PAGE).unwrap_or("");
+    let manifests = tree.ending("/Cargo.toml").map(|(path, _)| folder_of(path));
+    let crates: BTreeSet<&str> = manifests.collect();
+    let first_words = markdown::blocks(text, "text").into_iter().filter_map(|it| it.split(' ').next());
+    let listed: BTreeSet<&str> = first_words.filter_map(|word| word.strip_suffix('/')).collect();
+    let mut problems: Vec<String> =
+        crates.difference(&listed).map(|name| format!("{PAGE}: has no line for the crate {name}/")).collect();
+    problems.extend(
+        listed.difference(&crates).map(|name| format!("{PAGE}: lists {name}/, which is not a crate")),
+    );
+    let lines = text.lines().count();
+    if lines > PAGE_LINES_MAX {
+        problems
+            .push(format!("{PAGE}: {lines} lines; at most {PAGE_LINES_MAX}, so that it is read to the end"));
+    }
+    problems
+}
+
 /// Names every pure crate that could reach std.
 pub(super) fn check_no_std(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
@@ -178,6 +208,27 @@ mod tests {
         assert!(found[0].contains("commands must not name bench, which is of the lab"));
         assert!(found[1].contains("bench must not name sim"));
         assert!(found[2].contains("lab/new: the crate new has no row"));
+    }
+
+    #[test]
+    fn a_crate_without_a_line_and_a_line_without_a_crate_are_named() {
+        let found = |page: &str| {
+            check_list(&Tree::of(&[
+                (PAGE, page),
+                ("Cargo.toml", ""),
+                ("crates/model/Cargo.toml", ""),
+                ("xtask/Cargo.toml", ""),
+            ]))
+        };
+        assert_eq!(found("```text\ncrates/model/  Nouns.\nxtask/         Tasks.\n```\n"), [""; 0]);
+        assert_eq!(
+            found("```text\ncrates/model/  Nouns.\nlab/old/  Gone.\n```\n"),
+            [
+                "ARCHITECTURE.md: has no line for the crate xtask/",
+                "ARCHITECTURE.md: lists lab/old/, which is not a crate"
+            ]
+        );
+        assert!(found(&"x\n".repeat(201))[2].contains("201 lines"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A file that no `mod` reaches is never compiled, and its tests never run.
+//! A file that no `mod` reaches is never compiled, and its tests never run; and each file says its purpose.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,16 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
     tree.ending(".rs")
         .filter(|(path, _)| !reached.contains(*path))
         .map(|(path, _)| format!("{path}: no `mod` reaches this file, so it is never compiled"))
+        .collect()
+}
+
+/// Names every source file of the crates that does not begin with a `//!` sentence.
+pub(super) fn check_purpose(tree: &Tree) -> Vec<String> {
+    let crates = tree.below("crates/").chain(tree.below("lab/"));
+    crates
+        .filter(|(path, _)| path.contains("/src/") && path.ends_with(".rs"))
+        .filter(|(_, text)| text.lines().next().and_then(|line| line.strip_prefix("//! ")).is_none())
+        .map(|(path, _)| format!("{path}: does not begin with a `//!` sentence that says its purpose"))
         .collect()
 }
 
@@ -93,5 +103,16 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("crates/a/src/lost.rs"));
         assert!(found[1].starts_with("crates/a/src/tests/lost.rs"));
+    }
+
+    #[test]
+    fn a_source_file_that_does_not_say_its_purpose_is_named() {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "//! Nouns.\n"),
+            ("crates/a/tests/whole.rs", "fn main() {}\n"),
+            ("lab/b/src/main.rs", "fn main() {}\n"),
+        ]);
+        let found = check_purpose(&tree);
+        assert_eq!(found, ["lab/b/src/main.rs: does not begin with a `//!` sentence that says its purpose"]);
     }
 }
