@@ -11,7 +11,6 @@ mod checks;
 mod controller;
 mod judge;
 mod narration;
-mod page;
 mod plane;
 mod recorder;
 mod runner;
@@ -46,7 +45,7 @@ struct Arguments {
     /// Leave out these stories
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
-    /// Say which stories there are, and fail if one is missing
+    /// List the stories, how each is run, and why some are not run in every way
     #[arg(long)]
     list: bool,
     /// Only in this way
@@ -109,7 +108,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.instead {
         Some(Instead::Baselines(arguments)) => baselines::run(arguments),
-        None if arguments.list => list(arguments.output),
+        None if arguments.list => {
+            list(arguments.output);
+            Ok(true)
+        }
         None => play(arguments),
     };
     match outcome {
@@ -122,10 +124,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints every promise with its stories; whether none is missing.
-fn list(output: Output) -> Result<bool> {
+/// Prints every story with its claim.
+fn list(output: Output) {
     let stories = stories::all();
-    let gaps = page::gaps(&stories);
     if output == Output::Json {
         let row = |it: &&Story| {
             let variants: Vec<&str> = it.variants().iter().map(|way| way.word()).collect();
@@ -135,17 +136,11 @@ fn list(output: Output) -> Result<bool> {
             })
         };
         let rows: Vec<_> = stories.iter().map(row).collect();
-        println!("{}", json!({"stories": rows, "gaps": gaps}));
-        return Ok(gaps.is_empty());
+        println!("{}", json!({ "stories": rows }));
+        return;
     }
-    for promise in page::PAGE {
-        println!("{}", promise.says);
-        for name in promise.stories {
-            match stories.iter().find(|it| it.name == *name) {
-                Some(it) => println!("  {name:<32} {:<22} {}", ways(it), it.does),
-                None => println!("  {name:<32} MISSING"),
-            }
-        }
+    for it in &stories {
+        println!("{:<36} {:<22} {}", it.name, ways(it), it.does);
     }
     let runs: usize = stories.iter().map(|it| it.variants().len()).sum();
     println!("\n{} stories in {runs} ways to run them", stories.len());
@@ -163,10 +158,6 @@ fn list(output: Output) -> Result<bool> {
     for (name, why) in scaled {
         println!("{name}: {why}");
     }
-    for gap in &gaps {
-        eprintln!("{gap}");
-    }
-    Ok(gaps.is_empty())
 }
 
 fn ways(story: &Story) -> String {
