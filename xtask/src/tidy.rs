@@ -6,8 +6,10 @@
 mod arrows;
 mod commands;
 mod links;
+mod literals;
 mod modules;
 mod named;
+mod ratchet;
 pub(crate) mod readme;
 mod words;
 
@@ -25,6 +27,7 @@ const CHECKS: &[Check] = &[
     ("nothing is left unfinished or unfilled", words::check_markers),
     ("no path of one machine", words::check_paths),
     ("ARCHITECTURE.md lists every crate", arrows::check_list),
+    ("discouraged wording does not increase", ratchet::check),
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
