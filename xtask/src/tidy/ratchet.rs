@@ -167,8 +167,11 @@ fn occurrences(text: &str, words: &str) -> Vec<usize> {
             rest = next.and_then(|rest| rest.trim_start().strip_prefix(word));
         }
         let ends = rest.is_some_and(|rest| has_any_end || !rest.starts_with(is_letter));
-        // A period before it is part of a name: `login.microsoftonline.us`.
-        if ends && !text[..at].ends_with(|letter| is_letter(letter) || letter == '.') {
+        let before = &text[..at];
+        // A period before it is part of a name: `login.microsoftonline.us`. "Unknown to us" is how pages mark what no
+        // public source says about Azure.
+        let is_part = before.ends_with(|letter| is_letter(letter) || letter == '.');
+        if ends && !is_part && !before.trim_end().ends_with("unknown to") {
             found.push(at);
         }
     }
