@@ -171,7 +171,7 @@ fn occurrences(text: &str, words: &str) -> Vec<usize> {
         // A period before it is part of a name: `login.microsoftonline.us`. "Unknown to us" is how pages mark what no
         // public source says about Azure.
         let is_part = before.ends_with(|letter| is_letter(letter) || letter == '.');
-        if ends && !is_part && !before.trim_end().ends_with("unknown to") {
+        if ends && !is_part && !before.trim_end().ends_with("nknown to") {
             found.push(at);
         }
     }
