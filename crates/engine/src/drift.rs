@@ -131,9 +131,17 @@ impl Engine {
             let seen = found.remove(&record.key);
             let busy_since = record.operation.as_ref().map(|operation| operation.started);
             let slot = slot_of(&mut record.actual);
+            let was_unseen = core::mem::take(&mut slot.unseen);
             if busy_since.is_some() || slot.is_fresh(began, settle) {
-                slot.unseen = seen.is_none() && busy_since.is_some_and(|since| since + settle <= began);
-                if slot.suspected.take().is_some() {
+                let was_in_doubt = slot.suspected.take().is_some() || was_unseen;
+                // The plan may have written a public IP long before it ended, and others may have deleted it since.
+                let may_be_gone = match busy_since {
+                    Some(since) => was_in_doubt || since + settle <= began,
+                    None => matches!(kind, Listable::PublicIps) && slot.present().is_some(),
+                };
+                slot.unseen = seen.is_none() && may_be_gone;
+                look_again |= slot.unseen && busy_since.is_none();
+                if was_in_doubt {
                     // The publication of its IP may have waited for this.
                     self.touch(service);
                 }
@@ -154,7 +162,7 @@ impl Engine {
                 if seen.is_some() {
                     slot.believe(seen);
                 }
-                if suspected {
+                if suspected || was_unseen {
                     self.touch(service);
                 }
             } else if trust || slot.suspected.is_some_and(|first| first < began && first + apart <= began) {

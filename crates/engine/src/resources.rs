@@ -39,7 +39,7 @@ pub(crate) struct Slot<T> {
     pub(crate) written: Option<Time>,
     /// When the first of two listings that must agree on a difference began.
     pub(crate) suspected: Option<Time>,
-    /// A listing did not show it long after the operation had begun that is still running.
+    /// The last listing did not show it, but is no proof: it began while an operation was running, or soon after.
     pub(crate) unseen: bool,
 }
 
@@ -166,9 +166,11 @@ impl Actual {
         }
     }
 
-    /// Whether one listing has shown another public IP or registration than is known, and no second one yet.
+    /// Whether the last listing has shown another public IP or registration than is known, and no second one yet.
     pub(crate) fn publication_is_in_doubt(&self) -> bool {
-        self.public_ips[0].suspected.is_some() || self.registration.suspected.is_some()
+        self.public_ips[0].unseen
+            || self.public_ips[0].suspected.is_some()
+            || self.registration.suspected.is_some()
     }
 
     /// Whether we have written any of it.

@@ -270,6 +270,43 @@ pub(super) fn no_ip_is_published_while_a_listing_does_not_show_its_public_ip() {
 }
 
 #[test]
+fn an_ip_is_not_published_if_a_listing_soon_after_its_creation_lacks_it() {
+    check(
+        "show times
+         hold status
+         show lists
+         service web applied
+         #1 done
+         tick 1005
+         #2 done
+         azure loses public-ip web
+         #3 unavailable
+         tick 5
+         #4 unavailable
+         tick 30
+         last done
+         tick 100",
+        expect![[r#"
+            t=0.5 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            t=0.5 #2 provision web: public-ip, load-balancer, register   because service applied
+            t=300.5 #3 write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable   because operation ended
+            t=767.6 (list load-balancers)
+            t=848.2 (list registrations)
+            t=849.8 (list gateway)
+            t=874.1 (list locations)
+            t=915.9 (list nat-gateways)
+            t=1007.0 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1012.8 (list public-ips)
+            t=1013.2 #5 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1057.8 (list public-ips)
+            t=1102.8 (list public-ips)
+            t=1102.8 #6 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
+            t=1102.8 #7 update web: public-ip, load-balancer, register   because drift found
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() {
     check(
         "show status
