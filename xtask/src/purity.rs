@@ -1,7 +1,7 @@
 //! Keeps the pure crates pure: no clock, socket, task or log can reach them.
 //!
 //! `#![no_std]` at the top makes a stray clock or socket a compile error in our own code
-//! (see [`crate::tidy::arrows`]); this looks at what they depend on. A build for a target
+//! (see `tidy::arrows`); this looks at what they depend on. A build for a target
 //! without std proves the same once more.
 
 use crate::stage::cargo_quietly;
