@@ -1,8 +1,10 @@
-//! What a reason means for many services at once, and the next step, in plain words.
+//! What a reason means for many services at once, and the next step.
+//!
+//! The texts are those of the table of reasons in `sluice-model`; a test compares them.
 
 use crate::findings::Severity;
 
-/// How a reason is told.
+/// What is said of a reason.
 pub(crate) struct Telling {
     /// The reason's fixed word.
     pub(crate) reason: &'static str,
@@ -14,151 +16,156 @@ pub(crate) struct Telling {
     pub(crate) next_step: &'static str,
 }
 
-/// What is said of a reason that is not in the table, because the controller is newer than this page.
+/// For a reason that is not in the table, because the controller is newer than this page.
 const OTHER: Telling = Telling {
     reason: "",
     severity: Severity::Warning,
-    one: "is held back",
-    many: "are held back",
-    next_step: "Open one of them to see why.",
+    one: "in trouble",
+    many: "in trouble",
+    next_step: "Open one to see why.",
 };
+
+/// For normal work that lasts.
+const OPEN_ONE: &str = "Open one to see what it waits for.";
 
 const TELLINGS: &[Telling] = &[
     Telling {
-        reason: "QuotaExceeded",
-        severity: Severity::Trouble,
-        one: "waits for quota",
-        many: "wait for quota",
-        next_step: "Ask for a higher limit of what the message names, or delete what is not needed. They are tried again by themselves, and at once when the Service changes.",
-    },
-    Telling {
-        reason: "Forbidden",
-        severity: Severity::Trouble,
-        one: "is denied by Azure",
-        many: "are denied by Azure",
-        next_step: "Read the message. If the credential is not accepted, renew or correct it; otherwise grant the permission that it names, or lift the lock or policy. `sluice doctor` tests both.",
-    },
-    Telling {
-        reason: "InternalError",
-        severity: Severity::Trouble,
-        one: "is set aside because of a bug in Sluice",
-        many: "are set aside because of a bug in Sluice",
-        next_step: "Nothing was done for them, and the others are not affected. Please report it with the log.",
-    },
-    Telling {
-        reason: "Conflict",
-        severity: Severity::Trouble,
-        one: "is blocked by a resource that is not ours",
-        many: "are blocked by resources that are not ours",
-        next_step: "Rename or remove what stands in the way, or claim it with `sluice adopt`.",
-    },
-    Telling {
-        reason: "KubernetesRefused",
-        severity: Severity::Trouble,
-        one: "waits because Kubernetes refuses our write",
-        many: "wait because Kubernetes refuses our writes",
-        next_step: "Look for a webhook or a missing permission; the message names it.",
-    },
-    Telling {
-        reason: "Refused",
-        severity: Severity::Trouble,
-        one: "is refused by Azure",
-        many: "are refused by Azure",
-        next_step: "Read what Azure answered. If it makes no sense, report it with the correlation id in the log.",
-    },
-    Telling {
-        reason: "GatewayUnavailable",
-        severity: Severity::Trouble,
-        one: "waits for the service gateway",
-        many: "wait for the service gateway",
-        next_step: "Run `sluice doctor`: it says whether the gateway is missing, not attached, or another cluster's.",
-    },
-    Telling {
-        reason: "InvalidSpec",
-        severity: Severity::Trouble,
-        one: "asks for what cannot be",
-        many: "ask for what cannot be",
-        next_step: "Change the Service or pod as the message says; nothing is tried before that.",
-    },
-    Telling {
-        reason: "PortUnresolved",
-        severity: Severity::Warning,
-        one: "has a named port that cannot be resolved",
-        many: "have named ports that cannot be resolved",
-        next_step: "Give all ready pods a container port of the name that the targetPort asks for.",
-    },
-    Telling {
-        reason: "AzureUnavailable",
-        severity: Severity::Warning,
-        one: "waits for Azure, which does not answer, answers with errors, or has not finished",
-        many: "wait for Azure, which does not answer, answers with errors, or has not finished",
-        next_step: "Look at Azure's status and at the network. They are tried again for ever, and need no restart.",
-    },
-    Telling {
-        reason: "Draining",
-        severity: Severity::Warning,
-        one: "cannot be deleted because addresses in Azure still refer to it",
-        many: "cannot be deleted because addresses in Azure still refer to them",
-        next_step: "Open it to see which addresses. They are removed first, and nothing is deleted before.",
-    },
-    Telling {
         reason: "Provisioning",
         severity: Severity::Warning,
-        one: "has been in creation for over 5 minutes",
-        many: "have been in creation for over 5 minutes",
-        next_step: "Open one to see what it waits for.",
+        one: "in creation for over 5 min",
+        many: "in creation for over 5 min",
+        next_step: OPEN_ONE,
     },
     Telling {
         reason: "Updating",
         severity: Severity::Warning,
-        one: "has differed from what is wanted for over 5 minutes",
-        many: "have differed from what is wanted for over 5 minutes",
-        next_step: "Traffic goes on meanwhile. Open one to see what it waits for.",
+        one: "different from the desired state for over 5 min",
+        many: "different from the desired state for over 5 min",
+        next_step: OPEN_ONE,
+    },
+    Telling {
+        reason: "Draining",
+        severity: Severity::Warning,
+        one: "not deleted: addresses remain in the gateway",
+        many: "not deleted: addresses remain in the gateway",
+        next_step: "Run `sluice status --trouble` if the number of addresses does not fall.",
     },
     Telling {
         reason: "Deleting",
         severity: Severity::Warning,
-        one: "has been in deletion for over 5 minutes",
-        many: "have been in deletion for over 5 minutes",
-        next_step: "Open one to see what it waits for.",
+        one: "in deletion for over 5 min",
+        many: "in deletion for over 5 min",
+        next_step: OPEN_ONE,
+    },
+    Telling {
+        reason: "PortUnresolved",
+        severity: Severity::Warning,
+        one: "with an unresolved named port",
+        many: "with an unresolved named port",
+        next_step: "Define the port name with the same number on all ready pods, or use a number as `targetPort`.",
     },
     Telling {
         reason: "Throttled",
         severity: Severity::Note,
-        one: "waits because Azure asked for a pause or the call budget is used up",
-        many: "wait because Azure asked for a pause or the call budget is used up",
-        next_step: "Nothing has to be done; it goes on by itself.",
+        one: "delayed by throttling or the call budget",
+        many: "delayed by throttling or the call budget",
+        next_step: "Sluice continues when the pause is over.",
+    },
+    Telling {
+        reason: "QuotaExceeded",
+        severity: Severity::Trouble,
+        one: "waiting for Azure quota",
+        many: "waiting for Azure quota",
+        next_step: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries within 1 h, and at once when the Service changes.",
+    },
+    Telling {
+        reason: "Forbidden",
+        severity: Severity::Trouble,
+        one: "denied by Azure",
+        many: "denied by Azure",
+        next_step: "Grant the action that Azure names to the identity of Sluice, or remove the lock or policy. Run `sluice doctor` to check the permissions.",
+    },
+    Telling {
+        reason: "InvalidSpec",
+        severity: Severity::Trouble,
+        one: "rejected: unsupported spec",
+        many: "rejected: unsupported spec",
+        next_step: "Change the Service or pod. Sluice applies the change at once.",
+    },
+    Telling {
+        reason: "Conflict",
+        severity: Severity::Trouble,
+        one: "blocked by an unmanaged Azure resource",
+        many: "blocked by an unmanaged Azure resource",
+        next_step: "Delete the unmanaged resource, or claim it with `sluice adopt`.",
+    },
+    Telling {
+        reason: "Refused",
+        severity: Severity::Trouble,
+        one: "rejected by Azure",
+        many: "rejected by Azure",
+        next_step: "Change the Service as the error of Azure says. If the request is valid, report it with the correlation ID in the log.",
+    },
+    Telling {
+        reason: "AzureUnavailable",
+        severity: Severity::Warning,
+        one: "waiting because Azure is unavailable",
+        many: "waiting because Azure is unavailable",
+        next_step: "Check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds.",
+    },
+    Telling {
+        reason: "InternalError",
+        severity: Severity::Trouble,
+        one: "suspended because of a bug in Sluice",
+        many: "suspended because of a bug in Sluice",
+        next_step: "Report the bug with the output of `sluice explain` and the log.",
+    },
+    Telling {
+        reason: "KubernetesRefused",
+        severity: Severity::Trouble,
+        one: "waiting because the API server rejects a write",
+        many: "waiting because the API server rejects a write",
+        next_step: "Exempt the service account of Sluice from the webhook or policy, or apply the ClusterRole again. Sluice retries.",
+    },
+    Telling {
+        reason: "GatewayUnavailable",
+        severity: Severity::Trouble,
+        one: "waiting for the gateway",
+        many: "waiting for the gateway",
+        next_step: "Run `sluice doctor` to see what is wrong with the gateway.",
     },
 ];
 
-/// How a reason is told.
+/// What is said of a reason.
 pub(crate) fn telling(reason: &str) -> &'static Telling {
     TELLINGS.iter().find(|telling| telling.reason == reason).unwrap_or(&OTHER)
 }
 
 #[cfg(test)]
 mod tests {
-    use sluice_model::reason::Reason;
+    use sluice_model::reason::{Reason, Severity as Grade};
 
     use super::*;
 
     #[test]
-    fn every_reason_that_can_hold_something_back_is_told_in_its_own_words() {
+    fn every_reason_is_told_in_the_words_of_the_table() {
         for reason in Reason::ALL {
-            let is_ordinary = matches!(
-                reason,
-                // The brake is told once for all.
-                Reason::Provisioned | Reason::MassDeletionHeld
-            );
-            assert_eq!(telling(reason.word()).reason.is_empty(), is_ordinary, "{reason}");
-        }
-    }
-
-    #[test]
-    fn every_next_step_is_a_sentence() {
-        for telling in TELLINGS {
-            let step = telling.next_step;
-            assert!(step.ends_with('.') && step.starts_with(char::is_uppercase), "{step}");
+            let row = reason.row();
+            let telling = telling(row.label);
+            // What is in sync is not told, and the mass-deletion guard is told once for all.
+            if matches!(reason, Reason::Provisioned | Reason::MassDeletionHeld) {
+                assert!(telling.reason.is_empty(), "{reason}");
+                continue;
+            }
+            assert_eq!((telling.one, telling.many), (row.group, row.group), "{reason}");
+            let next_step = if row.action == "None." { OPEN_ONE } else { row.action };
+            assert_eq!(telling.next_step, next_step.trim_start_matches("None. "), "{reason}");
+            let severity = match row.severity {
+                Grade::Status | Grade::Warning => Severity::Warning,
+                Grade::Note => Severity::Note,
+                Grade::Problem => Severity::Trouble,
+            };
+            assert_eq!(telling.severity, severity, "{reason}");
         }
     }
 }

@@ -139,11 +139,11 @@ impl Engine {
     /// Why a resource cannot be tagged, and the command to run.
     pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
         if failure.is_about_credential() {
-            return format!("{id} cannot be tagged: {failure}");
+            return format!("Cannot tag {id}: {failure}");
         }
         let cluster = &self.config.scope.cluster_id;
         format!(
-            "{id} cannot be tagged: {failure}; run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"
+            "Cannot tag {id}: {failure}. Run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"
         )
     }
 
@@ -152,7 +152,7 @@ impl Engine {
         let Some(key) = self.record(service).map(|record| record.key.clone()) else { return };
         let id = self.config.scope.carrier_id(&key);
         let text = format!(
-            "the tags of {id} were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them"
+            "Tags of {id} were removed again. Sluice restores them before its next change; exempt it from the tool that removes them"
         );
         let Some(record) = self.record_mut(service) else { return };
         record.adoption.trouble = Some((Reason::Conflict, text.clone()));
@@ -190,11 +190,11 @@ impl Engine {
         let texts: Vec<String> = kept
             .map(|ip| match planner.unmanaged_user(ip) {
                 Some(user) => format!(
-                    "{} is used by {user}, which Sluice does not manage. It was not deleted and carries no tags of Sluice any more",
+                    "Kept {}: the unmanaged resource {user} uses it. Its Sluice tags were removed",
                     ip.meta.id
                 ),
                 None => format!(
-                    "{} does not carry the tag {CLUSTER_TAG} and was not deleted; delete it if it is unused",
+                    "Kept {}: it does not carry the tag {CLUSTER_TAG}. Delete it if it is unused",
                     ip.meta.id
                 ),
             })

@@ -156,12 +156,14 @@ impl Engine {
                 Ok(valid) => Ok(Target::LoadBalancer { family: valid.family, rules: valid.rules }),
                 Err(invalid) => Err((invalid.reason, invalid.text)),
             },
-            (ServiceKey::Inbound(_), None) => Err((Reason::InternalError, "it has no object".into())),
+            (ServiceKey::Inbound(_), None) => {
+                Err((Reason::InternalError, "The Service object is missing from its record".into()))
+            }
             (ServiceKey::Outbound(egress), _) => {
                 let mine = record.actual.is_nothing() && record.state == State::NotStarted;
                 if mine && !egress.is_default() && self.egresses_there() >= self.config.egress_max {
                     let text = format!(
-                        "there are {} egress gateways already; raise sluice.egress.max",
+                        "Egress limit reached (sluice.egress.max={}). Raise it or remove an egress",
                         self.config.egress_max
                     );
                     return Err((Reason::InvalidSpec, text));
@@ -201,18 +203,15 @@ impl Engine {
     /// Says that a service is as wanted, after it was not.
     fn tell_ready(&mut self, service: ServiceIndex, repaired: bool) {
         let Some(record) = self.record(service) else { return };
-        let (what, reached) = match record.key.is_inbound() {
-            true => ("load balancer", "it is reached at"),
-            false => ("NAT gateway", "its pods leave by"),
-        };
+        let what = if record.key.is_inbound() { "load balancer" } else { "NAT gateway" };
         let before = record.object.as_ref().is_some_and(|object| object.published.is_some());
-        let became = match (repaired, before) {
-            (true, _) => "is set right again after a change in Azure",
-            (false, true) => "is updated",
-            (false, false) => "is ready",
+        let done = match (repaired, before) {
+            (true, _) => format!("Restored {what} after an external change"),
+            (false, true) => format!("Updated {what}"),
+            (false, false) => format!("Created {what}"),
         };
-        let address = record.public_address().map(|ip| format!("; {reached} {ip}")).unwrap_or_default();
-        let text = format!("its {what} {became}{address}");
+        let address = record.public_address().map(|ip| format!("; public IP {ip}")).unwrap_or_default();
+        let text = format!("{done}{address}");
         let about = self.about(service);
         self.notify(about, false, Reason::Provisioned, text);
     }
@@ -228,8 +227,7 @@ impl Engine {
         let prefers_both = object.spec.family_policy == FamilyPolicy::PreferDualStack;
         let told = core::mem::replace(&mut record.second_family_told, prefers_both);
         if prefers_both && !told {
-            let text =
-                "only the first IP family of ipFamilyPolicy PreferDualStack is served; use SingleStack";
+            let text = "Only the first IP family of spec.ipFamilyPolicy PreferDualStack is served. Set it to SingleStack";
             let about = self.about(service);
             self.notify(about, true, Reason::InvalidSpec, text.into());
         }
@@ -242,7 +240,7 @@ impl Engine {
         if record.idle_told.is_empty() {
             return;
         }
-        let text = format!("without effect here, and to be removed: {}", record.idle_told.join(", "));
+        let text = format!("Ignored unsupported annotations: {}. Remove them", record.idle_told.join(", "));
         let about = self.about(service);
         self.notify(about, true, Reason::InvalidSpec, text);
     }
@@ -289,7 +287,7 @@ impl Engine {
         if now < since + UNRESOLVED_TOLD_AFTER || record.unresolved_told {
             return;
         }
-        let text = text.clone();
+        let text = Reason::PortUnresolved.note(text);
         record.unresolved_told = true;
         let about = self.about(service);
         self.notify(about, true, Reason::PortUnresolved, text);

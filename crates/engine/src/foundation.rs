@@ -193,7 +193,12 @@ impl Engine {
                 if hold.parked && self.foundation.told.is_none() {
                     let (reason, text) = (hold.reason, hold.text.clone());
                     self.foundation.told = Some(text.clone());
-                    self.notify(About::Cluster, true, reason, format!("the gateway cannot be made: {text}"));
+                    self.notify(
+                        About::Cluster,
+                        true,
+                        reason,
+                        format!("Cannot create the gateway: {text}. Retrying; run `sluice doctor`"),
+                    );
                     self.touch_all();
                 }
                 self.foundation.hold = Some(hold);
@@ -214,31 +219,33 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>,
     let ensure = config.gateway_mode == GatewayMode::Ensure;
     let Some(subnet) = subnet else {
         return Standing::Unusable(format!(
-            "the subnet {} does not exist; create it, or correct vnetName, vnetResourceGroup and subnetName",
+            "Subnet {} does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName",
             scope.subnet_id()
         ));
     };
     if let Some(other) = subnet.gateway.as_ref().filter(|other| **other != id) {
         return Standing::Unusable(format!(
-            "the subnet is attached to {other}; detach it or configure that gateway"
+            "Subnet is attached to {other}. Detach it, or set sluice.gateway.name to that gateway"
         ));
     }
     let mut steps = Vec::new();
     match gateway {
         None if !ensure => {
             return Standing::Unusable(format!(
-                "the gateway {id} does not exist; create it, or set sluice.gateway.mode to ensure"
+                "Gateway {id} does not exist. Create it, or set sluice.gateway.mode to ensure"
             ));
         }
         None => steps.push(Step::PutGateway { id: id.clone(), body: new_gateway(config) }),
         Some(gateway) => match gateway.meta.tags.get(CLUSTER_TAG) {
             Some(cluster) if **cluster != *scope.cluster_id => {
                 return Standing::Unusable(format!(
-                    "the gateway {id} belongs to the cluster {cluster}; name another in sluice.gateway.name, or correct sluice.clusterId"
+                    "Gateway {id} belongs to cluster {cluster}. Set another sluice.gateway.name, or correct sluice.clusterId"
                 ));
             }
             None if !ensure => {
-                return Standing::Unusable(format!("the gateway {id} is not claimed; run `sluice adopt`"));
+                return Standing::Unusable(format!(
+                    "Gateway {id} is not managed by this cluster. Run `sluice adopt gateway`"
+                ));
             }
             claim => {
                 // The gateway may be unmanaged: a write sends back only fields that were read.
@@ -260,7 +267,7 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>,
     if subnet.gateway.is_none() {
         if !ensure {
             return Standing::Unusable(format!(
-                "the subnet {} is not attached to the gateway; attach it, or set sluice.gateway.mode to ensure",
+                "Subnet {} is not attached to the gateway. Attach it, or set sluice.gateway.mode to ensure",
                 subnet.id
             ));
         }

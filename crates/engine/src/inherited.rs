@@ -47,7 +47,7 @@ impl Engine {
             return None;
         }
         let keeper = |kind, what: String| {
-            let text = format!("Finalizers of another controller stay on: {what}");
+            let text = format!("Finalizers of another controller are kept: {what}");
             Some(Keeper { kind, text })
         };
         let elsewhere = planner.is_registered_elsewhere();

@@ -284,7 +284,7 @@ impl Engine {
         }
         if let Some((address, egress)) = self.addresses.take_held(pod.uid) {
             let text = format!(
-                "its address {address} belongs to the egress {egress} in the gateway, which Sluice does not manage, so its own egress does not get it"
+                "Address {address} belongs to the unmanaged egress {egress} in the gateway, so this pod's egress does not get it. Run `sluice adopt` or delete that egress"
             );
             let about = About::Pod(ObjectRef { uid: pod.uid, name: pod.name.clone() });
             self.notify(about, true, Reason::Conflict, text);
@@ -322,22 +322,25 @@ impl Engine {
             .as_ref()
             .is_some_and(|allowed| !allowed.contains(&pod.name.namespace));
         let why = if forbidden {
-            format!("namespace {} may not use egress gateways; ask the operator", pod.name.namespace)
+            format!("namespace {} is not in sluice.egress.namespaces", pod.name.namespace)
         } else if pod.host_network {
-            "it uses the node's network, so its traffic leaves by the node's address".to_string()
+            "the pod uses the host network".to_string()
         } else {
             match EgressName::parse(label) {
                 Ok(name) => {
                     self.warned_pods.remove(&pod.uid);
                     return Some(name);
                 }
-                Err(bad) => bad.to_string(),
+                Err(bad) => format!("the name {}", bad.why),
             }
         };
         let known = self.warned_pods.get(&pod.uid).is_some_and(|warned| warned.label == *label);
         if pod.phase != Phase::Finished && !known {
             self.refuse(format!("pod {}", pod.name), why.clone());
-            let unsaid = Some((pod.name.clone(), format!("the egress label {label:?} has no effect: {why}")));
+            let unsaid = Some((
+                pod.name.clone(),
+                format!("Ignored egress label {label:?}: {why}. Correct or remove the label"),
+            ));
             self.warned_pods.insert(pod.uid, Warned { label: label.clone(), unsaid });
             if self.is_leading() {
                 self.warn_of_pod(pod.uid);

@@ -180,7 +180,9 @@ impl Engine {
         }
         self.note_published(service, published, true);
         if let Some((about, why)) = refused {
-            let text = format!("Kubernetes refuses our write: {why}; it is repeated until it is allowed");
+            let text = format!(
+                "The API server rejected the patch: {why}. Retrying; exempt the service account of Sluice"
+            );
             self.notify(about, true, Reason::KubernetesRefused, text);
         }
         self.touch(service);
@@ -209,8 +211,12 @@ impl Engine {
         let is_lost = |before| address.map_or(gone || by_us, |now| now != before);
         if let Some(before) = before.filter(|before| wanted && is_lost(*before)) {
             let text = match after {
-                Some(after) => format!("its public IP {before} is gone; it is reached at {after} now"),
-                None => format!("its public IP {before} is gone; a new one is on its way"),
+                Some(after) => format!(
+                    "Public IP changed from {before} to {after} because {before} was deleted in Azure. Update DNS records"
+                ),
+                None => format!(
+                    "Public IP {before} was deleted in Azure. Sluice creates a new one; update DNS records"
+                ),
             };
             let about = self.about(service);
             self.notify(about, true, Reason::Updating, text);

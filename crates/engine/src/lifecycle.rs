@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sluice_model::effect::Listable;
 use sluice_model::plan::Intent;
@@ -12,7 +13,7 @@ use sluice_model::reason::Reason;
 use sluice_model::seeded::Bug;
 use sluice_model::{ServiceKey, Time};
 
-use crate::addresses::ServiceIndex;
+use crate::addresses::{ServiceIndex, addresses_in_words};
 use crate::compare::UNRESOLVED_TOLD_AFTER;
 use crate::engine::Engine;
 use crate::explain::Moment;
@@ -263,7 +264,12 @@ impl Engine {
                 Some(Hold { until, parked: true, reason: Reason::InternalError, text: what.clone() });
         }
         let about = self.about(service);
-        self.notify(about, true, Reason::InternalError, format!("a bug in sluice: {what}; please report it"));
+        self.notify(
+            about,
+            true,
+            Reason::InternalError,
+            format!("Internal error: an invariant check failed: {what}. No change was made. Report this bug"),
+        );
     }
 
     /// An egress that loses its last pod may linger.
@@ -302,10 +308,13 @@ impl Engine {
             return;
         }
         let holding = self.addresses.holding(service, 3);
-        let mut text = format!("its deletion waits for {} addresses", self.addresses.mapped(service));
-        for (location, address) in holding {
-            text.push_str(&format!(", {address} at {location}"));
-        }
+        let named: Vec<String> =
+            holding.iter().map(|(location, address)| format!("{address} on node IP {location}")).collect();
+        let text = format!(
+            "Deletion is waiting for {} to be removed from the gateway: {}. Run `sluice status --trouble`",
+            addresses_in_words(self.addresses.mapped(service) as usize),
+            named.join(", ")
+        );
         if let Some(record) = self.record_mut(service) {
             record.reported_at = Some(now);
         }

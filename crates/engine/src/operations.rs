@@ -190,7 +190,7 @@ impl Engine {
     fn tell_teardown(&mut self, service: ServiceIndex) {
         let Some(record) = self.record(service).filter(|record| !record.teardown_begun) else { return };
         let what = if record.key.is_inbound() { "load balancer" } else { "NAT gateway" };
-        let text = format!("no address leads to it any more; its {what} and public IP are being deleted");
+        let text = format!("Drained; deleting {what} and public IP");
         let about = self.about(service);
         self.notify(about, false, Reason::Deleting, text);
     }
@@ -239,10 +239,12 @@ impl Engine {
         let minutes = wait.as_secs().div_ceil(60);
         let length = if minutes < 120 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
         let next = match wait > PAUSE_PROBE_INTERVAL {
-            true => "one call every 15 min checks whether Azure accepts them again",
-            false => "they continue after that",
+            true => {
+                "Sluice sends one call every 15 min to check. Look for other clients that use up the limits of the subscription"
+            }
+            false => "Sluice continues after that. If this happens often, see `sluice explain SGW0007`",
         };
-        let text = format!("Azure throttles {} for {length}; {next}", calls.words());
+        let text = format!("Azure throttled {} for {length}; {next}", calls.words());
         self.notify(About::Cluster, true, Reason::Throttled, text);
     }
 
@@ -451,9 +453,10 @@ impl Engine {
         if record.told.as_ref().is_some_and(|(told, _)| *told == reason) {
             return;
         }
-        record.told = Some((reason, text.clone()));
+        let note = reason.note(&text);
+        record.told = Some((reason, text));
         let about = self.about(service);
-        self.notify(about, true, reason, text);
+        self.notify(about, true, reason, note);
     }
 
     pub(crate) fn retry_due(&mut self, service: ServiceIndex) {

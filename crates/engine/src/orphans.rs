@@ -187,7 +187,7 @@ impl Engine {
             let more = unclaimed.difference(&self.survey.unclaimed).count() - news.len();
             let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let text = format!(
-                "registered with the gateway, unwanted and not provably ours, so left alone: {}{and_more}; claim them with `sluice adopt`, or remove them",
+                "Unmanaged registrations left unchanged: {}{and_more}. Run `sluice adopt` or delete them",
                 news.join(", ")
             );
             self.notify(About::Cluster, true, Reason::Conflict, text);
@@ -357,7 +357,7 @@ impl Engine {
             more => format!(" and {more} more"),
         };
         let text = format!(
-            "mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of {count} is held: {}{and_more}; to delete them, run `sluice allow-deletion`",
+            "Held deletion of {count} of {total} gateway services: {}{and_more}. Review `sluice plan`, then run `sluice allow-deletion`",
             names.join(", ")
         );
         self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);

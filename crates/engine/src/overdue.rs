@@ -83,13 +83,15 @@ impl Engine {
     pub(crate) fn obstacle(&self, record: &Service) -> Option<&'static str> {
         let writes = record.kube.in_flight.is_some() || record.kube.failures > 0;
         Some(match record.waits(self.now) {
-            Some(_) => "it waits for the call budget",
-            None if record.operation.is_some() => "its operation is in progress",
+            Some(_) => "waiting for the call budget",
+            None if record.operation.is_some() => "the operation is in progress",
             None if !self.foundation.is_ready() => "the gateway is not ready",
-            None if self.dispatch.is_queued(record.index) => "it waits for a free slot",
-            None if record.vanished.is_some() => "the API server has not confirmed that its object is gone",
-            None if record.hold.is_some() => "its next attempt waits",
-            None if writes => "a write to its object is not done",
+            None if self.dispatch.is_queued(record.index) => "waiting for a free slot (sluice.concurrency)",
+            None if record.vanished.is_some() => {
+                "the API server has not confirmed the deletion of the Service"
+            }
+            None if record.hold.is_some() => "waiting for the next retry",
+            None if writes => "a write to the Service is not done",
             None => return None,
         })
     }

@@ -73,7 +73,7 @@ impl Planner<'_> {
             {
                 let id = &ip.meta.id;
                 return Err(NoPlan::Conflict(format!(
-                    "{id} is {}, {family} is wanted; delete it by hand",
+                    "Public IP {id} is {}, but {family} is required. Delete it",
                     ip.family
                 )));
             }
@@ -361,7 +361,7 @@ impl Planner<'_> {
             return Ok(());
         }
         Err(NoPlan::Conflict(format!(
-            "{} is registered for this Service and carries the cluster tag of another cluster; delete it, or run `az tag update --resource-id {} --operation Merge --tags {CLUSTER_TAG}={}`",
+            "{} is registered for this Service and carries the tag of another cluster. Delete it, or run `az tag update --resource-id {} --operation Merge --tags {CLUSTER_TAG}={}`",
             meta.id, meta.id, self.scope.cluster_id
         )))
     }
@@ -371,12 +371,12 @@ impl Planner<'_> {
     fn refuse_what_is_not_ours(&self, families: &[Family]) -> Result<(), NoPlan> {
         let conflict = |id: &ArmId| {
             Err(NoPlan::Conflict(format!(
-                "{id} exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`"
+                "{id} exists and is not managed by this cluster. Delete it, or run `sluice adopt`"
             )))
         };
         if let Some(id) = self.is_registered_elsewhere() {
             return Err(NoPlan::Conflict(format!(
-                "the gateway has it registered for {id}, which is not ours"
+                "The gateway has this registration for {id}, which is not managed by this cluster. Remove the registration"
             )));
         }
         let live_inbound = self.key.is_inbound() && self.actual.is_live();

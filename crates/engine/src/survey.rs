@@ -314,8 +314,10 @@ impl Engine {
                 let forbidden = failure.class == FailureClass::Forbidden && look.failures == 1;
                 let missing = failure.class == FailureClass::NotFound;
                 if forbidden || look.failures == self.config.retry.attempts_max && !missing {
-                    let text =
-                        format!("Azure's {} cannot be listed, so nothing is decided. {failure}", kind.word());
+                    let text = format!(
+                        "Cannot list {} in Azure: {failure}. No change is made until it succeeds; run `sluice doctor`",
+                        kind.word()
+                    );
                     let reason = if forbidden { Reason::Forbidden } else { Reason::AzureUnavailable };
                     self.notify(About::Cluster, true, reason, text);
                 }

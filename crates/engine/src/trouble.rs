@@ -14,7 +14,7 @@ use sluice_model::effect::Listable;
 use sluice_model::kube::{Concern, Condition, ConditionKind};
 use sluice_model::reason::Reason;
 
-use crate::addresses::{LaneTrouble, ServiceIndex};
+use crate::addresses::{LaneTrouble, ServiceIndex, addresses_in_words};
 use crate::engine::Engine;
 use crate::explain;
 use crate::failure_row::{FailureRow, steady};
@@ -195,12 +195,14 @@ impl Engine {
         let mapped = self.addresses.mapped(service);
         let what = match concern {
             Concern::Resources => String::new(),
-            Concern::Deletion if mapped == 1 => "its deletion waits for 1 address in Azure".into(),
-            Concern::Deletion => format!("its deletion waits for {mapped} addresses in Azure"),
+            Concern::Deletion => {
+                let addresses = addresses_in_words(mapped as usize);
+                format!("Deletion is waiting for {addresses} to be removed from the gateway")
+            }
             Concern::Addresses => {
                 let wanted = self.addresses.wanted(service);
                 match wanted.saturating_sub(self.addresses.programmed(service)) {
-                    0 => "some of its addresses in Azure are out of date".into(),
+                    0 => "Some addresses in Azure are out of date".into(),
                     missing => format!("{missing} of {wanted} addresses are not programmed in Azure"),
                 }
             }
@@ -209,66 +211,64 @@ impl Engine {
             Cause::Said(text) => text.into(),
             Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
             Cause::Listing(kind, row) => {
-                format!("Azure's {} cannot be listed, so nothing is decided. {}", kind.word(), row.last)
+                format!("Cannot list {} in Azure, so no change is made. {}", kind.word(), row.last)
             }
             Cause::MassDeletion => {
-                "the mass-deletion guard holds its deletion, because too many services were found unwanted at once. \
-                 If the deletions in `sluice plan` are meant, run `sluice allow-deletion`"
+                "Deletion held by the mass-deletion guard. Review `sluice plan`, then run `sluice allow-deletion`"
                     .into()
             }
             Cause::ConflictInDoubt => {
-                "a resource of its name was found without the tags of this cluster; it is being read again".into()
+                "An unmanaged resource with the required name was found; Sluice is reading it again".into()
             }
-            Cause::Pause => "Azure asked for a pause".into(),
+            Cause::Pause => "Azure answered 429; Sluice waits for Retry-After".into(),
             Cause::Lane(LaneTrouble::Failing(row)) => {
-                format!("{what}. The address updates fail and are retried. {}", row.last)
+                format!("{what}. Address updates fail and are retried. {}", row.last)
             }
             Cause::Lane(LaneTrouble::Slow) => {
-                format!("{what}: the address update in flight has not ended for over a minute")
+                format!("{what}. The address update in flight has not ended for over 1 min")
             }
             Cause::Lane(LaneTrouble::Paused) => {
-                format!("{what}: the address update is waiting: Azure asked for a pause")
+                format!("{what}. The address update waits for Retry-After of Azure")
             }
             Cause::Lane(LaneTrouble::OverBudget) => format!(
-                "{what}: the address update is waiting: the call budget is used up; see `sluice.budget.share`"
+                "{what}. The address update waits for the call budget; see `sluice.budget.share`"
             ),
             Cause::SaidOfOperations => {
                 let reported = record.said_before.map(|it| format!(" reported {}", it.reason)).unwrap_or_default();
-                format!("the previous leader{reported}; no operation has succeeded since")
+                format!("The previous leader{reported}; no operation has succeeded since")
             }
-            Cause::SaidBefore => format!("{what}: no address update has succeeded since the leader changed"),
+            Cause::SaidBefore => format!("{what}. No address update has succeeded since the leader changed"),
             Cause::LongDrain => {
-                let mut text = what;
-                for (location, address) in self.addresses.holding(service, 3) {
-                    text.push_str(&format!(", {address} at {location}"));
-                }
-                text
+                let holding = self.addresses.holding(service, 3);
+                let named: Vec<String> = holding
+                    .iter()
+                    .map(|(location, address)| format!("{address} on node IP {location}"))
+                    .collect();
+                format!("{what}: {}", named.join(", "))
             }
-            Cause::Unended => format!("its {} has not ended in Azure for over 5 minutes", kind_of_work(record)),
+            Cause::Unended => format!("The {} has not ended in Azure for over 5 min", kind_of_work(record)),
             Cause::Waits => {
                 let obstacle = self.obstacle(record).map(|it| format!(": {it}")).unwrap_or_default();
-                format!("its {} has not succeeded for over 5 minutes{obstacle}", kind_of_work(record))
+                format!("The {} has not succeeded for over 5 min{obstacle}", kind_of_work(record))
             }
             Cause::NoPlace => {
-                let many = self.addresses.unplaceable(service);
-                let waits =
-                    if many == 1 { "waits for an address of its" } else { "wait for an address of their" };
+                let many = addresses_in_words(self.addresses.unplaceable(service) as usize);
                 let example = self.addresses.missing_place(service);
                 let example = example.map(|it| format!(". {it}")).unwrap_or_default();
-                format!("{what}. {many} of them {waits} node{example}")
+                format!("{what}. The node IP is missing for {many}{example}")
             }
             Cause::Quarantine => {
                 let many = self.addresses.quarantined(service);
+                let many = addresses_in_words(many as usize);
                 let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
-                format!("{what}. Azure rejects {many} of them, which are retried every few minutes{said}")
+                format!("{what}. Azure rejected {many}, retried every 5 min{said}")
             }
             Cause::KeptByOthers => {
                 let many = self.addresses.kept_from(service);
-                format!("{what}: an egress that is not managed has {many} of them")
+                format!("{what}. An unmanaged egress has {}", addresses_in_words(many))
             }
             Cause::KubernetesWrites => {
-                "the API server does not accept writes to its object, or does not answer; they are retried"
-                    .into()
+                "The API server rejects writes to the Service, or does not answer. Retrying".into()
             }
         }
     }
@@ -285,7 +285,7 @@ impl Engine {
     /// Why the state of Azure is not known any more, if listings fail for long.
     pub fn listing_trouble(&self) -> Option<(Reason, String)> {
         let (kind, row) = self.failing_listing().filter(|_| self.is_leading())?;
-        Some((row.reason, format!("Azure's {} cannot be listed. {}", kind.word(), row.last)))
+        Some((row.reason, format!("Cannot list {} in Azure. {}", kind.word(), row.last)))
     }
 
     /// What is the same for all services and can begin or end without an event about any of them.

@@ -49,17 +49,17 @@ pub fn validate(
 ) -> Result<Valid, Invalid> {
     let refuse = |text: String| Err(Invalid { reason: Reason::InvalidSpec, text });
     if let Some(key) = spec.rejected_annotations.first() {
-        let unknown = || format!("the annotation {key} is not supported; remove it");
+        let unknown = || format!("Annotation {key} is not supported; remove it");
         return refuse(why_rejected(key).map_or_else(unknown, Into::into));
     }
     if spec.client_ip_affinity {
-        return refuse("sessionAffinity ClientIP is not supported; use None".into());
+        return refuse("spec.sessionAffinity ClientIP is not supported; set it to None".into());
     }
     if spec.fixed_ip {
-        return refuse("loadBalancerIP is not supported; remove it".into());
+        return refuse("spec.loadBalancerIP is not supported; remove it".into());
     }
     if spec.source_ranges {
-        return refuse("loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them".into());
+        return refuse("spec.loadBalancerSourceRanges: source ranges are not supported, and ignoring them would open the Service to the Internet; remove them".into());
     }
     let asks_for_both = match spec.family_policy {
         FamilyPolicy::SingleStack => spec.families.len() > 1,
@@ -67,7 +67,9 @@ pub fn validate(
         FamilyPolicy::RequireDualStack => true,
     };
     if asks_for_both {
-        return refuse("more than one IP family is not supported; use ipFamilyPolicy SingleStack".into());
+        return refuse(
+            "More than one IP family is not supported; set spec.ipFamilyPolicy to SingleStack".into(),
+        );
     }
     let idle_timeout_minutes = match spec.idle_timeout.as_deref() {
         None => IDLE_TIMEOUT_DEFAULT_MINUTES,
@@ -75,25 +77,30 @@ pub fn validate(
             Ok(minutes @ 4..=30) => minutes,
             _ => {
                 return refuse(format!(
-                    "the idle timeout {text:?} is not a whole number of minutes from 4 to 30"
+                    "The idle timeout {text:?} is invalid; set a whole number of minutes from 4 to 30"
                 ));
             }
         },
     };
     if spec.ports.is_empty() {
-        return refuse("it has no ports".into());
+        return refuse("spec.ports is empty; add a port".into());
     }
     let mut rules = Vec::with_capacity(spec.ports.len());
     let (mut unresolved, mut stays) = (None, None);
     for port in &spec.ports {
         if port.protocol == Protocol::Sctp {
-            return refuse(format!("port {} is SCTP, which Azure's load balancers do not carry", port.port));
+            return refuse(format!(
+                "Port {} uses SCTP, which Azure load balancers do not support; use TCP or UDP",
+                port.port
+            ));
         }
         if !(1..=65534).contains(&port.port) {
-            return refuse(format!("port {} is outside 1-65534", port.port));
+            return refuse(format!("Port {} is invalid; use a port from 1 to 65534", port.port));
         }
         let backend_port = match &port.target {
-            TargetPort::Number(0) => return refuse(format!("port {} leads to port 0", port.port)),
+            TargetPort::Number(0) => {
+                return refuse(format!("Port {} has targetPort 0; set another targetPort", port.port));
+            }
             TargetPort::Number(number) => *number,
             TargetPort::Name(name) => {
                 let kept = live
@@ -102,18 +109,22 @@ pub fn validate(
                     .map(|rule| rule.backend_port);
                 let why = match resolve(port) {
                     PortResolution::Agreed(0) => {
-                        return refuse(format!("the endpoints say that port {name:?} is 0"));
+                        return refuse(format!(
+                            "The endpoints define port {name:?} as 0; correct the container port"
+                        ));
                     }
                     PortResolution::Agreed(number) => Ok(number),
-                    PortResolution::Unresolved => Err(format!("no endpoint says which port {name:?} is")),
+                    PortResolution::Unresolved => {
+                        Err(format!("No ready endpoint defines targetPort {name:?}"))
+                    }
                     PortResolution::Disagree => {
-                        Err(format!("the endpoints disagree about which port {name:?} is"))
+                        Err(format!("Ready endpoints define different numbers for targetPort {name:?}"))
                     }
                 };
                 match (why, kept) {
                     (Ok(number), _) => number,
                     (Err(why), Some(number)) => {
-                        stays = Some(format!("{why}; it stays {number}"));
+                        stays = Some(format!("{why}; the load balancer keeps port {number}"));
                         number
                     }
                     (Err(why), None) => {
@@ -135,7 +146,11 @@ pub fn validate(
         if let [a, b] = pair
             && (a.protocol, a.frontend_port) == (b.protocol, b.frontend_port)
         {
-            return refuse(format!("{} port {} is there twice", a.protocol.word(), a.frontend_port));
+            return refuse(format!(
+                "Port {}/{} is defined twice; remove one",
+                a.frontend_port,
+                a.protocol.word()
+            ));
         }
     }
     let mut backends: Vec<_> = rules.iter().map(|rule| (rule.protocol, rule.backend_port)).collect();
@@ -145,7 +160,10 @@ pub fn validate(
             && a == b
         {
             let (protocol, port) = a;
-            return refuse(format!("two ports lead to the same {} port {port} of the pods", protocol.word()));
+            return refuse(format!(
+                "Two ports have the same {} target port {port}; use different target ports",
+                protocol.word()
+            ));
         }
     }
     if let Some(text) = unresolved {

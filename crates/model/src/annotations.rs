@@ -15,8 +15,8 @@ pub const PUBLIC_IP_NAME: &str = "service.beta.kubernetes.io/azure-pip-name";
 /// Asks for a private link service in front of the load balancer.
 pub const PRIVATE_LINK: &str = "service.beta.kubernetes.io/azure-pls-create";
 
-const NO_SOURCE_RANGES: &str = "source ranges and service tags are not supported and would be ignored, which would open the Service to the Internet; remove them";
-const NO_CHOSEN_IP: &str = "a public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation";
+const NO_SOURCE_RANGES: &str = "Annotations for source ranges and service tags are not supported, and ignoring them would open the Service to the Internet; remove the annotation";
+const NO_CHOSEN_IP: &str = "A public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation";
 
 /// One annotation, or several that begin alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,11 +73,11 @@ const fn rejected(key: &'static str, asks: Asks, why: &'static str) -> Row {
 /// Every annotation that is not just without effect.
 pub const TABLE: &[Row] = &[
     Row { key: IDLE_TIMEOUT, with_suffixes: false, rule: Rule::Read },
-    rejected(INTERNAL, Asks::IfTrue, "internal load balancers are not supported; remove the annotation"),
+    rejected(INTERNAL, Asks::IfTrue, "Internal load balancers are not supported; remove the annotation"),
     rejected(
         PRIVATE_LINK,
         Asks::UnlessFalse,
-        "private link services (azure-pls-create) are not supported; remove the annotation",
+        "Private link services (azure-pls-create) are not supported; remove the annotation",
     ),
     rejected("service.beta.kubernetes.io/azure-allowed-ip-ranges", Asks::IfSet, NO_SOURCE_RANGES),
     rejected("service.beta.kubernetes.io/azure-allowed-service-tags", Asks::IfSet, NO_SOURCE_RANGES),

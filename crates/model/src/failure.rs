@@ -162,9 +162,12 @@ impl Failure {
 /// How the code begins that we give to a refusal without an ARM error.
 const UNWORDED: &str = "Http";
 
+/// How a failure is shown that is about the credential.
+pub(crate) const CREDENTIAL_NOT_ACCEPTED: &str = "credential not accepted";
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let class = if self.is_about_credential() { "credential not accepted" } else { self.class.word() };
+        let class = if self.is_about_credential() { CREDENTIAL_NOT_ACCEPTED } else { self.class.word() };
         write!(f, "{} ({class}): {}", self.code, self.message)
     }
 }

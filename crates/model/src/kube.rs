@@ -188,8 +188,8 @@ impl Concern {
     pub const fn sentence(self) -> Option<&'static str> {
         match self {
             Concern::Resources => None,
-            Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
-            Concern::Deletion => Some("Its deletion is stuck."),
+            Concern::Addresses => Some("Some addresses are not programmed in Azure."),
+            Concern::Deletion => Some("The deletion does not complete."),
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Everything that people are told by events: with which reason, at which object, and when.
+//! Which events there are: with which reason, on which object, and when.
 //!
-//! The engine makes the sentences; this table says which of them there can be, and `docs/events.md` is made
-//! from it. In debug builds a notice that has no row here is a broken promise and fails the test that made
-//! it, so the page cannot leave one out.
+//! The engine makes the sentences, and `docs/events.md` is generated from this table and the table of reasons. In debug
+//! builds a notice without a row fails the test that sent it, so the page is complete.
 
 use crate::effect::{About, Notice};
 use crate::reason::Reason;
@@ -36,7 +35,7 @@ impl Place {
         match self {
             Place::Service => "the Service",
             Place::Pod => "the pod",
-            Place::Key => "the Lease, for an egress or a Service whose object is gone",
+            Place::Key => "the Lease, for an egress or a Service that no longer exists",
             Place::Cluster => "the Lease, for the cluster",
         }
     }
@@ -63,7 +62,12 @@ const fn warning(reason: Reason, places: &'static [Place], when: &'static str) -
     Row { reason, warning: true, places, when }
 }
 
-/// A service of the gateway, with or without an object.
+/// A warning about a gateway service, recorded for what the reason means.
+const fn its_own(reason: Reason) -> Row {
+    warning(reason, ITS_OWN, reason.row().meaning)
+}
+
+/// A gateway service, with or without an object.
 const ITS_OWN: &[Place] = &[Place::Service, Place::Key];
 
 /// All of them.
@@ -71,112 +75,84 @@ pub const TABLE: &[Row] = &[
     normal(
         Reason::Provisioned,
         ITS_OWN,
-        "its load balancer or NAT gateway is ready, updated, or set right again after somebody changed it; with its public IP",
+        "The load balancer or NAT gateway is ready, was updated, or was restored after an external change.",
     ),
     normal(
         Reason::Deleting,
         ITS_OWN,
-        "the last address has left, and its load balancer or NAT gateway and its public IP are being deleted; or its public IP was not deleted, because its tag was removed or an unmanaged resource uses it",
+        "All addresses are removed, and the Azure resources are being deleted. Or a public IP was not deleted, because its tag was removed or an unmanaged resource uses it.",
     ),
     warning(
         Reason::Updating,
         &[Place::Service],
-        "its public IP is gone from Azure although nobody deleted the Service; with the new one, when there is one",
+        "The public IP of the Service was deleted in Azure, and the Service gets another one.",
     ),
     warning(
         Reason::Draining,
         ITS_OWN,
-        "its deletion has waited longer than `sluice.deletion.reportAfter`; with the addresses that hold it",
+        "The deletion has waited for addresses longer than `sluice.deletion.reportAfter`. The event names the first addresses.",
     ),
-    warning(
-        Reason::PortUnresolved,
-        &[Place::Service],
-        "a named target port has had no number that all endpoints agree on for a minute",
-    ),
+    warning(Reason::PortUnresolved, &[Place::Service], Reason::PortUnresolved.row().meaning),
     warning(
         Reason::InvalidSpec,
         &[Place::Service],
-        "it asks for what is not served, and nothing is made; or it has annotations without effect, or prefers a second IP family, which is not served; or one of its EndpointSlices has addresses that cannot be used",
+        "The Service uses a field or annotation that is not supported or has no effect, or one of its EndpointSlices has unusable addresses.",
     ),
     warning(
         Reason::InvalidSpec,
         &[Place::Pod],
-        "its egress label has no effect: a bad name, a namespace that may not use it, or the node's own network",
+        "The egress label has no effect: the name is invalid, the namespace is not allowed to use egresses, or the pod uses the host network.",
     ),
-    warning(Reason::InvalidSpec, &[Place::Key], "there are as many egresses as `sluice.egress.max` allows"),
-    warning(Reason::InvalidSpec, &[Place::Cluster], "a node has no address of the family of its pods"),
+    warning(
+        Reason::InvalidSpec,
+        &[Place::Key],
+        "The egress is not created, because `sluice.egress.max` is reached.",
+    ),
+    warning(Reason::InvalidSpec, &[Place::Cluster], "A node has no InternalIP of the IP family of its pods."),
     warning(
         Reason::Throttled,
         &[Place::Cluster],
-        "Azure asked for a pause of more than a minute; a pause of more than 15 minutes is probed with one call every 15 minutes",
+        "Azure sent a `Retry-After` of more than 1 min. Above 15 min, Sluice sends one call every 15 min to check.",
     ),
-    warning(
-        Reason::QuotaExceeded,
-        ITS_OWN,
-        "a quota is used up, and it is parked; Azure's words name the quota",
-    ),
+    its_own(Reason::QuotaExceeded),
     warning(
         Reason::QuotaExceeded,
         &[Place::Cluster],
-        "the gateway cannot be made because a quota is used up",
+        "The gateway cannot be created, because a quota is used up.",
     ),
-    warning(
-        Reason::Forbidden,
-        ITS_OWN,
-        "Azure does not accept the credential (`credential not accepted`), a permission is missing, or a lock or policy forbids it, and it is parked; Azure's words name action and scope",
-    ),
+    its_own(Reason::Forbidden),
     warning(
         Reason::Forbidden,
         &[Place::Cluster],
-        "Azure does not accept the credential, or Azure may not be listed, or the gateway may not be made or attached; nothing is decided until it may",
+        "Azure denies listing, or the creation or attachment of the gateway. Sluice makes no change until it is allowed.",
     ),
-    warning(
-        Reason::Conflict,
-        ITS_OWN,
-        "a resource that is not ours has the name that is needed, or keeps a Service with finalizers of another controller from being released; it is left alone",
-    ),
+    its_own(Reason::Conflict),
     warning(
         Reason::Conflict,
         &[Place::Pod],
-        "its address belongs to an egress in the gateway that Sluice does not manage, so its own egress does not get it",
+        "The address of the pod belongs to an unmanaged egress in the gateway.",
     ),
     warning(
         Reason::Conflict,
         &[Place::Cluster],
-        "registrations that nobody wants and that are not provably ours are left alone; at most ten are named",
+        "The gateway has unmanaged registrations that no Kubernetes object needs. Sluice leaves them unchanged.",
     ),
-    warning(
-        Reason::Refused,
-        ITS_OWN,
-        "Azure refuses the request for the second time, and it is parked; or Azure refuses addresses of it, which are quarantined",
-    ),
+    its_own(Reason::Refused),
     warning(
         Reason::Refused,
         &[Place::Cluster],
-        "Azure refuses the gateway; or a location had to be written in full",
+        "Azure rejected the gateway, or the removal of an address, which was removed by a full update of its location.",
     ),
-    warning(Reason::AzureUnavailable, ITS_OWN, "`sluice.retry.attempts` failures in a row, and it is parked"),
+    its_own(Reason::AzureUnavailable),
     warning(
         Reason::AzureUnavailable,
         &[Place::Cluster],
-        "listings, address updates or the gateway have failed many times in a row; all are tried again for ever",
+        "Lists, address updates or the creation of the gateway have failed many times in a row.",
     ),
-    warning(Reason::InternalError, ITS_OWN, "a bug was noticed before it could do harm; please report it"),
-    warning(
-        Reason::KubernetesRefused,
-        &[Place::Service],
-        "a webhook, a policy or a missing permission refuses our patch of it",
-    ),
-    warning(
-        Reason::MassDeletionHeld,
-        &[Place::Cluster],
-        "more services were found unwanted at once than is plausible; their deletion is held until `sluice allow-deletion` is run",
-    ),
-    warning(
-        Reason::GatewayUnavailable,
-        &[Place::Cluster],
-        "the gateway or its subnet is missing, another's, or not attached, and may not be set right by us",
-    ),
+    its_own(Reason::InternalError),
+    warning(Reason::KubernetesRefused, &[Place::Service], Reason::KubernetesRefused.row().meaning),
+    warning(Reason::MassDeletionHeld, &[Place::Cluster], Reason::MassDeletionHeld.row().meaning),
+    warning(Reason::GatewayUnavailable, &[Place::Cluster], Reason::GatewayUnavailable.row().meaning),
 ];
 
 /// Whether the table has it.
@@ -199,27 +175,29 @@ mod tests {
 
     const HEAD: &str = "# Events
 
-What Sluice tells people by Kubernetes events, all of it. This page is made from the table in
-`crates/model/src/notices.rs`; a test fails when they differ, and
-`UPDATE_EXPECT=1 cargo test -p sluice-model notices` writes it anew.
+Sluice records Kubernetes events for changes and problems that concern people. Only the leader records events, and it logs
+each of them.
 
-An event stands at the object that it is about: `kubectl describe service NAME` shows it. What is about an egress or
-the whole cluster has no object of its own and stands at the Lease by which Sluice leads:
-`kubectl -n sluice-system events --for lease/sluice`. Only the leader writes events. Every one is a line of the log too.
+| object | command |
+|---|---|
+| a Service | `kubectl -n NAMESPACE describe service NAME` |
+| a pod | `kubectl -n NAMESPACE describe pod NAME` |
+| an egress, the cluster, or a Service that no longer exists: the Lease | `kubectl -n sluice-system events --for lease/sluice` |
 
-The source is `sluice`, the reason a fixed word, the note a sentence. A Warning ends with the code in brackets, as
-`(SGW0008)`; `sluice explain SGW0008` has its page. The same words about the same object make one
-event with a count for as long as the API server keeps it (an hour after the last time), also when another replica
-leads by then. An object, an egress, or one reason among those for the cluster gets at most ten at once and then one in
-half a minute; the others are neither written nor logged. Of all together, 200 are written at once and then 20 in a
-second; the others are only in the log. `sluice_notices_held_back_total` counts both.
+The source is `sluice`. A Warning ends with its code in brackets, for example `(SGW0008)`; `sluice explain SGW0008` prints its
+page. Events with the same text on the same object are counted in one event, which the API server keeps for an hour after
+the last time. Per object, egress, or reason for the cluster, Sluice records at most 10 events at once and then one every
+30 s; the others are neither recorded nor logged. Of all events together it records 200 at once and then 20 per second;
+the others are only logged. `sluice_notices_held_back_total` counts both.
 
-| type | reason | code | at | when |
-|---|---|---|---|---|
+| type | reason | code | object | when | what to do |
+|---|---|---|---|---|---|
 ";
 
     const TAIL: &str = "
-`Provisioning`, and `Throttled` for pauses of up to a minute, are only in [conditions](conditions.md), not in events.
+`Provisioning`, and `Throttled` for pauses of up to 1 min, appear only in [conditions](conditions.md).
+
+This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-model notices` updates it.
 ";
 
     fn page() -> String {
@@ -230,8 +208,9 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
             let places: Vec<&str> = row.places.iter().map(|place| place.words()).collect();
             let at = places.join("; ");
             text.push_str(&format!(
-                "| {kind} | `{word}` | [{code}](errors/{code}.md) | {at} | {} |\n",
-                row.when
+                "| {kind} | `{word}` | [{code}](errors/{code}.md) | {at} | {} | {} |\n",
+                row.when,
+                row.reason.row().action
             ));
         }
         text + TAIL
@@ -248,6 +227,14 @@ second; the others are only in the log. `sluice_notices_held_back_total` counts 
             return;
         }
         panic!("docs/events.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-model notices`");
+    }
+
+    #[test]
+    fn every_row_says_when_in_sentences() {
+        for row in TABLE {
+            let ok = row.when.starts_with(char::is_uppercase) && row.when.ends_with('.');
+            assert!(ok, "{}: {}", row.reason, row.when);
+        }
     }
 
     #[test]

@@ -1,44 +1,86 @@
-//! The fixed words for why something is as it is.
+//! The reasons: one row for each, from which conditions, event pages, advice and the index of error pages are made.
+//!
+//! A new reason is a variant, a row in [`Reason::row`] and a page in `docs/errors/`.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
-/// A reason, as it stands in conditions, events, metrics and explanations.
+use crate::failure::CREDENTIAL_NOT_ACCEPTED;
+use crate::kube::Concern;
+
+/// A reason, as conditions, events, metrics and explanations show it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
-    /// Its resources are being made.
+    /// Its Azure resources are being created.
     Provisioning,
-    /// All is there.
+    /// Azure matches the desired state.
     Provisioned,
-    /// Its resources are being changed.
+    /// Its Azure resources are being changed.
     Updating,
-    /// Its addresses are being taken off before anything is deleted.
+    /// Its addresses are being removed before its Azure resources are deleted.
     Draining,
-    /// Its resources are being deleted.
+    /// Its Azure resources are being deleted.
     Deleting,
-    /// A named port cannot be resolved, or the endpoints disagree about it.
+    /// The endpoints do not define the same number for a named port.
     PortUnresolved,
-    /// Azure asked for a pause.
+    /// Azure answered 429, or the call budget is used up.
     Throttled,
     /// A quota of the subscription is used up.
     QuotaExceeded,
     /// Azure does not accept the credential, or a role, lock or policy denies the request.
     Forbidden,
-    /// The Service or pod asks for what cannot be.
+    /// A Service or pod uses what Sluice does not support.
     InvalidSpec,
-    /// A resource that is not ours stands in the way.
+    /// An unmanaged Azure resource has the required name, or blocks a deletion.
     Conflict,
-    /// Azure refuses the request and does not say what to mend.
+    /// Azure rejected a request, and no other reason fits.
     Refused,
-    /// Azure does not answer, or answers with errors.
+    /// Azure does not answer, answers with errors, or does not complete an operation.
     AzureUnavailable,
-    /// A bug: an invariant would have been broken, so nothing was done.
+    /// A bug: an invariant check failed before a change was made.
     InternalError,
-    /// Kubernetes refuses our write (a webhook, a missing permission).
+    /// The API server rejects a write, or does not answer it.
     KubernetesRefused,
-    /// More services would be torn down at once than is plausible.
+    /// The mass-deletion guard holds a deletion.
     MassDeletionHeld,
-    /// The service gateway is missing or belongs to another cluster.
+    /// The gateway or its subnet cannot be used.
     GatewayUnavailable,
+}
+
+/// How bad a reason is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Normal work; trouble only if it lasts.
+    Status,
+    /// A delay that ends without a change by a person.
+    Note,
+    /// A failure that can end without a change by a person.
+    Warning,
+    /// A failure that a person has to resolve.
+    Problem,
+}
+
+/// Everything that is said about a reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The fixed word: `reason` of conditions and events, and the label of metrics.
+    pub label: &'static str,
+    /// The code, for which `sluice explain CODE` prints a page. A code is never given to another reason.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it means, where no detail is known: a sentence, and the first one of its page.
+    pub meaning: &'static str,
+    /// What happened, with `{}` for the detail; no final period. [`Reason::summary`] fills it in.
+    pub specific: &'static str,
+    /// What several gateway services have in common, after `3 services`; no final period.
+    pub group: &'static str,
+    /// What does not work meanwhile, and what does.
+    pub impact: &'static str,
+    /// What to do: an imperative sentence, or `None.`
+    pub action: &'static str,
 }
 
 impl Reason {
@@ -63,61 +105,377 @@ impl Reason {
         Reason::GatewayUnavailable,
     ];
 
-    /// The word.
-    pub const fn word(self) -> &'static str {
+    /// Its row.
+    pub const fn row(self) -> &'static Row {
         match self {
-            Reason::Provisioning => "Provisioning",
-            Reason::Provisioned => "Provisioned",
-            Reason::Updating => "Updating",
-            Reason::Draining => "Draining",
-            Reason::Deleting => "Deleting",
-            Reason::PortUnresolved => "PortUnresolved",
-            Reason::Throttled => "Throttled",
-            Reason::QuotaExceeded => "QuotaExceeded",
-            Reason::Forbidden => "Forbidden",
-            Reason::InvalidSpec => "InvalidSpec",
-            Reason::Conflict => "Conflict",
-            Reason::Refused => "Refused",
-            Reason::AzureUnavailable => "AzureUnavailable",
-            Reason::InternalError => "InternalError",
-            Reason::KubernetesRefused => "KubernetesRefused",
-            Reason::MassDeletionHeld => "MassDeletionHeld",
-            Reason::GatewayUnavailable => "GatewayUnavailable",
+            Reason::Provisioning => &Row {
+                label: "Provisioning",
+                code: "SGW0001",
+                severity: Severity::Status,
+                meaning: "The Azure resources of a Service or egress are being created.",
+                specific: "Creating Azure resources: {}",
+                group: "in creation for over 5 min",
+                impact: "The Service has no public IP yet, or the egress no NAT gateway. Pods that exist are buffered.",
+                action: "None.",
+            },
+            Reason::Provisioned => &Row {
+                label: "Provisioned",
+                code: "SGW0002",
+                severity: Severity::Status,
+                meaning: "The Azure resources match the desired state.",
+                specific: "{}",
+                group: "in sync",
+                impact: "None.",
+                action: "None.",
+            },
+            Reason::Updating => &Row {
+                label: "Updating",
+                code: "SGW0003",
+                severity: Severity::Status,
+                meaning: "The Azure resources of a live Service are being changed.",
+                specific: "Updating Azure resources: {}",
+                group: "different from the desired state for over 5 min",
+                impact: "Traffic continues with the last configuration.",
+                action: "None.",
+            },
+            Reason::Draining => &Row {
+                label: "Draining",
+                code: "SGW0004",
+                severity: Severity::Status,
+                meaning: "The addresses of a Service or egress are being removed before its Azure resources are deleted.",
+                specific: "{}",
+                group: "not deleted: addresses remain in the gateway",
+                impact: "No Azure resource is deleted before its last address is removed.",
+                action: "Run `sluice status --trouble` if the number of addresses does not fall.",
+            },
+            Reason::Deleting => &Row {
+                label: "Deleting",
+                code: "SGW0005",
+                severity: Severity::Status,
+                meaning: "The Azure resources of a Service or egress are being deleted.",
+                specific: "Deleting Azure resources: {}",
+                group: "in deletion for over 5 min",
+                impact: "The Service or egress carries no traffic any more.",
+                action: "None.",
+            },
+            Reason::PortUnresolved => &Row {
+                label: "PortUnresolved",
+                code: "SGW0006",
+                severity: Severity::Warning,
+                meaning: "The ready endpoints of the Service do not define the same number for a named `targetPort`.",
+                specific: "{}",
+                group: "with an unresolved named port",
+                impact: "A new load balancer is not created. A live load balancer keeps the last resolved port.",
+                action: "Define the port name with the same number on all ready pods, or use a number as `targetPort`.",
+            },
+            Reason::Throttled => &Row {
+                label: "Throttled",
+                code: "SGW0007",
+                severity: Severity::Note,
+                meaning: "Azure answered 429, or Sluice has used up its own call budget.",
+                specific: "Throttled: {}",
+                group: "delayed by throttling or the call budget",
+                impact: "Changes are delayed. Existing traffic is not affected.",
+                action: "None. Sluice continues when the pause is over.",
+            },
+            Reason::QuotaExceeded => &Row {
+                label: "QuotaExceeded",
+                code: "SGW0008",
+                severity: Severity::Problem,
+                meaning: "Azure did not create a resource because a quota of the subscription is used up.",
+                specific: "Azure quota used up: {}",
+                group: "waiting for Azure quota",
+                impact: "A new Service gets no public IP, or a new egress no NAT gateway. Existing ones keep working.",
+                action: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries within 1 h, and at once when the Service changes.",
+            },
+            Reason::Forbidden => &Row {
+                label: "Forbidden",
+                code: "SGW0009",
+                severity: Severity::Problem,
+                meaning: "Azure did not accept the credential, or a role, lock, policy or subscription setting denies the request.",
+                specific: "Azure denied the request: {}",
+                group: "denied by Azure",
+                impact: "The change is not made. Existing load balancers and NAT gateways keep working.",
+                action: "Grant the action that Azure names to the identity of Sluice, or remove the lock or policy. Run `sluice doctor` to check the permissions.",
+            },
+            Reason::InvalidSpec => &Row {
+                label: "InvalidSpec",
+                code: "SGW0010",
+                severity: Severity::Problem,
+                meaning: "A Service or pod uses a field, annotation or label value that Sluice does not support, or a node has no usable IP.",
+                specific: "{}",
+                group: "rejected: unsupported spec",
+                impact: "A new Service is not created. A live Service keeps its last configuration.",
+                action: "Change the Service or pod. Sluice applies the change at once.",
+            },
+            Reason::Conflict => &Row {
+                label: "Conflict",
+                code: "SGW0011",
+                severity: Severity::Problem,
+                meaning: "An unmanaged Azure resource has the required name, or blocks the deletion of a Service.",
+                specific: "{}",
+                group: "blocked by an unmanaged Azure resource",
+                impact: "Sluice does not change the unmanaged resource. The Service or egress is not changed, or its deletion waits.",
+                action: "Delete the unmanaged resource, or claim it with `sluice adopt`.",
+            },
+            Reason::Refused => &Row {
+                label: "Refused",
+                code: "SGW0012",
+                severity: Severity::Problem,
+                meaning: "Azure rejected a request for this gateway service twice (400, 413 or 422), or it rejects some of its addresses.",
+                specific: "Azure rejected the request: {}",
+                group: "rejected by Azure",
+                impact: "The change is not made. The last configuration stays. Rejected addresses get no traffic.",
+                action: "Change the Service as the error of Azure says. If the request is valid, report it with the correlation ID in the log.",
+            },
+            Reason::AzureUnavailable => &Row {
+                label: "AzureUnavailable",
+                code: "SGW0013",
+                severity: Severity::Warning,
+                meaning: "Azure does not answer, answers with errors, or does not complete an operation.",
+                specific: "Azure is unavailable: {}",
+                group: "waiting because Azure is unavailable",
+                impact: "Changes are delayed. Existing load balancers and NAT gateways keep working.",
+                action: "Check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds.",
+            },
+            Reason::InternalError => &Row {
+                label: "InternalError",
+                code: "SGW0014",
+                severity: Severity::Problem,
+                meaning: "A bug in Sluice: an invariant check failed before a change was made.",
+                specific: "Internal error: an invariant check failed: {}",
+                group: "suspended because of a bug in Sluice",
+                impact: "Sluice makes no change for this gateway service. All others are processed as usual.",
+                action: "Report the bug with the output of `sluice explain` and the log.",
+            },
+            Reason::KubernetesRefused => &Row {
+                label: "KubernetesRefused",
+                code: "SGW0015",
+                severity: Severity::Problem,
+                meaning: "The API server rejects a write of Sluice to the finalizers or status of a Service, or does not answer it.",
+                specific: "The API server rejected a write: {}",
+                group: "waiting because the API server rejects a write",
+                impact: "Traffic is not affected. The finalizer, the public IP or the conditions can be missing or out of date.",
+                action: "Exempt the service account of Sluice from the webhook or policy, or apply the ClusterRole again. Sluice retries.",
+            },
+            Reason::MassDeletionHeld => &Row {
+                label: "MassDeletionHeld",
+                code: "SGW0016",
+                severity: Severity::Problem,
+                meaning: "The mass-deletion guard holds the deletion of many gateway services that no Kubernetes object needs any more.",
+                specific: "{}",
+                group: "held by the mass-deletion guard",
+                impact: "Nothing is deleted. The held services keep working.",
+                action: "Review `sluice plan`. If the deletions are intended, run `sluice allow-deletion`.",
+            },
+            Reason::GatewayUnavailable => &Row {
+                label: "GatewayUnavailable",
+                code: "SGW0017",
+                severity: Severity::Problem,
+                meaning: "The gateway or its subnet is missing, not attached, owned by another cluster, or cannot be created.",
+                specific: "{}",
+                group: "waiting for the gateway",
+                impact: "Sluice makes no change for any gateway service. Existing resources keep their configuration.",
+                action: "Run `sluice doctor` to see what is wrong with the gateway.",
+            },
         }
     }
 
-    /// Whether it can stand in a condition of a Service. A write that Kubernetes refuses cannot tell of itself
-    /// there, so that is an event alone.
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        self.row().label
+    }
+
+    /// The code, for which `sluice explain` has a page.
+    pub const fn code(self) -> &'static str {
+        self.row().code
+    }
+
+    /// What happened: a sentence with the detail, or the meaning where no detail is known.
+    pub fn summary(self, detail: Option<&str>) -> String {
+        let row = self.row();
+        match detail.map(str::trim_end).filter(|detail| !detail.is_empty()) {
+            Some(detail) => ended(&row.specific.replacen("{}", detail, 1)),
+            None => row.meaning.to_owned(),
+        }
+    }
+
+    /// What to do about it; none if there is nothing to do.
+    pub fn advice(self) -> Option<&'static str> {
+        self.advice_for(Concern::Resources, false)
+    }
+
+    /// The same, where the row's action does not fit: addresses whose node has no IP, and a credential that Azure does
+    /// not accept.
+    pub fn advice_for(self, concern: Concern, is_about_credential: bool) -> Option<&'static str> {
+        match (self, concern) {
+            (Reason::Forbidden, _) if is_about_credential => Some(RENEW_CREDENTIAL),
+            (Reason::InvalidSpec, Concern::Addresses) => Some(CORRECT_NODE),
+            _ => Some(self.row().action).filter(|action| !action.starts_with("None.")),
+        }
+    }
+
+    /// The message of a condition: what is concerned, what happened, what to do, and where to read more. A detail must
+    /// not change with every retry, because a changed message is a status write.
+    pub fn message(self, concern: Concern, is_about_credential: bool, detail: Option<&str>) -> String {
+        let what = match (self, concern, detail) {
+            (Reason::InvalidSpec, Concern::Addresses, None) => NO_NODE_IP.to_owned(),
+            _ => self.summary(detail),
+        };
+        let what = match concern.sentence() {
+            Some(concern) => format!("{concern} {what}"),
+            None => what,
+        };
+        match self.advice_for(concern, is_about_credential) {
+            Some(advice) if self.row().severity != Severity::Status => {
+                format!("{what} {advice} See `sluice explain {}`.", self.code())
+            }
+            _ => what,
+        }
+    }
+
+    /// The note of an event about a failure: what happened, and the first step; no final period. Details of our own say
+    /// what to do, and those of Azure and of endpoints do not.
+    pub fn note(self, detail: &str) -> String {
+        let says_what_to_do = self.row().specific == "{}" && self != Reason::PortUnresolved;
+        let is_about_credential = detail.contains(CREDENTIAL_NOT_ACCEPTED);
+        let advice = self.advice_for(Concern::Resources, is_about_credential).filter(|_| !says_what_to_do);
+        let summary = self.summary(Some(detail));
+        let note = match advice.and_then(|advice| advice.split(". ").next()) {
+            Some(step) => format!("{summary} {step}"),
+            None => summary,
+        };
+        note.trim_end_matches('.').to_owned()
+    }
+
+    /// Whether a condition of a Service can have it. A rejected status write cannot report itself in the status, so
+    /// that is only an event.
     pub const fn stands_in_conditions(self) -> bool {
         !matches!(self, Reason::KubernetesRefused)
     }
+}
 
-    /// The code, under which `sluice explain` and `docs/errors/` have a page. A code is never given to another reason.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Reason::Provisioning => "SGW0001",
-            Reason::Provisioned => "SGW0002",
-            Reason::Updating => "SGW0003",
-            Reason::Draining => "SGW0004",
-            Reason::Deleting => "SGW0005",
-            Reason::PortUnresolved => "SGW0006",
-            Reason::Throttled => "SGW0007",
-            Reason::QuotaExceeded => "SGW0008",
-            Reason::Forbidden => "SGW0009",
-            Reason::InvalidSpec => "SGW0010",
-            Reason::Conflict => "SGW0011",
-            Reason::Refused => "SGW0012",
-            Reason::AzureUnavailable => "SGW0013",
-            Reason::InternalError => "SGW0014",
-            Reason::KubernetesRefused => "SGW0015",
-            Reason::MassDeletionHeld => "SGW0016",
-            Reason::GatewayUnavailable => "SGW0017",
-        }
-    }
+/// `Forbidden`, where Azure does not accept the credential itself.
+const RENEW_CREDENTIAL: &str = "Renew or correct the credential: check that it has not expired, and that its tenant and audience are those of the subscription. Run `sluice doctor` to test it.";
+
+/// `InvalidSpec` of addresses: not the Service has to be changed.
+const CORRECT_NODE: &str = "Correct the Node or the EndpointSlice. All other addresses are programmed.";
+
+/// The meaning of `InvalidSpec` for addresses.
+const NO_NODE_IP: &str = "Their nodes are unknown or have no InternalIP of their IP family.";
+
+/// A text with a period at its end.
+fn ended(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use super::*;
+
+    const ERRORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+
+    /// The verbs with which an action may begin.
+    const VERBS: &[&str] = &[
+        "Change", "Check", "Correct", "Define", "Delete", "Exempt", "Grant", "Renew", "Report", "Request",
+        "Review", "Run",
+    ];
+
+    fn is_sentence(text: &str) -> bool {
+        text.starts_with(char::is_uppercase) && text.ends_with('.') && !text.contains("  ")
+    }
+
+    #[test]
+    fn every_reason_has_a_row_with_all_fields() {
+        for reason in Reason::ALL {
+            let row = reason.row();
+            assert_eq!(row.label, format!("{reason:?}"));
+            for text in [row.meaning, row.impact, row.action] {
+                assert!(is_sentence(text), "{reason}: {text}");
+            }
+            assert_eq!(row.specific.matches("{}").count(), 1, "{reason}");
+            assert!(!row.specific.ends_with('.') && !row.group.ends_with('.'), "{reason}");
+            assert!(!row.group.is_empty(), "{reason}");
+            for action in [row.action, RENEW_CREDENTIAL, CORRECT_NODE] {
+                let verb = action.split([' ', '.']).next().unwrap_or_default();
+                assert!(verb == "None" || VERBS.contains(&verb), "{reason}: {action}");
+            }
+            if row.severity >= Severity::Warning {
+                assert!(reason.advice().is_some(), "{reason} needs an action");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_and_labels_are_unique() {
+        let codes: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.code()).collect();
+        let labels: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
+        assert_eq!((codes.len(), labels.len()), (Reason::ALL.len(), Reason::ALL.len()));
+        assert!(codes.iter().all(|code| code.len() == 7 && code.starts_with("SGW0")), "{codes:?}");
+    }
+
+    #[test]
+    fn a_summary_has_the_detail_and_one_period() {
+        let quota = Reason::QuotaExceeded;
+        assert_eq!(
+            quota.summary(Some("LimitReached: no more. ")),
+            "Azure quota used up: LimitReached: no more."
+        );
+        assert_eq!(Reason::InvalidSpec.summary(Some("Port 0 is invalid")), "Port 0 is invalid.");
+        assert_eq!(quota.summary(Some(" ")), quota.row().meaning);
+        // A detail of Azure may have braces of its own.
+        assert_eq!(quota.summary(Some("{} {x}")), "Azure quota used up: {} {x}.");
+    }
+
+    #[test]
+    fn a_message_has_the_concern_the_action_and_the_command() {
+        let of = |reason: Reason, concern| reason.message(concern, false, None);
+        assert!(of(Reason::QuotaExceeded, Concern::Resources).ends_with(" See `sluice explain SGW0008`."));
+        assert_eq!(of(Reason::Provisioned, Concern::Resources), Reason::Provisioned.row().meaning);
+        for reason in Reason::ALL {
+            for concern in Concern::ALL {
+                let message = of(reason, concern);
+                assert!(is_sentence(&message) && message.len() <= 1024, "{reason}: {message}");
+                assert!(message.starts_with(concern.sentence().unwrap_or_default()), "{message}");
+                let has_action = reason.row().severity >= Severity::Warning;
+                assert_eq!(message.contains("See `sluice explain SGW"), has_action, "{message}");
+            }
+        }
+        let renewed = Reason::Forbidden.message(Concern::Resources, true, Some("Http401: no"));
+        assert!(renewed.starts_with("Azure denied the request: Http401: no. Renew"), "{renewed}");
+    }
+
+    #[test]
+    fn a_note_has_the_first_step_and_no_period() {
+        assert_eq!(
+            Reason::QuotaExceeded.note("LimitReached: no more."),
+            "Azure quota used up: LimitReached: no more. Request a higher limit for the quota that Azure names, or delete unused resources"
+        );
+        assert_eq!(Reason::Conflict.note("It exists. Delete it"), "It exists. Delete it");
+        let denied = Reason::Forbidden.note("Http401 (credential not accepted): no");
+        assert!(denied.contains(". Renew or correct the credential"), "{denied}");
+    }
+
+    #[test]
+    fn every_page_begins_with_the_meaning_and_the_index_has_it() {
+        let index = std::fs::read_to_string(format!("{ERRORS}/README.md")).unwrap_or_default();
+        let (statuses, problems) = index.split_once("## Problems").unwrap_or_default();
+        for reason in Reason::ALL {
+            let Row { label, code, severity, meaning, .. } = *reason.row();
+            let page = std::fs::read_to_string(format!("{ERRORS}/{code}.md")).unwrap_or_default();
+            let head = format!("# {code}: {label}\n\n## Meaning\n\n{meaning}\n");
+            assert!(page.starts_with(&head), "docs/errors/{code}.md does not begin with {head}");
+            let part = if severity == Severity::Status { statuses } else { problems };
+            let line = format!("| [{code}]({code}.md) | `{label}` | {meaning} |\n");
+            assert!(part.contains(&line), "docs/errors/README.md lacks {line}");
+        }
     }
 }

@@ -199,10 +199,10 @@ mod tests {
     fn an_explanation_reads_back_as_it_was_written() {
         let explanation = Explanation {
             status: Status::Service(parked()),
-            summary: "It is parked.".into(),
+            summary: "Parked.".into(),
             waits_for: vec![Wait {
                 kind: WaitKind::Retry,
-                sentence: "The next attempt comes in 9 min.".into(),
+                sentence: "Next attempt in 9 min.".into(),
                 until: Some(Due { at: "2026-11-16T02:51:00Z".into(), in_seconds: 595 }),
             }],
             timeline: vec![Happening {

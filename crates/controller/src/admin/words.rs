@@ -19,7 +19,7 @@ use super::{done, sentences};
 
 /// What is said of a service whose deletion is held.
 const HELD: &str =
-    "The mass-deletion guard holds its deletion: too many services were found unwanted at once.";
+    "The mass-deletion guard holds this deletion: too many gateway services would be deleted at once.";
 
 /// One service as people see it.
 pub(super) fn status(today: &Today<'_>, seen: &ServiceView) -> Status {
@@ -93,8 +93,10 @@ pub(super) fn explanation(
     for watch in watches {
         if let Some(trouble) = &watch.trouble {
             let kind = &watch.kind;
-            let sentence =
-                sentences::ended(&format!("The watch of {kind} fails, so changes are not seen: {trouble}"));
+            let sentence = format!(
+                "The watch on {kind} is failing: {} Changes to {kind} are not processed until the watch recovers.",
+                sentences::ended(trouble)
+            );
             waits_for.push(Wait { kind: WaitKind::KubernetesLists, sentence, until: None });
         }
     }
@@ -149,58 +151,57 @@ fn waits(today: &Today<'_>, wait: &WaitsFor) -> Wait {
             let kinds: Vec<&str> = kinds.iter().map(|kind| kind_word(*kind)).collect();
             (
                 WaitKind::KubernetesLists,
-                format!("It waits for the first complete list of {} from the API server.", kinds.join(", ")),
+                format!("Waiting for the first complete list of {} from the API server.", kinds.join(", ")),
             )
         }
         WaitsFor::AzureListing => (
             WaitKind::AzureListing,
-            "It waits for the first complete listing of Azure; nothing is written before.".into(),
+            "Waiting for the first complete list of Azure resources; nothing is written before that.".into(),
         ),
-        WaitsFor::Gateway => (
-            WaitKind::Gateway,
-            "It waits for the service gateway and its subnet, which are not ready.".into(),
-        ),
+        WaitsFor::Gateway => {
+            (WaitKind::Gateway, "Waiting for the gateway: the gateway or its subnet is not ready.".into())
+        }
         WaitsFor::Finalizer => {
-            (WaitKind::Finalizer, "It waits for our finalizer to be on its object.".into())
+            (WaitKind::Finalizer, "Waiting for the Sluice finalizer on the Service.".into())
         }
         WaitsFor::SpecChange(text) => {
-            (WaitKind::SpecChange, format!("It waits for its spec to be mended: {}", sentences::ended(text)))
+            (WaitKind::SpecChange, format!("Waiting for a spec change: {}", sentences::ended(text)))
         }
-        WaitsFor::Operation(id) => (WaitKind::Operation, format!("Operation {id} is under way.")),
-        WaitsFor::Slot => {
-            (WaitKind::Slot, "It waits for a free slot: as many operations as may be are under way.".into())
-        }
+        WaitsFor::Operation(id) => (WaitKind::Operation, format!("Operation {id} is in progress.")),
+        WaitsFor::Slot => (
+            WaitKind::Slot,
+            "Waiting for a slot: all slots for operations (`sluice.concurrency`) are in use.".into(),
+        ),
         WaitsFor::Retry { reason, .. } => {
-            let when = until.as_ref().map_or("when something changes".into(), |due| match due.in_seconds {
-                0 => "any moment now".into(),
+            let when = until.as_ref().map_or("after the next change".into(), |due| match due.in_seconds {
+                0 => "now".into(),
                 seconds => format!("in {}", view::moment::span(seconds)),
             });
-            (WaitKind::Retry, format!("The next attempt comes {when}; reason {reason}."))
+            (WaitKind::Retry, format!("Next attempt {when} ({reason})."))
         }
-        WaitsFor::Addresses(1) => {
-            (WaitKind::Addresses, "1 address in Azure still refers to it; nothing is deleted before.".into())
-        }
+        WaitsFor::Addresses(1) => (
+            WaitKind::Addresses,
+            "Draining: 1 address is still in Azure; deletion starts when it is removed.".into(),
+        ),
         WaitsFor::Addresses(many) => (
             WaitKind::Addresses,
-            format!("{many} addresses in Azure still refer to it; nothing is deleted before."),
+            format!("Draining: {many} addresses are still in Azure; deletion starts when all are removed."),
         ),
         WaitsFor::ConfirmedAbsence => (
             WaitKind::ConfirmedAbsence,
-            "It waits for the API server's word that its object is really gone.".into(),
+            "Waiting for the API server to confirm that the object is deleted.".into(),
         ),
         WaitsFor::MassDeletionConsent => (WaitKind::MassDeletionConsent, HELD.into()),
         WaitsFor::Linger { .. } => {
-            let how_long = until.as_ref().map_or("for ever".into(), |due| {
-                format!("for another {}", view::moment::span(due.in_seconds))
+            let when = until.as_ref().map_or("is disabled".into(), |due| {
+                format!("follows in {} unless a pod uses it again", view::moment::span(due.in_seconds))
             });
-            (
-                WaitKind::Linger,
-                format!("Its last pod is gone, and it is kept {how_long} in case one comes back."),
-            )
+            (WaitKind::Linger, format!("No pod uses this egress. Deletion {when}."))
         }
-        WaitsFor::KubernetesWrite => {
-            (WaitKind::KubernetesWrite, "It waits for the API server to take our write to its object.".into())
-        }
+        WaitsFor::KubernetesWrite => (
+            WaitKind::KubernetesWrite,
+            "Waiting for the API server to accept an update of the object.".into(),
+        ),
     };
     Wait { kind, sentence, until }
 }
@@ -217,8 +218,8 @@ fn happening(at: view::Since, moment: &Moment) -> view::Happening {
         Moment::Failed { id, step, code } => format!("operation {id} failed at {step}: {code}"),
         Moment::Parked(reason) => format!("parked: {reason} ({})", reason.code()),
         Moment::Invalid(reason) => format!("not served: {reason} ({})", reason.code()),
-        Moment::Published(Some(ip)) => format!("{ip} published"),
-        Moment::Published(None) => "IP taken out of the status".into(),
+        Moment::Published(Some(ip)) => format!("public IP {ip} published"),
+        Moment::Published(None) => "public IP removed from the status".into(),
     };
     view::Happening { at, sentence, bad }
 }

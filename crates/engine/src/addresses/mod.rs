@@ -60,6 +60,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Family, Time};
 
 pub use listing::Trust;
+pub(crate) use notice::addresses_in_words;
 pub use notice::{AddressNotice, Sample};
 pub use services::{Mode, ServiceIndex};
 pub use slices::{OwnerKey, PortResolution};

@@ -43,6 +43,11 @@ impl<T> Sample<T> {
     }
 }
 
+/// `1 address`, `2 addresses`.
+pub(crate) fn addresses_in_words(count: usize) -> String {
+    if count == 1 { "1 address".into() } else { format!("{count} addresses") }
+}
+
 /// Something that people should know about addresses; each is given once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AddressNotice {
@@ -104,28 +109,36 @@ impl AddressNotice {
     pub(crate) fn words(&self) -> (Reason, String) {
         match self {
             AddressNotice::Quarantined { entries, failure, .. } => {
-                let named = entries.words(|(location, address)| format!("{address} at {location}"));
-                let text = format!("Azure refuses {} of its addresses ({named}): {failure}", entries.count);
+                let named = entries.words(|(location, address)| format!("{address} on node IP {location}"));
+                let many = addresses_in_words(entries.count);
+                let text = format!("Azure rejected {many}: {failure}. Retrying every 5 min; check {named}");
                 (Reason::Refused, text)
             }
             AddressNotice::RemovedByFullUpdate { location, address } => (
                 Reason::Refused,
-                format!("Azure refused to unbind {address}, so {location} was written without it"),
+                format!(
+                    "Azure rejected the removal of {address}; removed it with a full update of node IP {location}. Check the node"
+                ),
             ),
             AddressNotice::Malformed { slice, addresses, .. } => {
                 let addresses = addresses.words(|address| String::from(&**address));
                 (
                     Reason::InvalidSpec,
-                    format!("the EndpointSlice {slice} has unusable addresses: {addresses}"),
+                    format!(
+                        "Ignored invalid addresses in EndpointSlice {slice}: {addresses}. Correct the EndpointSlice"
+                    ),
                 )
             }
             AddressNotice::FamilyMissing { node, family } => (
                 Reason::InvalidSpec,
-                format!("the node {node} has no {family} address, so its {family} pods wait"),
+                format!(
+                    "Node {node} has no {family} InternalIP, so its {family} pods are not programmed. Add an InternalIP"
+                ),
             ),
             AddressNotice::LaneFailing { failures, failure } => {
-                let text =
-                    format!("{failures} address updates have failed in a row; they are repeated: {failure}");
+                let text = format!(
+                    "Address updates failed {failures} times in a row: {failure}. Retrying; run `sluice doctor`"
+                );
                 (Reason::AzureUnavailable, text)
             }
         }

@@ -55,9 +55,9 @@ pub enum MissingPlace<'a> {
 impl fmt::Display for MissingPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MissingPlace::NoNode => f.write_str("An endpoint names no node"),
-            MissingPlace::UnknownNode(name) => write!(f, "There is no node {name}"),
-            MissingPlace::NoAddress(name, family) => write!(f, "The node {name} has no {family} InternalIP"),
+            MissingPlace::NoNode => f.write_str("An endpoint has no nodeName"),
+            MissingPlace::UnknownNode(name) => write!(f, "Node {name} does not exist"),
+            MissingPlace::NoAddress(name, family) => write!(f, "Node {name} has no {family} InternalIP"),
         }
     }
 }

@@ -137,10 +137,10 @@ pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
          lead
          explain web",
         expect![[r#"
-            warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
             #1 push 10.0.0.4 to node-a for web   because service became ready
             web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 0 programmed, 1 mapped
-              waits for a change: internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers are not supported; remove the annotation
         "#]],
     );
 }
@@ -342,7 +342,7 @@ pub(super) fn a_service_whose_load_balancer_cannot_be_tagged_keeps_its_finalizer
         expect![[r#"
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
+            warn web: Forbidden: Azure denied the request: Cannot tag /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: AuthorizationFailed (forbidden): as the story says. Run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`. Grant the action that Azure names to the identity of Sluice, or remove the lock or policy
             (write status of web: Provisioning Forbidden of Deletion, not Serving Forbidden of Deletion)
             web is DeletionInProgress, not wanted, live, parked: Forbidden, 1 failures
               waits for its next attempt at t=244.5: Forbidden
@@ -362,7 +362,7 @@ pub(super) fn a_load_balancer_that_another_cluster_claims_keeps_the_finalizer_of
          azure adopts web
          tick 120",
         expect![[r#"
-            warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web is registered for this Service and carries the cluster tag of another cluster; delete it, or run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web --operation Merge --tags sluice-cluster=cluster-1`
+            warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web is registered for this Service and carries the tag of another cluster. Delete it, or run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web --operation Merge --tags sluice-cluster=cluster-1`
             web is DeletionPending, not wanted, live, parked: Conflict
               waits for its next attempt at t=60.4: Conflict
             #1 inspect web: read-public-ip, read-load-balancer   because service applied
@@ -387,7 +387,7 @@ pub(super) fn tags_that_disappear_again_are_restored_once_and_then_only_before_t
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
             #2 adopt web: adopt, adopt   because service applied
-            warn web: Conflict: the tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again; they are written again only before it is changed or deleted. Exempt it from whatever removes them
+            warn web: Conflict: Tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again. Sluice restores them before its next change; exempt it from the tool that removes them
             #3 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
         "#]],
     );
@@ -409,13 +409,13 @@ pub(super) fn a_public_ip_that_somebody_released_stays_in_use_and_survives_its_s
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
             #2 inspect web: read-load-balancer   because outcome unknown
             web is Created
             #3 deprovision web: clear, delete-load-balancer, unregister   because last address left
-            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            tell web: Deleting: Drained; deleting load balancer and public IP
             #4 remove finalizer from web   because operation ended
-            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip does not carry the tag sluice-cluster and was not deleted; delete it if it is unused
+            tell web: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: it does not carry the tag sluice-cluster. Delete it if it is unused
             web is forgotten
         "#]],
     );
@@ -470,10 +470,10 @@ pub(super) fn a_foreign_ipv6_address_is_in_nobodys_way_where_none_is_wanted() {
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 push 10.1.0.1 to node-a for blue   because service became ready
-            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or run `sluice adopt`
             #4 push 10.1.0.2 to node-a for blue   because addresses changed
             blue is UpdateInProgress, wanted, live, 20.1.2.2, parked: Conflict, 2 pods, addresses: 2 wanted, 1 programmed, 2 mapped
-              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or run `sluice adopt`
               waits for its next attempt at t=60.9: Conflict
         "#]],
     );
@@ -494,7 +494,7 @@ pub(super) fn a_nat_gateway_of_somebody_else_is_used_only_after_the_operator_has
          #2 done
          explain blue",
         expect![[r#"
-            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
             #1 inspect blue: read-public-ip, read-nat-gateway   because pods came
             blue is UpdateInProgress, wanted, live, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
               waits for operation #1
@@ -538,7 +538,7 @@ pub(super) fn a_public_ip_that_cannot_be_tagged_is_named_and_not_its_load_balanc
          #1 failed AuthorizationFailed 403",
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
-            warn web: Forbidden: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip cannot be tagged: AuthorizationFailed (forbidden): as the story says; run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
+            warn web: Forbidden: Azure denied the request: Cannot tag /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: AuthorizationFailed (forbidden): as the story says. Run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`. Grant the action that Azure names to the identity of Sluice, or remove the lock or policy
             #2 inspect web: read-public-ip   because outcome unknown
         "#]],
     );

@@ -290,7 +290,7 @@ fn unusable_addresses_are_warned_about_at_their_service_once_it_is_ours() {
          service web applied clusterip nofinalizer
          service web applied",
         expect![[r#"
-            warn web: InvalidSpec: the EndpointSlice shop/web-1 has unusable addresses: web.example
+            warn web: InvalidSpec: Ignored invalid addresses in EndpointSlice shop/web-1: web.example. Correct the EndpointSlice
             #1 provision web: public-ip, load-balancer, register   because service applied
         "#]],
     );
@@ -301,5 +301,5 @@ fn a_warning_names_at_most_ten_unusable_addresses() {
     let odd: Vec<String> = (1..=1000).map(|at| format!("127.0.{}.{}@node-a", at / 250, at % 250)).collect();
     let story = format!("show notices\nservice web applied\n#1 done\nendpoints web {}", odd.join(" "));
     let shown = told(&story).shown();
-    assert!(shown.ends_with(" 127.0.0.9, 127.0.0.10, and 990 more\n"), "{shown}");
+    assert!(shown.ends_with(" 127.0.0.9, 127.0.0.10, and 990 more. Correct the EndpointSlice\n"), "{shown}");
 }

@@ -114,7 +114,7 @@ fn a_gateway_that_is_in_the_way_is_what_start_up_waits_for() {
     story.play("azure gateway of other\nlead");
     let progress = story.engine.start_up();
     assert_eq!(progress.phase, Phase::Gateway);
-    assert!(progress.gateway_trouble.is_some_and(|why| why.contains("belongs to the cluster other")));
+    assert!(progress.gateway_trouble.is_some_and(|why| why.contains("belongs to cluster other")));
 }
 
 #[test]

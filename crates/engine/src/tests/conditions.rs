@@ -41,7 +41,7 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
          hide notices
          allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 6 is held: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f; to delete them, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Held deletion of 6 of 6 gateway services: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f. Review `sluice plan`, then run `sluice allow-deletion`
             (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)
@@ -94,7 +94,7 @@ fn a_new_cluster_id_with_a_new_gateway_leaves_the_resources_of_the_old_one_alone
          state a
          state b",
         expect![[r#"
-            warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+            warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and is not managed by this cluster. Delete it, or run `sluice adopt`
             #1 remove finalizer from b   because operation ended
             #2 inspect a: read-public-ip, read-load-balancer, read-registration   because service applied
             a is NotStarted
@@ -138,7 +138,7 @@ fn a_subnet_that_does_not_exist_is_said_and_looked_for_again() {
          azure gains subnet
          tick 61",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet does not exist; create it, or correct vnetName, vnetResourceGroup and subnetName
+            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName
             (write status of web: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
@@ -163,7 +163,7 @@ fn a_gateway_that_somebody_else_takes_stops_us_and_services_show_it() {
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to the cluster cluster-2; name another in sluice.gateway.name, or correct sluice.clusterId
+            warn cluster: GatewayUnavailable: Gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to cluster cluster-2. Set another sluice.gateway.name, or correct sluice.clusterId
             (write status of web: 20.1.2.1, Provisioning GatewayUnavailable, Serving Provisioned)
             (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
             #2 update web: load-balancer   because service applied
@@ -196,7 +196,7 @@ fn a_live_load_balancer_whose_named_port_is_unclear_keeps_it_and_shows_that() {
             (write status of web: 20.1.2.1, Provisioning PortUnresolved, Serving Provisioned)
             #3 push 10.0.0.5 to node-a for web   because addresses changed
             web is Created, wanted, live, 20.1.2.1, addresses: 2 wanted, 1 programmed, 2 mapped
-              waits for a change: the endpoints disagree about which port "http" is; it stays 8080
+              waits for a change: Ready endpoints define different numbers for targetPort "http"; the load balancer keeps port 8080
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             #4 remove 10.0.0.5 from node-a   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Updating, Serving Provisioned)
@@ -245,10 +245,10 @@ fn annotations_without_effect_are_told_once_and_change_nothing() {
          tick 60
          state web",
         expect![[r#"
-            warn web: InvalidSpec: without effect here, and to be removed: a, b
+            warn web: InvalidSpec: Ignored unsupported annotations: a, b. Remove them
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn web: QuotaExceeded: QuotaExceeded (quota): as the story says
-            warn web: InvalidSpec: without effect here, and to be removed: a
+            warn web: QuotaExceeded: Azure quota used up: QuotaExceeded (quota): as the story says. Request a higher limit for the quota that Azure names, or delete unused resources
+            warn web: InvalidSpec: Ignored unsupported annotations: a. Remove them
             web is NotStarted
         "#]],
     );
@@ -265,7 +265,7 @@ fn a_service_that_prefers_two_families_is_served_with_the_first_and_told_once() 
          tick 60
          state web",
         expect![[r#"
-            warn web: InvalidSpec: only the first IP family of ipFamilyPolicy PreferDualStack is served; use SingleStack
+            warn web: InvalidSpec: Only the first IP family of spec.ipFamilyPolicy PreferDualStack is served. Set it to SingleStack
             #1 provision web: public-ip, load-balancer, register   because service applied
             web is Created
         "#]],
@@ -296,13 +296,13 @@ fn a_service_says_when_it_is_ready_updated_repaired_and_on_its_way_out_once_each
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 inspect web: read-load-balancer   because outcome unknown
             #3 provision web: load-balancer, register   because retry due
-            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
             #4 update web: load-balancer   because service applied
-            tell web: Provisioned: its load balancer is updated; it is reached at 20.1.2.1
+            tell web: Provisioned: Updated load balancer; public IP 20.1.2.1
             #5 update web: load-balancer   because drift found
-            tell web: Provisioned: its load balancer is set right again after a change in Azure; it is reached at 20.1.2.1
+            tell web: Provisioned: Restored load balancer after an external change; public IP 20.1.2.1
             #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            tell web: Deleting: Drained; deleting load balancer and public IP
             #7 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
             #8 remove finalizer from web   because operation ended
         "#]],

@@ -406,7 +406,7 @@ pub(super) fn a_deletion_that_waits_for_long_reads_the_addresses_again_and_says_
             t=0.6 #1 provision web: public-ip, load-balancer, register   because service applied
             t=0.7 #2 push 10.0.0.4 to node-a for web   because service became ready
             t=0.9 #3 remove node-a   because addresses changed
-            t=300.9 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=300.9 warn web: Draining: Deletion is waiting for 1 address to be removed from the gateway: 10.0.0.4 on node IP node-a. Run `sluice status --trouble`
             t=300.9 (list locations)
             t=302.2 web is DeletionPending, not wanted, live, addresses: 0 wanted, 1 programmed, 1 mapped
             t=302.2   waits for 1 addresses
@@ -439,10 +439,10 @@ pub(super) fn many_deletions_that_wait_for_long_read_the_addresses_once() {
             t=0.8 #2 provision api: public-ip, load-balancer, register   because service applied
             t=0.9 #3 push 10.0.0.4 to node-a for web   because service became ready
             t=1.1 #4 push 10.0.0.5 to node-a for api   because service became ready
-            t=301.2 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=301.2 warn web: Draining: Deletion is waiting for 1 address to be removed from the gateway: 10.0.0.4 on node IP node-a. Run `sluice status --trouble`
             t=301.2 (list locations)
-            t=401.5 warn api: Draining: its deletion waits for 1 addresses, 10.0.0.5 at node-a
-            t=601.2 warn web: Draining: its deletion waits for 1 addresses, 10.0.0.4 at node-a
+            t=401.5 warn api: Draining: Deletion is waiting for 1 address to be removed from the gateway: 10.0.0.5 on node IP node-a. Run `sluice status --trouble`
+            t=601.2 warn web: Draining: Deletion is waiting for 1 address to be removed from the gateway: 10.0.0.4 on node IP node-a. Run `sluice status --trouble`
             t=601.2 (list locations)
         "#]],
     );

@@ -119,7 +119,7 @@ pub(super) fn a_service_waits_for_its_owner() {
          explain web",
         expect![[r#"
             web is NotStarted, wanted
-              waits for a change: internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers are not supported; remove the annotation
         "#]],
     );
 }
@@ -258,7 +258,7 @@ fn every_input_that_is_not_acted_on_is_remembered_with_the_reason_and_bounded() 
         [
             "Service at version 1: version 6 has been seen",
             "list of Service at version 1: a newer version has been seen",
-            "pod shop/p1: \"-x\" does not start with a letter or digit",
+            "pod shop/p1: the name does not start with a letter or digit",
         ]
     "#]]
     .assert_debug_eq(&refusals);

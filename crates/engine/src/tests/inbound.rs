@@ -204,7 +204,7 @@ pub(super) fn an_address_without_a_location_of_its_family_waits_and_people_are_t
          node node-a 192.168.0.1 fd00::2",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn cluster: InvalidSpec: the node node-a has no IPv6 address, so its IPv6 pods wait
+            warn cluster: InvalidSpec: Node node-a has no IPv6 InternalIP, so its IPv6 pods are not programmed. Add an InternalIP
             #2 push fd01::4 fd01::5 to fd00::2 for web   because addresses changed
         "#]],
     );
@@ -309,7 +309,7 @@ pub(super) fn a_slice_of_another_namespace_adds_no_address_and_sets_no_port() {
          explain web",
         expect![[r#"
             web is NotStarted, wanted
-              waits for a change: no endpoint says which port "http" is
+              waits for a change: No ready endpoint defines targetPort "http"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
             web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 1 programmed, 1 mapped
@@ -422,7 +422,7 @@ pub(super) fn unusable_addresses_are_skipped_with_one_warning() {
          endpoints web 10.0.0.4@node-a 10.0.0.5@node-a malformed=web.example",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn web: InvalidSpec: the EndpointSlice shop/web-1 has unusable addresses: web.example
+            warn web: InvalidSpec: Ignored invalid addresses in EndpointSlice shop/web-1: web.example. Correct the EndpointSlice
             #2 push 10.0.0.4 to node-a for web   because addresses changed
             #3 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
@@ -537,7 +537,7 @@ pub(super) fn the_lane_is_never_parked_and_says_after_twelve_failures_that_it_fa
             t=124.4 #11 push 10.0.0.4 to node-a for web   because addresses changed
             t=143.9 #12 push 10.0.0.4 to node-a for web   because addresses changed
             t=160.4 #13 push 10.0.0.4 to node-a for web   because addresses changed
-            t=160.4 warn cluster: AzureUnavailable: 12 address updates have failed in a row; they are repeated: ServerBusy (transient): as the story says
+            t=160.4 warn cluster: AzureUnavailable: Address updates failed 12 times in a row: ServerBusy (transient): as the story says. Retrying; run `sluice doctor`
             t=183.6 #14 push 10.0.0.4 to node-a for web   because addresses changed
             t=212.2 #15 push 10.0.0.4 to node-a for web   because addresses changed
             t=235.5 #16 push 10.0.0.4 to node-a for web   because addresses changed
@@ -586,7 +586,7 @@ pub(super) fn one_poison_address_is_set_aside_and_all_others_go_through() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 10.0.0.5 to node-a for web   because service became ready
             #3 push 10.0.0.4 to node-a for web   because addresses changed
-            warn web: Refused: Azure refuses 1 of its addresses (10.0.0.4 at node-a): InvalidRequest (refused): as the story says
+            warn web: Refused: Azure rejected 1 address: InvalidRequest (refused): as the story says. Retrying every 5 min; check 10.0.0.4 on node IP node-a
             #4 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
     );

@@ -84,7 +84,7 @@ fn a_public_ip_tagged_for_a_service_keeps_it_until_it_is_gone() {
          last done
          state web",
         expect![[r#"
-            t=0.6 warn web: Conflict: Finalizers of another controller stay on: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/kubernetes-a1 is tagged k8s-azure-service for this Service. Delete it, or remove the tag
+            t=0.6 warn web: Conflict: Finalizers of another controller are kept: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/kubernetes-a1 is tagged k8s-azure-service for this Service. Delete it, or remove the tag
             t=0.6 (write status of web: Provisioning Conflict of Deletion, not Serving Conflict of Deletion)
             t=0.7 web is DeletionPending, not wanted, parked: Conflict
             t=0.7   waits for its next attempt at t=60.6: Conflict
@@ -108,7 +108,7 @@ fn a_foreign_public_ip_under_the_uid_keeps_the_service_until_two_listings_miss_i
          last done
          state web",
         expect![[r#"
-            warn web: Conflict: Finalizers of another controller stay on: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip has the UID of this Service and is not managed by Sluice. Delete it
+            warn web: Conflict: Finalizers of another controller are kept: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip has the UID of this Service and is not managed by Sluice. Delete it
             #1 remove finalizer from web   because operation ended
             web is forgotten
         "#]],
@@ -126,7 +126,7 @@ fn what_others_registered_under_the_uid_is_left_alone_with_its_addresses() {
          tick 3600
          state web",
         expect![[r#"
-            warn web: Conflict: Finalizers of another controller stay on: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web has the UID of this Service and is not managed by Sluice. Delete it, or claim it with `sluice adopt`
+            warn web: Conflict: Finalizers of another controller are kept: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web has the UID of this Service and is not managed by Sluice. Delete it, or claim it with `sluice adopt`
             web is DeletionPending
         "#]],
     );

@@ -35,7 +35,7 @@ pub(super) fn a_finalizer_that_kubernetes_refuses_is_told_and_tried_again_and_no
          #3 done",
         expect![[r#"
             t=0.4 #1 add finalizer to web   because service applied
-            t=0.5 warn web: KubernetesRefused: Kubernetes refuses our write: a webhook said no; it is repeated until it is allowed
+            t=0.5 warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
             t=1.5 #2 add finalizer to web   because service applied
             t=2.8 web is NotStarted, wanted
             t=2.8   waits for our finalizer
@@ -211,7 +211,7 @@ pub(super) fn a_published_ip_whose_public_ip_is_gone_is_retracted_at_once() {
          #1 done",
         expect![[r#"
             (write status of web: not 20.9.9.9, Provisioning Provisioning, not Serving Provisioning)
-            warn web: Updating: its public IP 20.9.9.9 is gone; a new one is on its way
+            warn web: Updating: Public IP 20.9.9.9 was deleted in Azure. Sluice creates a new one; update DNS records
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],
@@ -352,10 +352,10 @@ pub(super) fn an_invalid_service_gets_a_condition_and_nothing_is_made() {
          explain web
          service web applied",
         expect![[r#"
-            warn web: InvalidSpec: internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
             web is NotStarted, wanted
-              waits for a change: internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers are not supported; remove the annotation
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
         "#]],
@@ -448,8 +448,8 @@ pub(super) fn a_port_that_is_unresolved_for_a_minute_is_warned_about_once() {
          tick 300",
         expect![[r#"
             t=0.8 web is NotStarted, wanted, addresses: 2 wanted, 0 programmed, 0 mapped
-            t=0.8   waits for a change: the endpoints disagree about which port "http" is
-            t=60.7 warn web: PortUnresolved: the endpoints disagree about which port "http" is
+            t=0.8   waits for a change: Ready endpoints define different numbers for targetPort "http"
+            t=60.7 warn web: PortUnresolved: Ready endpoints define different numbers for targetPort "http". Define the port name with the same number on all ready pods, or use a number as `targetPort`
         "#]],
     );
 }
@@ -471,7 +471,7 @@ fn a_live_port_that_is_unresolved_for_a_minute_is_warned_about_too() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 to node-a for web   because service became ready
             t=0.9 #3 push 10.0.0.5 to node-a for web   because addresses changed
-            t=60.9 warn web: PortUnresolved: the endpoints disagree about which port "http" is; it stays 8080
+            t=60.9 warn web: PortUnresolved: Ready endpoints define different numbers for targetPort "http"; the load balancer keeps port 8080. Define the port name with the same number on all ready pods, or use a number as `targetPort`
         "#]],
     );
 }
@@ -518,7 +518,7 @@ pub(super) fn a_refusal_that_follows_a_conflict_is_told_too() {
         expect![[r#"
             #1 add finalizer to web   because service applied
             #2 add finalizer to web   because service applied
-            warn web: KubernetesRefused: Kubernetes refuses our write: a webhook said no; it is repeated until it is allowed
+            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
             #3 add finalizer to web   because service applied
             #4 add finalizer to web   because service applied
         "#]],

@@ -282,10 +282,10 @@ pub(super) fn labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_m
          pod p3 egress=0a1b2c3d-0000-4000-8000-00000000000f ip=10.1.0.3 node=node-a
          pod p4 egress=bl!ue ip=10.1.0.4 node=node-a",
         expect![[r#"
-            warn pod p1: InvalidSpec: the egress label "-blue" has no effect: "-blue" does not start with a letter or digit
-            warn pod p2: InvalidSpec: the egress label "default-natgw" has no effect: "default-natgw" is reserved for the default outbound service
-            warn pod p3: InvalidSpec: the egress label "0a1b2c3d-0000-4000-8000-00000000000f" has no effect: "0a1b2c3d-0000-4000-8000-00000000000f" looks like a UID, and those name load balancers
-            warn pod p4: InvalidSpec: the egress label "bl!ue" has no effect: "bl!ue" has characters other than a-z, 0-9, '.', '_' and '-'
+            warn pod p1: InvalidSpec: Ignored egress label "-blue": the name does not start with a letter or digit. Correct or remove the label
+            warn pod p2: InvalidSpec: Ignored egress label "default-natgw": the name is reserved for the default outbound service. Correct or remove the label
+            warn pod p3: InvalidSpec: Ignored egress label "0a1b2c3d-0000-4000-8000-00000000000f": the name looks like a UID, and those name load balancers. Correct or remove the label
+            warn pod p4: InvalidSpec: Ignored egress label "bl!ue": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct or remove the label
         "#]],
     );
 }
@@ -309,9 +309,9 @@ pub(super) fn there_are_at_most_so_many_egresses_and_the_next_one_waits_for_a_pl
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 inspect green: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
-            warn green: InvalidSpec: there are 1 egress gateways already; raise sluice.egress.max
+            warn green: InvalidSpec: Egress limit reached (sluice.egress.max=1). Raise it or remove an egress
             green is NotStarted, wanted, 1 pods
-              waits for a change: there are 1 egress gateways already; raise sluice.egress.max
+              waits for a change: Egress limit reached (sluice.egress.max=1). Raise it or remove an egress
             #4 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because last address left
             #5 provision green: public-ip, nat-gateway, register   because pods came
             green is Created

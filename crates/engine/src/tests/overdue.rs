@@ -34,7 +34,7 @@ fn addresses_whose_node_has_no_address_are_trouble_after_a_minute() {
     none(&story);
     story.play("tick 1");
     let text = "InvalidSpec of Addresses: 2 of 2 addresses are not programmed in Azure. \
-                2 of them wait for an address of their node. The node node-a has no IPv4 InternalIP";
+                The node IP is missing for 2 addresses. Node node-a has no IPv4 InternalIP";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     assert_eq!(count(&story, Reason::InvalidSpec), 1);
     let status = "Provisioning InvalidSpec of Addresses, not Serving InvalidSpec of Addresses";
@@ -42,7 +42,7 @@ fn addresses_whose_node_has_no_address_are_trouble_after_a_minute() {
 
     story.play("node node-a 192.168.0.1\nlast done");
     let text = "InvalidSpec of Addresses: 1 of 2 addresses are not programmed in Azure. \
-                1 of them waits for an address of its node. There is no node node-b";
+                The node IP is missing for 1 address. Node node-b does not exist";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     let status = "Provisioning InvalidSpec of Addresses, Serving Provisioned)";
     assert!(story.shown().contains(status), "{}", story.shown());
@@ -57,7 +57,7 @@ fn an_endpoint_without_a_node_is_trouble_too_and_so_is_a_pod_of_an_egress() {
     let mut story = told(LIVE);
     story.play("endpoints web 10.0.0.4@\ntick 60");
     let text = "InvalidSpec of Addresses: 1 of 1 addresses are not programmed in Azure. \
-                1 of them waits for an address of its node. An endpoint names no node";
+                The node IP is missing for 1 address. An endpoint has no nodeName";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
 
     let mut story =
@@ -110,7 +110,7 @@ fn a_creation_that_does_not_end_is_trouble_after_five_minutes() {
     let mut story = told("show status\nservice web applied\n#1 waits\ntick 299");
     none(&story);
     story.play("tick 2");
-    let text = "AzureUnavailable of Resources: its creation has not ended in Azure for over 5 minutes";
+    let text = "AzureUnavailable of Resources: The creation has not ended in Azure for over 5 min";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     let status = "(write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable)\n";
     assert!(story.shown().ends_with(status), "{}", story.shown());
@@ -124,7 +124,7 @@ fn a_creation_that_does_not_end_is_trouble_after_five_minutes() {
 fn an_update_that_does_not_end_is_trouble_and_the_service_goes_on_serving() {
     let mut story = told(LIVE);
     story.play("show status\nservice web applied port=81->8080\ntick 301");
-    let text = "AzureUnavailable of Resources: its update has not ended in Azure for over 5 minutes";
+    let text = "AzureUnavailable of Resources: The update has not ended in Azure for over 5 min";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     let status = "(write status of web: 20.1.2.1, Provisioning AzureUnavailable, Serving Provisioned)\n";
     assert!(story.shown().ends_with(status), "{}", story.shown());
@@ -138,7 +138,7 @@ fn a_deletion_that_does_not_end_is_trouble_after_five_minutes() {
     story.play("show status\nservice web applied deleting\ntick 299");
     none(&story);
     story.play("tick 2");
-    let text = "AzureUnavailable of Deletion: its deletion has not ended in Azure for over 5 minutes";
+    let text = "AzureUnavailable of Deletion: The deletion has not ended in Azure for over 5 min";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     let status = "Provisioning AzureUnavailable of Deletion, not Serving AzureUnavailable of Deletion)\n";
     assert!(story.shown().ends_with(status), "{}", story.shown());
@@ -158,13 +158,13 @@ fn one_failure_after_five_minutes_is_said_in_its_own_words() {
 fn a_service_that_waits_for_a_slot_says_so_and_does_not_blame_azure() {
     let mut story = told("config slots=1\nservice a applied\nservice b applied\nshow status\ntick 301");
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
-    let text = "Provisioning of Resources: its creation has not succeeded for over 5 minutes: \
-                it waits for a free slot";
+    let text = "Provisioning of Resources: The creation has not succeeded for over 5 min: \
+                waiting for a free slot (sluice.concurrency)";
     assert_eq!(trouble(&story, "b").as_deref(), Some(text), "{}", story.shown());
     assert!(!story.shown().contains("write status of b"), "{}", story.shown());
     story.play("#1 done");
-    let text = "Provisioning of Resources: its creation has not succeeded for over 5 minutes: \
-                its operation is in progress";
+    let text = "Provisioning of Resources: The creation has not succeeded for over 5 min: \
+                the operation is in progress";
     assert_eq!(trouble(&story, "b").as_deref(), Some(text), "{}", story.shown());
     story.play("tick 300");
     assert_eq!(count(&story, Reason::AzureUnavailable), 1, "{}", story.shown());
@@ -175,8 +175,8 @@ fn a_service_that_waits_for_a_slot_says_so_and_does_not_blame_azure() {
 #[test]
 fn a_plan_that_waits_for_our_budget_does_not_blame_azure() {
     let mut story = told("service web applied\n#1 budgeted 900\ntick 310");
-    let text = "Provisioning of Resources: its creation has not succeeded for over 5 minutes: \
-                it waits for the call budget";
+    let text = "Provisioning of Resources: The creation has not succeeded for over 5 min: \
+                waiting for the call budget";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("tick 590\n#1 wants\ntick 290");
     assert_eq!(count(&story, Reason::Provisioning), 1, "{}", story.shown());
@@ -187,7 +187,7 @@ fn a_plan_that_waits_for_our_budget_does_not_blame_azure() {
 #[test]
 fn a_new_leader_goes_on_saying_that_a_creation_is_stuck_until_an_operation_succeeds() {
     let mut story = told("service web known stuck=resources\nlead\ntrouble web");
-    let text = "AzureUnavailable of Resources: the previous leader reported AzureUnavailable; \
+    let text = "AzureUnavailable of Resources: The previous leader reported AzureUnavailable; \
                 no operation has succeeded since";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("#1 failed TooManyRequests 429");
@@ -210,8 +210,8 @@ fn a_new_leader_does_not_repeat_what_is_mended() {
 fn an_address_update_that_waits_for_a_pause_is_throttled_until_a_minute_after_the_pause() {
     let mut story = told(LIVE);
     story.play("node node-a 192.168.0.1\nendpoints web 10.0.0.4@node-a\n#2 held 200\ntick 61\nshow status");
-    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
-                the address update is waiting: Azure asked for a pause";
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure. \
+                The address update waits for Retry-After of Azure";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("tick 190");
     assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
@@ -235,7 +235,10 @@ fn a_plan_whose_shared_commit_waits_for_a_pause_is_throttled_and_does_not_blame_
 #[test]
 fn a_pause_that_is_over_is_not_shown_any_more_although_the_operation_goes_on() {
     let mut story = told("show status\nservice web applied\n#1 waits\n#1 held 40\ntick 39");
-    assert_eq!(trouble(&story, "web").as_deref(), Some("Throttled of Resources: Azure asked for a pause"));
+    assert_eq!(
+        trouble(&story, "web").as_deref(),
+        Some("Throttled of Resources: Azure answered 429; Sluice waits for Retry-After")
+    );
     story.play("tick 2");
     none(&story);
     let status = "(write status of web: Provisioning Provisioning, not Serving Provisioning)\n";
@@ -252,13 +255,13 @@ fn a_pause_that_is_over_is_not_shown_any_more_although_the_operation_goes_on() {
 fn an_address_update_that_waits_for_our_budget_does_not_blame_azure() {
     let mut story = told(LIVE);
     story.play("node node-a 192.168.0.1\nendpoints web 10.0.0.4@node-a\n#2 held 200 budget\ntick 61");
-    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
-                the address update is waiting: the call budget is used up; see `sluice.budget.share`";
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure. \
+                The address update waits for the call budget; see `sluice.budget.share`";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     // What ends last is what it waits for.
     story.play("#2 held 300");
-    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure: \
-                the address update is waiting: Azure asked for a pause";
+    let text = "Throttled of Addresses: 1 of 1 addresses are not programmed in Azure. \
+                The address update waits for Retry-After of Azure";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     story.play("#2 held 10 budget");
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
@@ -270,8 +273,8 @@ fn an_address_update_that_waits_for_our_budget_does_not_blame_azure() {
 fn a_deletion_that_no_address_holds_up_is_not_draining() {
     let mut story = told("config slots=1\nservice a applied\n#1 done\nservice b applied\n#2 waits");
     story.play("show status\nservice c applied\nservice a applied deleting\ntick 301");
-    let text = "Deleting of Resources: its deletion has not succeeded for over 5 minutes: \
-                it waits for a free slot";
+    let text = "Deleting of Resources: The deletion has not succeeded for over 5 min: \
+                waiting for a free slot (sluice.concurrency)";
     assert_eq!(trouble(&story, "a").as_deref(), Some(text), "{}", story.shown());
     let shown = story.shown();
     let written: Vec<_> = shown.lines().filter(|line| line.contains("write status of a")).collect();
@@ -284,7 +287,10 @@ fn short_pauses_that_do_not_end_are_throttled_after_five_minutes_and_written_onc
     for _ in 0..30 {
         story.play("#1 wants\ntick 1\n#1 throttled 20\ntick 20");
     }
-    assert_eq!(trouble(&story, "web").as_deref(), Some("Throttled of Resources: Azure asked for a pause"));
+    assert_eq!(
+        trouble(&story, "web").as_deref(),
+        Some("Throttled of Resources: Azure answered 429; Sluice waits for Retry-After")
+    );
     story.play("#1 wants");
     assert_eq!(count(&story, Reason::Throttled), 1, "{}", story.shown());
     let written = story.shown().matches("write status of web").count();
@@ -314,6 +320,6 @@ fn updates_that_succeed_one_after_the_other_are_no_trouble() {
 fn what_has_no_object_waits_for_no_write_to_it() {
     let story = told("azure has uid=9 registration\nlead\ntick 60\n#1 done\ntick 301");
     let told = story.engine.services().into_iter().find_map(|view| view.trouble).map(|it| it.text);
-    let text = "its deletion has not succeeded for over 5 minutes";
+    let text = "The deletion has not succeeded for over 5 min";
     assert_eq!(told.as_deref(), Some(text), "{}", story.shown());
 }

@@ -45,7 +45,7 @@ pub(super) fn transient_failures_back_off_from_one_second_to_half_a_minute_then_
             t=193.3 #21 provision web: public-ip, load-balancer, register   because retry due
             t=220.6 #22 inspect web: read-public-ip   because outcome unknown
             t=220.6 #23 provision web: public-ip, load-balancer, register   because retry due
-            t=220.6 warn web: AzureUnavailable: AnotherOperationInProgress (transient): as the story says
+            t=220.6 warn web: AzureUnavailable: Azure is unavailable: AnotherOperationInProgress (transient): as the story says. Check Azure Service Health and the network between the controller and Azure
             t=531.4 #24 inspect web: read-public-ip   because outcome unknown
             t=531.4 #25 provision web: public-ip, load-balancer, register   because retry due
             t=532.3 #26 inspect web: read-public-ip   because outcome unknown
@@ -170,7 +170,7 @@ pub(super) fn a_quota_parks_from_ten_minutes_to_an_hour_and_the_event_names_it()
          explain web",
         expect![[r#"
             t=0.4 #1 provision web: public-ip, load-balancer, register   because service applied
-            t=0.6 warn web: QuotaExceeded: PublicIPCountLimitReached (quota): as the story says
+            t=0.6 warn web: QuotaExceeded: Azure quota used up: PublicIPCountLimitReached (quota): as the story says. Request a higher limit for the quota that Azure names, or delete unused resources
             t=515.5 #2 inspect web: read-public-ip   because outcome unknown
             t=515.5 #3 provision web: public-ip, load-balancer, register   because retry due
             t=1754.1 #4 provision web: public-ip, load-balancer, register   because retry due
@@ -195,7 +195,7 @@ pub(super) fn a_forbidden_plan_parks_from_five_minutes_to_an_hour_and_the_event_
          explain web",
         expect![[r#"
             t=0.4 #1 provision web: public-ip, load-balancer, register   because service applied
-            t=0.6 warn web: Forbidden: AuthorizationFailed (forbidden): as the story says
+            t=0.6 warn web: Forbidden: Azure denied the request: AuthorizationFailed (forbidden): as the story says. Grant the action that Azure names to the identity of Sluice, or remove the lock or policy
             t=244.5 #2 inspect web: read-public-ip   because outcome unknown
             t=244.5 #3 provision web: public-ip, load-balancer, register   because retry due
             t=906.4 #4 inspect web: read-public-ip   because outcome unknown
@@ -249,7 +249,7 @@ pub(super) fn a_refusal_is_looked_at_once_more_and_then_parked() {
             t=0.4 #1 provision web: public-ip, load-balancer, register   because service applied
             t=1.6 #2 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=5.7 #3 provision web: load-balancer, register   because retry due
-            t=5.8 warn web: Refused: InvalidRequest (refused): as the story says
+            t=5.8 warn web: Refused: Azure rejected the request: InvalidRequest (refused): as the story says. Change the Service as the error of Azure says
             t=5.9 web is NotStarted, wanted, parked: Refused, 2 failures
             t=5.9   waits for its next attempt at t=667.7: Refused
             t=667.7 #4 inspect web: read-public-ip, read-load-balancer   because outcome unknown
@@ -480,7 +480,7 @@ pub(super) fn a_deletion_that_is_refused_is_looked_at_parked_and_never_given_up(
             t=0.6 #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             t=1.8 #3 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=5.9 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
-            t=6.0 warn web: Refused: InvalidRequest (refused): as the story says
+            t=6.0 warn web: Refused: Azure rejected the request: InvalidRequest (refused): as the story says. Change the Service as the error of Azure says
             t=6.1 web is DeletionInProgress, not wanted, live, parked: Refused, 2 failures
             t=6.1   waits for its next attempt at t=516.2: Refused
             t=516.2 #5 inspect web: read-public-ip, read-load-balancer   because outcome unknown

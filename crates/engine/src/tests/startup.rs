@@ -159,7 +159,7 @@ pub(super) fn verify_makes_no_gateway_and_says_what_is_missing() {
          explain web
          tick 2000",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway does not exist; create it, or set sluice.gateway.mode to ensure
+            warn cluster: GatewayUnavailable: Gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway does not exist. Create it, or set sluice.gateway.mode to ensure
             web is NotStarted, wanted
               waits for the first listing of Azure
               waits for the gateway
@@ -175,7 +175,7 @@ pub(super) fn verify_attaches_no_subnet_and_says_what_is_missing() {
          azure detaches subnet
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is not attached to the gateway; attach it, or set sluice.gateway.mode to ensure
+            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is not attached to the gateway. Attach it, or set sluice.gateway.mode to ensure
         "#]],
     );
 }
@@ -191,7 +191,7 @@ pub(super) fn a_gateway_of_another_cluster_is_refused() {
          explain web
          tick 4000",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to the cluster cluster-2; name another in sluice.gateway.name, or correct sluice.clusterId
+            warn cluster: GatewayUnavailable: Gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway belongs to cluster cluster-2. Set another sluice.gateway.name, or correct sluice.clusterId
             web is NotStarted, wanted
               waits for the first listing of Azure
               waits for the gateway
@@ -206,7 +206,7 @@ pub(super) fn a_subnet_that_is_attached_to_another_gateway_is_refused() {
          azure attaches subnet elsewhere
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another; detach it or configure that gateway
+            warn cluster: GatewayUnavailable: Subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another. Detach it, or set sluice.gateway.name to that gateway
         "#]],
     );
 }
@@ -405,7 +405,7 @@ pub(super) fn verify_claims_no_gateway_and_says_how_to() {
          azure gateway of nobody
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: the gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway is not claimed; run `sluice adopt`
+            warn cluster: GatewayUnavailable: Gateway /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/servicegateway is not managed by this cluster. Run `sluice adopt gateway`
         "#]],
     );
 }
@@ -422,7 +422,7 @@ pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute
          #2 done",
         expect![[r#"
             t=0.4 #1 provision gateway: gateway   because start-up
-            t=0.5 warn cluster: Forbidden: the gateway cannot be made: AuthorizationFailed (forbidden): as the story says
+            t=0.5 warn cluster: Forbidden: Cannot create the gateway: AuthorizationFailed (forbidden): as the story says. Retrying; run `sluice doctor`
             t=60.5 #2 provision gateway: gateway   because start-up
         "#]],
     );
@@ -443,7 +443,7 @@ pub(super) fn a_standby_asks_for_nothing_and_catches_up_when_it_leads() {
     story.play("pod p1 egress=UPPER/CASE ip=10.1.0.1 node=node-a");
     expect![[r##"
         #1 list Services of Kubernetes again   because start-up
-        warn pod p1: InvalidSpec: the egress label "UPPER/CASE" has no effect: "UPPER/CASE" has characters other than a-z, 0-9, '.', '_' and '-'
+        warn pod p1: InvalidSpec: Ignored egress label "UPPER/CASE": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct or remove the label
     "##]].assert_eq(&story.shown());
 }
 

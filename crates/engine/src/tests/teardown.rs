@@ -319,13 +319,13 @@ pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_named() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            tell web: Provisioned: its load balancer is ready; it is reached at 20.1.2.1
+            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            tell web: Deleting: no address leads to it any more; its load balancer and public IP are being deleted
+            tell web: Deleting: Drained; deleting load balancer and public IP
             #3 inspect web: read-public-ip   because outcome unknown
             #4 deprovision web: release-public-ip   because retry due
             #5 remove finalizer from web   because operation ended
-            tell web: Deleting: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip is used by /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/networkInterfaces/somebody-elses, which Sluice does not manage. It was not deleted and carries no tags of Sluice any more
+            tell web: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: the unmanaged resource /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/networkInterfaces/somebody-elses uses it. Its Sluice tags were removed
             web is forgotten
         "#]],
     );

@@ -48,7 +48,7 @@ fn a_gateway_beyond_the_quota_is_told_for_the_whole_cluster() {
          #1 failed QuotaExceeded 400",
         expect![[r#"
             #1 provision gateway: gateway   because start-up
-            warn cluster: QuotaExceeded: the gateway cannot be made: QuotaExceeded (quota): as the story says
+            warn cluster: QuotaExceeded: Cannot create the gateway: QuotaExceeded (quota): as the story says. Retrying; run `sluice doctor`
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn a_gateway_that_azure_refuses_is_told_for_the_whole_cluster() {
         expect![[r#"
             #1 provision gateway: gateway   because start-up
             #2 provision gateway: gateway   because start-up
-            warn cluster: Refused: the gateway cannot be made: InvalidRequest (refused): as the story says
+            warn cluster: Refused: Cannot create the gateway: InvalidRequest (refused): as the story says. Retrying; run `sluice doctor`
         "#]],
     );
 }
@@ -78,9 +78,9 @@ fn a_long_pause_is_told_for_the_whole_cluster() {
          writes throttled 900
          writes throttled 86400",
         expect![[r#"
-            warn cluster: Throttled: Azure throttles writes and deletes for 2 min; they continue after that
-            warn cluster: Throttled: Azure throttles writes and deletes for 15 min; they continue after that
-            warn cluster: Throttled: Azure throttles writes and deletes for 24 h; one call every 15 min checks whether Azure accepts them again
+            warn cluster: Throttled: Azure throttled writes and deletes for 2 min; Sluice continues after that. If this happens often, see `sluice explain SGW0007`
+            warn cluster: Throttled: Azure throttled writes and deletes for 15 min; Sluice continues after that. If this happens often, see `sluice explain SGW0007`
+            warn cluster: Throttled: Azure throttled writes and deletes for 24 h; Sluice sends one call every 15 min to check. Look for other clients that use up the limits of the subscription
         "#]],
     );
 }

@@ -54,7 +54,7 @@ fn addresses_that_cannot_be_sent_are_said_after_half_a_minute_and_no_longer_than
             t=51.2 #9 push 10.0.0.6 to node-a for web   because addresses changed
             t=75.3 #10 push 10.0.0.6 to node-a for web   because addresses changed
             t=96.0 #11 push 10.0.0.6 to node-a for web   because addresses changed
-            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure. The address updates fail and are retried. ServerBusy (transient): as the story says
+            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure. Address updates fail and are retried. ServerBusy (transient): as the story says
             t=125.1 #12 push 10.0.0.6 to node-a for web   because addresses changed
             t=153.1 (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             t=153.2 web is in no trouble
@@ -87,7 +87,7 @@ fn a_service_without_a_single_programmed_address_does_not_serve() {
             #7 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable of Addresses, not Serving AzureUnavailable of Addresses)
             #8 push 10.0.0.4 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
         "#]],
     );
 }
@@ -167,6 +167,19 @@ fn conditions_are_not_written_again_by_retries() {
 }
 
 #[test]
+fn five_retries_of_an_operation_write_the_trouble_once() {
+    for code in ["ServerBusy 503", "AuthorizationFailed 403", "QuotaExceeded 400", "InvalidRequest 400"] {
+        let mut story = told(&std::format!("plans fail {code}\nshow status\nservice web applied"));
+        story.play("tick 14400");
+        let shown = story.shown();
+        let attempts = shown.lines().filter(|line| line.starts_with('#')).count();
+        assert!(attempts > 5, "{code}: {shown}");
+        // The first is `Provisioning`.
+        assert_eq!(shown.matches("write status").count(), 2, "{code}: {shown}");
+    }
+}
+
+#[test]
 fn an_outage_that_mixes_errors_writes_the_conditions_once() {
     let mixed = |kind: &str, story: &mut super::story::Story| {
         for _ in 0..10 {
@@ -234,7 +247,7 @@ fn a_deletion_in_an_outage_says_that_it_is_stuck() {
             t=24.6 #8 remove node-a   because addresses changed
             t=31.0 (write status of web: not 20.1.2.1, Provisioning AzureUnavailable of Deletion, not Serving AzureUnavailable of Deletion)
             t=50.7 #9 remove 10.0.0.4 from node-a   because addresses changed
-            t=61.3 web: AzureUnavailable of Deletion: its deletion waits for 1 address in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+            t=61.3 web: AzureUnavailable of Deletion: Deletion is waiting for 1 address to be removed from the gateway. Address updates fail and are retried. InternalServerError (transient): as the story says
         "#]],
     );
 }
@@ -298,7 +311,7 @@ fn a_deletion_that_waits_for_long_is_trouble() {
             (write status of web: not 20.1.2.1, Provisioning Draining of Deletion, not Serving Draining of Deletion)
             #5 remove node-a   because addresses changed
             #6 remove node-a   because addresses changed
-            web: Draining of Deletion: its deletion waits for 1 address in Azure, 10.0.0.4 at 192.168.0.1
+            web: Draining of Deletion: Deletion is waiting for 1 address to be removed from the gateway: 10.0.0.4 on node IP 192.168.0.1
         "#]],
     );
 }
@@ -329,10 +342,10 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejects 1 of them, which are retried every few minutes. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -428,8 +441,8 @@ fn azure_that_cannot_be_listed_is_trouble_of_every_service() {
             #8 list gateway   because start-up
             (write status of new: Provisioning AzureUnavailable, not Serving AzureUnavailable)
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            web: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided. ServerBusy (transient): as the story says
-            new: AzureUnavailable of Resources: Azure's gateway cannot be listed, so nothing is decided. ServerBusy (transient): as the story says
+            web: AzureUnavailable of Resources: Cannot list gateway in Azure, so no change is made. ServerBusy (transient): as the story says
+            new: AzureUnavailable of Resources: Cannot list gateway in Azure, so no change is made. ServerBusy (transient): as the story says
         "#]],
     );
 }
@@ -452,8 +465,8 @@ fn a_new_leader_goes_on_saying_what_the_last_one_said() {
         expect![[r#"
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable of Addresses, not Serving AzureUnavailable of Addresses)
             #1 push 10.0.0.4 to node-a for web   because service became ready
-            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure: no address update has succeeded since the leader changed
-            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure: no address update has succeeded since the leader changed
+            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. No address update has succeeded since the leader changed
+            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. No address update has succeeded since the leader changed
             #2 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -501,7 +514,11 @@ fn tags_that_cannot_be_written_or_are_removed_again_are_trouble_until_they_are_b
     let trouble = |story: &super::story::Story| story.engine.view_of(&key).and_then(|view| view.trouble);
     let forbidden = trouble(&story).expect("its tags cannot be written");
     assert_eq!(forbidden.reason, Reason::Forbidden);
-    assert!(forbidden.text.contains("cannot be tagged: AuthorizationFailed"), "{}", forbidden.text);
+    assert!(
+        forbidden.text.starts_with("Cannot tag /") && forbidden.text.contains(": AuthorizationFailed ("),
+        "{}",
+        forbidden.text
+    );
     story.play("tick 400\n#4 done\ntick 10");
     assert_eq!(trouble(&story), None, "{}", story.shown());
     story.play("azure untags load-balancer web\ntick 1900");
@@ -528,11 +545,11 @@ fn an_object_that_kubernetes_does_not_let_us_write_is_trouble() {
          trouble web",
         expect![[r#"
             #1 add finalizer to web   because service applied
-            warn web: KubernetesRefused: Kubernetes refuses our write: a webhook said no; it is repeated until it is allowed
+            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
             #2 add finalizer to web   because service applied
             web is in no trouble
             #3 add finalizer to web   because service applied
-            web: KubernetesRefused of Resources: the API server does not accept writes to its object, or does not answer; they are retried
+            web: KubernetesRefused of Resources: The API server rejects writes to the Service, or does not answer. Retrying
             #4 add finalizer to web   because service applied
             #5 provision web: public-ip, load-balancer, register   because service applied
             web is in no trouble
@@ -576,7 +593,7 @@ fn a_conflict_that_is_read_again_is_told_by_the_missing_tags() {
     let mut story = told("service web known\nazure has web public-ip foreign\nlead\ntick 61");
     story.play("trouble web");
     let shown = story.shown();
-    let words = "Conflict of Resources: a resource of its name was found without the tags of this cluster";
+    let words = "Conflict of Resources: An unmanaged resource with the required name was found";
     assert!(shown.contains("#1 inspect web") && shown.contains(words), "{shown}");
 }
 
@@ -604,9 +621,9 @@ fn ports_that_disagree_for_seconds_do_not_hide_failing_address_updates() {
             #7 push 10.0.0.6 to node-a for web   because addresses changed
             #8 push 10.0.0.6 to node-a for web   because addresses changed
             #9 push 10.0.0.6 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 1 of 2 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 1 of 2 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
             #10 push 10.0.0.6 10.0.0.5 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 2 of 3 addresses are not programmed in Azure. The address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 2 of 3 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
         "#]],
     );
 }
@@ -624,8 +641,8 @@ fn a_new_leader_says_at_once_that_a_port_is_still_unresolved() {
          tick 70
          trouble web",
         expect![[r#"
-            web: PortUnresolved of Resources: the endpoints disagree about which port "http" is
-            web: PortUnresolved of Resources: the endpoints disagree about which port "http" is
+            web: PortUnresolved of Resources: Ready endpoints define different numbers for targetPort "http"
+            web: PortUnresolved of Resources: Ready endpoints define different numbers for targetPort "http"
         "#]],
     );
 }

@@ -89,30 +89,30 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
         text.push('\n');
     }
     expect![[r#"
-        internal load balancers are not supported; remove the annotation
-        a public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation
-        private link services (azure-pls-create) are not supported; remove the annotation
-        the annotation example.com/odd is not supported; remove it
-        sessionAffinity ClientIP is not supported; use None
-        loadBalancerIP is not supported; remove it
-        more than one IP family is not supported; use ipFamilyPolicy SingleStack
-        more than one IP family is not supported; use ipFamilyPolicy SingleStack
-        loadBalancerSourceRanges: source ranges are not supported and would be ignored, which would open the Service to the Internet; remove them
-        the idle timeout "3" is not a whole number of minutes from 4 to 30
-        the idle timeout "31" is not a whole number of minutes from 4 to 30
-        the idle timeout "4.5" is not a whole number of minutes from 4 to 30
-        the idle timeout "-4" is not a whole number of minutes from 4 to 30
-        the idle timeout "300" is not a whole number of minutes from 4 to 30
-        the idle timeout "soon" is not a whole number of minutes from 4 to 30
-        the idle timeout "" is not a whole number of minutes from 4 to 30
-        port 80 is SCTP, which Azure's load balancers do not carry
-        port 65535 is outside 1-65534
-        port 0 is outside 1-65534
-        port 80 leads to port 0
-        two ports lead to the same tcp port 8080 of the pods
-        two ports lead to the same udp port 53 of the pods
-        tcp port 80 is there twice
-        it has no ports
+        Internal load balancers are not supported; remove the annotation
+        A public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation
+        Private link services (azure-pls-create) are not supported; remove the annotation
+        Annotation example.com/odd is not supported; remove it
+        spec.sessionAffinity ClientIP is not supported; set it to None
+        spec.loadBalancerIP is not supported; remove it
+        More than one IP family is not supported; set spec.ipFamilyPolicy to SingleStack
+        More than one IP family is not supported; set spec.ipFamilyPolicy to SingleStack
+        spec.loadBalancerSourceRanges: source ranges are not supported, and ignoring them would open the Service to the Internet; remove them
+        The idle timeout "3" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "31" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "4.5" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "-4" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "300" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "soon" is invalid; set a whole number of minutes from 4 to 30
+        The idle timeout "" is invalid; set a whole number of minutes from 4 to 30
+        Port 80 uses SCTP, which Azure load balancers do not support; use TCP or UDP
+        Port 65535 is invalid; use a port from 1 to 65534
+        Port 0 is invalid; use a port from 1 to 65534
+        Port 80 has targetPort 0; set another targetPort
+        Two ports have the same tcp target port 8080; use different target ports
+        Two ports have the same udp target port 53; use different target ports
+        Port 80/tcp is defined twice; remove one
+        spec.ports is empty; add a port
     "#]].assert_eq(&text);
 }
 
@@ -197,11 +197,11 @@ fn a_named_port_that_nobody_or_everybody_differently_knows_is_unresolved() {
     let unresolved = |text: &str| Err((Reason::PortUnresolved, text.to_string()));
     assert_eq!(
         resolved(PortResolution::Unresolved, None),
-        unresolved("no endpoint says which port \"http\" is")
+        unresolved("No ready endpoint defines targetPort \"http\"")
     );
     assert_eq!(
         resolved(PortResolution::Disagree, None),
-        unresolved("the endpoints disagree about which port \"http\" is")
+        unresolved("Ready endpoints define different numbers for targetPort \"http\"")
     );
 }
 
@@ -224,7 +224,7 @@ fn what_only_the_endpoints_speak_against_is_not_rejected_for_good() {
 fn a_named_port_that_resolves_to_the_backend_of_another_is_refused() {
     let spec = with_ports(vec![named(80, "http"), port(Protocol::Tcp, 81, 8080)]);
     let invalid = validate(&spec, &[], |_| PortResolution::Agreed(8080)).expect_err("invalid");
-    assert_eq!(invalid.text, "two ports lead to the same tcp port 8080 of the pods");
+    assert_eq!(invalid.text, "Two ports have the same tcp target port 8080; use different target ports");
 }
 
 #[test]

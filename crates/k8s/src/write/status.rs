@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use sluice_model::address::parse_ip;
-use sluice_model::kube::{Concern, Condition, ConditionKind};
+use sluice_model::kube::{Condition, ConditionKind};
 use sluice_model::reason::Reason;
 
 use crate::convert::published_message;
@@ -143,67 +143,14 @@ fn put(
     Value::Object(fields)
 }
 
-/// The address that we publish stands in `LoadBalancerServing`: a later process reads it there.
+/// The message, from the table of reasons. `LoadBalancerServing` also says which IP is published: version 0.1 reads it
+/// there.
 fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
-    let because = match (condition.concern, condition.reason) {
-        (Concern::Addresses, Reason::InvalidSpec) => NO_NODE_ADDRESS,
-        (_, reason) => sentence(reason),
-    };
-    let why = match condition.concern.sentence() {
-        Some(concern) => format!("{concern} {because}"),
-        None => because.into(),
-    };
+    let why = condition.reason.message(condition.concern, false, None);
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
         Some(ip) => format!("{} {why}", published_message(ip)),
         None => why,
-    }
-}
-
-/// `InvalidSpec` of addresses: it is not the Service that has to be changed.
-const NO_NODE_ADDRESS: &str =
-    "Their nodes are not known or have no InternalIP of their IP family; `sluice explain` names one.";
-
-/// What a reason means for the reader of a condition, and what to do about it.
-const fn sentence(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Provisioning => "Its Azure resources are being made.",
-        Reason::Provisioned => "Its Azure resources are as they should be.",
-        Reason::Updating => "Its Azure resources are being changed.",
-        Reason::Draining => "Its addresses are being taken off before anything is deleted.",
-        Reason::Deleting => "Its Azure resources are being deleted.",
-        Reason::PortUnresolved => {
-            "A named target port is on no endpoint, or the endpoints disagree about it; \
-             the last known port is kept until they agree."
-        }
-        Reason::Throttled => "Azure asked for a pause, or the call budget is used up; it goes on by itself.",
-        Reason::QuotaExceeded => {
-            "A quota of the Azure subscription is used up; raise it or free some; it is tried again by itself."
-        }
-        Reason::Forbidden => {
-            "Azure does not accept the credential of Sluice, or a role, lock or policy denies the request; \
-             `sluice explain` says which."
-        }
-        Reason::InvalidSpec => "The Service asks for what cannot be; its events say what to change.",
-        Reason::Conflict => {
-            "An Azure resource that is not ours stands in the way; the Service's events say which."
-        }
-        Reason::Refused => "Azure refuses the request; the Service's events have its words.",
-        Reason::AzureUnavailable => {
-            "Azure does not answer, answers with errors, or does not finish; it is tried again by itself."
-        }
-        Reason::InternalError => {
-            "Sluice would have broken a rule of its own, so it did nothing; please report the Service's events."
-        }
-        Reason::KubernetesRefused => {
-            "Kubernetes refuses our write; the Service's events say what stands against it."
-        }
-        Reason::MassDeletionHeld => {
-            "Its deletion is held with many others until the operator runs `sluice allow-deletion`."
-        }
-        Reason::GatewayUnavailable => {
-            "The service gateway is missing or belongs to another cluster; `sluice doctor` says what to do."
-        }
     }
 }
 

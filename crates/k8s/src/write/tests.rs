@@ -320,7 +320,7 @@ async fn a_service_that_is_no_load_balancer_any_more_gets_no_ip_but_loses_one() 
 async fn what_the_api_server_answers_is_what_the_engine_hears() {
     let forbidden =
         "services \"web\" is forbidden: User \"u\" cannot patch resource \"services\" in API group";
-    let refused = format!("may not patch services: {forbidden}; grant it to our account");
+    let refused = format!("patch services denied: {forbidden}; grant this permission to the account");
     for (say, outcome) in [
         (Say::status(409, "Conflict", "changed"), KubeOutcome::Conflict),
         (Say::status(404, "NotFound", "gone"), KubeOutcome::Gone),

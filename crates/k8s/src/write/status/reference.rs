@@ -1,92 +1,91 @@
-//! `docs/conditions.md`, made from the reasons and the sentences that stand in the status.
+//! `docs/conditions.md`, generated from the table of reasons.
 
 use sluice_model::kube::{Concern, ConditionKind};
-use sluice_model::reason::Reason;
+use sluice_model::reason::{Reason, Row};
 
-use super::{NO_NODE_ADDRESS, sentence};
 use crate::strings::condition_type;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conditions.md");
 
 const HEAD: &str = "# Conditions
 
-What stands in `status.conditions` of a Service that Sluice serves. The table is made from
-`crates/model/src/reason.rs` and `crates/k8s/src/write/status.rs`; a test fails when they differ, and
-`UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` writes it anew.
+Sluice writes two conditions into `status.conditions` of each Service that it serves.
 
 | condition | `True` | `False` |
 |---|---|---|
-| `PROVISIONING` | work is to be done, is under way, or is stuck; the reason says which | all is in Azure as wanted |
-| `SERVING` | the Service is registered and its IP is published; the message has the IP | it is not, or not yet |
+| `PROVISIONING` | a change is pending, in progress or blocked; the reason says which | Azure matches the desired state |
+| `SERVING` | the Service is registered with the gateway and its public IP is published; the message contains the IP | not served, or not yet |
 
-`kubectl wait --for=condition=SERVING service/NAME` waits for it. Both can be `True` at once: a live Service that is
-being changed, or whose change is stuck, goes on serving. `lastTransitionTime` moves with the status, not with the
-reason. Conditions of others are left as they are, and ours go when the Service is ours no longer. An egress has no
-object and so no conditions: `sluice explain egress/NAME` has the same reasons.
+Wait for a Service:
 
-While Azure has not been listed completely, or the gateway cannot be used, nothing is decided: what stands there about
-serving stays.
+    kubectl -n NAMESPACE wait --for=condition=SERVING service/NAME
+
+Both conditions can be `True`: a live Service that is being changed, or whose change is blocked, is still served.
+`lastTransitionTime` changes with the status, not with the reason. Sluice does not change the conditions of other
+controllers, and removes its own when it no longer serves the Service. An egress has no object and so no conditions:
+`sluice explain egress/NAME` shows the same reasons.
+
+While Azure has not been listed completely, or the gateway cannot be used, `SERVING` keeps its status.
 
 ## Reasons
 
-`PROVISIONING` has the reason of its row. `SERVING` has `Provisioned` while it is `True`, and the same reason as the other
-while it is `False`. The reason of a parked Service stays until it is mended; [Troubleshooting](guides/troubleshooting.md)
-goes on from each.
+`PROVISIONING` has the reason of the row. `SERVING` has `Provisioned` while it is `True`, and the reason of `PROVISIONING`
+while it is `False`. `sluice explain CODE` prints the page of a code.
 
-| reason | code | `PROVISIONING` | message |
-|---|---|---|---|
+| reason | code | `PROVISIONING` | meaning | impact | what to do |
+|---|---|---|---|---|---|
 ";
 
 const TAIL: &str = "
-A pause that Azure asks for is shown as `Throttled` from 30 seconds on; shorter ones are over before people look.
+A pause that Azure requests is shown as `Throttled` from 30 s on.
 
 ## Trouble
 
 A Service is in trouble when its desired state is not programmed for longer than ordinary work takes. `PROVISIONING` is
-then `True` with the reason, and the message says first what is not as desired:
+then `True` with the reason. If the problem concerns addresses or a deletion, the message says so first:
 
-| what | the message begins with | from when on |
+| what | first sentence of the message | from when on |
 |---|---|---|
-| its spec, or an unmanaged resource in its place | the sentence of the reason | at once; an unresolved port counts as trouble after a minute |
-| its Azure resources | the sentence of the reason | the service is parked, its operations failed three times in a row, Azure asked for a pause of 30 seconds or more, or it has differed from the desired state for 5 minutes |
-| the gateway | the sentence of the reason | the gateway or its subnet cannot be used, or creating it is parked |
-| the state of Azure | the sentence of the reason | a listing at start-up has failed for 30 seconds |
-| its tags | the sentence of the reason | the tags of its load balancer cannot be written, or were removed a second time |
-| its addresses | ADDRESSES | address updates have failed for 30 seconds, one has not ended after 60 (`Throttled` while it waits for a pause or for the call budget), Azure rejects addresses, or the node of some of them has had no address of their IP family for a minute (`InvalidSpec`: NO_NODE_ADDRESS) |
-| a held deletion | the sentence of the reason | the mass-deletion guard holds it |
-| its deletion | DELETION | its operations or address updates fail as above, an operation has not ended after 5 minutes, or it waits for addresses longer than `sluice.deletion.reportAfter` |
+| the spec, or an unmanaged resource with the required name | that of the reason | at once; an unresolved port counts as trouble after 1 min |
+| the Azure resources | that of the reason | the gateway service is parked, its operations failed three times in a row, Azure requested a pause of 30 s or more, or Azure has differed from the desired state for 5 min |
+| the gateway | that of the reason | the gateway or its subnet cannot be used, or its creation is parked |
+| the state of Azure | that of the reason | a list at start-up has failed for 30 s |
+| the tags | that of the reason | the tags of the load balancer cannot be written, or were removed a second time |
+| the addresses | ADDRESSES | address updates have failed for 30 s; one has not ended after 60 s (`Throttled` while it waits for a pause or the call budget); Azure rejects addresses; or nodes have had no InternalIP of the IP family of their pods for 1 min (`InvalidSpec`) |
+| a held deletion | that of the reason | the mass-deletion guard holds it |
+| the deletion | DELETION | operations or address updates fail as above, an operation has not ended after 5 min, or the deletion waits for addresses longer than `sluice.deletion.reportAfter` |
 
-A Service that has differed from the desired state for 5 minutes has the reason of its last failure. Without a failure it
-has `Throttled` while Azure asks for pauses, however short, and `AzureUnavailable` if its operation has been in Azure for
-that long. If it waits for a free slot or for the call budget, it keeps its current reason (`Provisioning`, `Updating`,
-`Draining`, `Deleting`), so that a bulk load writes no condition twice; it counts as trouble all the same, and
-`sluice explain` says what it waits for. A success starts the 5 minutes again.
+A Service that has differed from the desired state for 5 min has the reason of its last failure. Without a failure it has
+`Throttled` while Azure requests pauses, and `AzureUnavailable` if its operation has been in Azure for that long. If it
+waits for a free slot or for the call budget, it keeps its current reason (`Provisioning`, `Updating`, `Draining` or
+`Deleting`), so that a bulk load writes no condition twice; it counts as trouble all the same, and `sluice explain` names
+what it waits for. A success restarts the 5 min.
 
-`SERVING` is `False` with the same reason when not a single address of the Service is programmed. A condition has no numbers
-and none of Azure's words, so that retries do not write it again; `sluice status` and `sluice explain` have both, and
-`sluice_services_in_trouble` counts by reason. All of them read the same rule.
+`SERVING` is `False` with the same reason when no address of the Service is programmed. A message contains no value that
+changes with a retry, so retries do not write the status. `sluice status` and `sluice explain` show attempts, times and the
+last error, and `sluice_services_in_trouble` counts by reason.
+
+This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` updates it.
 ";
 
 fn page() -> String {
     let mut text = HEAD.to_string();
     for reason in Reason::ALL.into_iter().filter(|reason| reason.stands_in_conditions()) {
-        let (word, code) = (reason.word(), reason.code());
+        let Row { label, code, meaning, impact, action, .. } = reason.row();
         let status = if reason == Reason::Provisioned { "False" } else { "True" };
         text.push_str(&format!(
-            "| `{word}` | [{code}](errors/{code}.md) | `{status}` | {} |\n",
-            sentence(reason)
+            "| `{label}` | [{code}](errors/{code}.md) | `{status}` | {meaning} | {impact} | {action} |\n"
         ));
     }
     for reason in Reason::ALL.into_iter().filter(|reason| !reason.stands_in_conditions()) {
         let (word, code) = (reason.word(), reason.code());
         text.push_str(&format!(
-            "\n`{word}` ([{code}](errors/{code}.md)) is an [event](events.md) alone: a status that cannot be written \
-             cannot say so.\n"
+            "\n`{word}` ([{code}](errors/{code}.md)) is only an [event](events.md), because the status cannot be \
+             written.\n"
         ));
     }
     let concern = |concern: Concern| concern.sentence().unwrap_or_default();
     (text + TAIL)
-        .replace("NO_NODE_ADDRESS", NO_NODE_ADDRESS)
         .replace("ADDRESSES", concern(Concern::Addresses))
         .replace("DELETION", concern(Concern::Deletion))
         .replace("PROVISIONING", condition_type(ConditionKind::Provisioning))

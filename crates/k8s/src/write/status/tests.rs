@@ -147,7 +147,7 @@ fn a_message_says_what_is_in_trouble_before_the_reason() {
     let written = set(&changes, "/status/conditions").unwrap();
     assert_eq!(
         written[0]["message"],
-        "Some of its addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not finish; it is tried again by itself."
+        "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. See `sluice explain SGW0013`."
     );
 }
 
