@@ -45,7 +45,7 @@ pub(crate) fn read(dialect: &Dialect, request: &Request, answer: HttpAnswer<'_>)
     };
     let payload = match answer.status {
         200..=299 => incoming.accepted(request),
-        status if status < 200 => Err(Misread::Malformed(String::from("no answer has such a status"))),
+        status if status < 200 => Err(Misread::Malformed(String::from("not a final HTTP status"))),
         _ => Ok(incoming.refused(request)),
     };
     match payload {
@@ -65,10 +65,10 @@ fn lost(dialect: &Dialect, request: &Request, incoming: &Incoming<'_>, misread: 
     let (Misread::Another(why) | Misread::Malformed(why)) = misread;
     let doubt = match request.method {
         Method::Get | Method::List | Method::Poll => "",
-        _ => ", so the change may or may not have been made",
+        _ => "; the change may or may not have been made",
     };
     format!(
-        "{} answered {} to {} {} with something that is not understood{doubt}: {why}; {}",
+        "{} answered {} to {} {} with an unexpected body: {why}{doubt}; {}",
         url::host(&dialect.endpoint),
         incoming.status,
         verb(request.method),
@@ -117,7 +117,7 @@ impl Incoming<'_> {
     fn must_be_whole(&self) -> Result<(), Misread> {
         match self.headers.first("Content-Length") {
             Some(promised) if self.bytes == 0 && promised.bytes().any(|b| b != b'0') => {
-                Err(Misread::Malformed(format!("{promised} bytes were promised and none came")))
+                Err(Misread::Malformed(format!("Content-Length is {promised}, but no body arrived")))
             }
             _ => Ok(()),
         }
@@ -129,10 +129,10 @@ impl Incoming<'_> {
             return Err(nothing("the resource"));
         }
         let Some(Place::One(kind)) = place(&request.target) else {
-            return Err(Misread::Malformed(String::from("the target is no resource that we know")));
+            return Err(Misread::Malformed(String::from("the target is not a known resource type")));
         };
         self.or_error(self.one(kind, Some(&request.target))).map_err(|misread| match misread {
-            Misread::Another(why) => Misread::Another(format!("it is not {}: {why}", kind.words())),
+            Misread::Another(why) => Misread::Another(format!("not {}: {why}", kind.words())),
             misread => misread,
         })
     }
@@ -159,7 +159,7 @@ impl Incoming<'_> {
         let mut found = bodies::one::<O>(body)?;
         if let Some(target) = target.filter(|target| *target != found.id()) {
             let (found, target) = (found.id(), target);
-            return Err(Misread::Malformed(format!("it is about {found}, and {target} was asked for")));
+            return Err(Misread::Malformed(format!("it describes {found} instead of {target}")));
         }
         if let (Some(etag), Some(header)) = (found.etag_mut(), self.headers.first("ETag"))
             && etag.0.is_empty()
@@ -189,7 +189,7 @@ impl Incoming<'_> {
             Some(Place::All(Kind::Subnet)) => Payload::Subnets(bodies::page::<SubnetOutline<'_>>(body)?),
             Some(Place::Services) => Payload::Registrations(bodies::page::<RegistrationOutline>(body)?),
             Some(Place::Locations) => Payload::Locations(bodies::page::<LocationOutline>(body)?),
-            _ => return Err(Misread::Malformed(String::from("the target is no list that we know"))),
+            _ => return Err(Misread::Malformed(String::from("the target is not a known list"))),
         })
     }
 
@@ -227,13 +227,13 @@ impl Incoming<'_> {
         let shows_status = shows_status(&request.target);
         if self.body.is_empty() {
             return match self.status {
-                200 if shows_status => Err(nothing("the state of the operation")),
+                200 if shows_status => Err(nothing("an operation status")),
                 _ => Ok(Payload::None),
             };
         }
         let value = self.value()?;
         let Some(document) = value.as_object() else {
-            return Err(Misread::Malformed(String::from("an operation is an object")));
+            return Err(Misread::Malformed(String::from("expected an operation object")));
         };
         match (word(&value), error::in_body(self.status, &value)) {
             (Some(Word::Failed), error) => return Ok(failed(error)),
@@ -277,14 +277,14 @@ impl Incoming<'_> {
     /// The body as a tree, for what is small.
     fn value(&self) -> Result<Value, Misread> {
         if self.body.len() > SMALL_BODY_MAX {
-            return Err(Misread::Malformed(String::from("it is too long for what it should be")));
+            return Err(Misread::Malformed(String::from("too large for an error or an operation status")));
         }
         bodies::parse(self.body)
     }
 }
 
 fn nothing(expected: &str) -> Misread {
-    Misread::Malformed(format!("it is empty, and {expected} should be there"))
+    Misread::Malformed(format!("expected {expected}"))
 }
 
 /// Whether an address shows how an operation stands, as `Azure-AsyncOperation` does. Behind others
@@ -316,13 +316,12 @@ fn word(value: &Value) -> Option<Word> {
 }
 
 fn failed(error: Option<ArmError>) -> Payload {
-    let unsaid = || unexplained("OperationFailed", "the operation failed, and Azure does not say why");
+    let unsaid = || unexplained("OperationFailed", "the operation failed; Azure gave no reason");
     Payload::Operation(OperationState::Failed(error.unwrap_or_else(unsaid)))
 }
 
 fn canceled(error: Option<ArmError>) -> Payload {
-    let unsaid =
-        || unexplained("OperationCanceled", "the operation was called off, and Azure does not say why");
+    let unsaid = || unexplained("OperationCanceled", "the operation was canceled; Azure gave no reason");
     Payload::Operation(OperationState::Canceled(error.unwrap_or_else(unsaid)))
 }
 

@@ -52,10 +52,13 @@ pub(crate) fn in_refusal(status: u16, value: &Value) -> Option<ArmError> {
 pub(crate) fn made_up(status: u16, headers: Headers<'_>, body: &[u8]) -> ArmError {
     let message = match (status, headers.first("Location")) {
         (300..=399, Some(target)) => format!(
-            "the answer redirects to {}, which is not followed: our token must not go elsewhere",
+            "the answer redirects to {}, which Sluice does not follow: the access token must not be sent to \
+             another address",
             url::without_query(target)
         ),
-        (300..=399, None) => format!("the answer is a redirect to nowhere; {}", describe(headers, body)),
+        (300..=399, None) => {
+            format!("the answer is a redirect without a target; {}", describe(headers, body))
+        }
         _ => format!("the answer has no ARM error; {}", describe(headers, body)),
     };
     worded(status, "", message)
@@ -211,6 +214,6 @@ mod tests {
         assert_eq!(&*error.code, "Http302");
         assert!(error.message.contains("http://login.example/x,"), "{}", error.message);
         assert!(!error.message.contains("secret"));
-        assert!(made_up(304, Headers(&[]), b"").message.contains("nowhere"));
+        assert!(made_up(304, Headers(&[]), b"").message.contains("without a target"));
     }
 }

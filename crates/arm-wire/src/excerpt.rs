@@ -16,13 +16,13 @@ pub(crate) fn describe(headers: Headers<'_>, body: &[u8]) -> String {
     if body.is_empty() {
         return String::from("the body is empty");
     }
-    let kind = one_line(headers.first("Content-Type").unwrap_or("no content type").as_bytes(), SHOWN_MAX);
+    let kind = one_line(headers.first("Content-Type").unwrap_or("untyped").as_bytes(), SHOWN_MAX);
     let mut text = format!("the body is {kind}, {} bytes", body.len());
     // Writing to a string cannot fail.
     if let Some(title) = title(body) {
         let _ = write!(text, ", titled \"{title}\"");
     }
-    let _ = write!(text, ", beginning with: {}", one_line(body, SHOWN_MAX));
+    let _ = write!(text, ", starting with: {}", one_line(body, SHOWN_MAX));
     text
 }
 
@@ -83,7 +83,7 @@ mod tests {
         let page = b"<html>\r\n<head><TITLE lang=en>\n 502 Bad\n Gateway </TITLE>";
         assert_eq!(
             describe(Headers(&[("content-type", "text/html")]), page),
-            "the body is text/html, 56 bytes, titled \"502 Bad Gateway\", beginning with: <html> <head><TITLE \
+            "the body is text/html, 56 bytes, titled \"502 Bad Gateway\", starting with: <html> <head><TITLE \
              lang=en> 502 Bad Gateway </TITLE>"
         );
         assert_eq!(describe(Headers(&[]), b""), "the body is empty");

@@ -47,7 +47,7 @@ fn url_of(dialect: &Dialect, request: &Request) -> Result<String, Unwritable> {
             fitting_place(request)?;
             return url::given(&dialect.endpoint, &page.0);
         }
-        (_, Some(_)) => return Err(Unwritable(format!("only lists have pages, and {target} is none"))),
+        (_, Some(_)) => return Err(Unwritable(format!("{target} is not a list and has no pages"))),
         (_, None) => {}
     }
     let api_version = match fitting_place(request)? {
@@ -73,11 +73,7 @@ fn fitting_place(request: &Request) -> Result<Place, Unwritable> {
         _ => false,
     };
     found.filter(|_| fits).ok_or_else(|| {
-        Unwritable(format!(
-            "{:?} is nothing that one can do with {:?}",
-            request.method,
-            request.target.as_str()
-        ))
+        Unwritable(format!("method {:?} is not supported for {:?}", request.method, request.target.as_str()))
     })
 }
 
@@ -86,7 +82,7 @@ fn if_match(request: &Request) -> Result<Option<String>, Unwritable> {
     // The etag came with some body; a header cannot hold everything that JSON can.
     let plain = !etag.0.is_empty() && etag.0.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
     if !plain {
-        return Err(Unwritable(format!("{:?} is an etag that no header can hold", &*etag.0)));
+        return Err(Unwritable(format!("etag {:?} is not valid in a header", &*etag.0)));
     }
     Ok(Some(etag.0.to_string()))
 }
@@ -123,7 +119,7 @@ fn misfit(method: Method, target: &ArmId, body: &Body) -> Unwritable {
         Body::None => "no body",
         Body::PublicIp(_) => "a public IP",
         Body::LoadBalancer(_) => "a load balancer",
-        Body::ForeignLoadBalancer(_) => "a load balancer of somebody else's, which we never write",
+        Body::ForeignLoadBalancer(_) => "an unmanaged load balancer, which Sluice does not write",
         Body::NatGateway(_) => "a NAT gateway",
         Body::Gateway(_) | Body::GatewayAsRead(_) => "a service gateway",
         Body::Subnet(_) => "a subnet",
@@ -132,5 +128,5 @@ fn misfit(method: Method, target: &ArmId, body: &Body) -> Unwritable {
         Body::Services(_) => "services",
         Body::Locations(_) => "locations",
     };
-    Unwritable(format!("{} of {:?} cannot carry {carried}", verb(method), target.as_str()))
+    Unwritable(format!("wrong body for {} {:?}: {carried}", verb(method), target.as_str()))
 }

@@ -17,12 +17,12 @@ use crate::Unwritable;
 pub(crate) fn of_id(endpoint: &str, id: &str, tail: &str, api_version: &str) -> Result<String, Unwritable> {
     let mut url = String::from(endpoint.trim_end_matches('/'));
     let Some(path) = id.strip_prefix('/') else {
-        return Err(Unwritable(format!("{id:?} is not an id: it does not begin with a slash")));
+        return Err(Unwritable(format!("{id:?} is not a resource ID: it does not start with a slash")));
     };
     for segment in path.split('/') {
         // A dot segment would be taken out on the way and make another path of it.
         if matches!(segment, "" | "." | "..") {
-            return Err(Unwritable(format!("{id:?} is not an id: {segment:?} is no part of a path")));
+            return Err(Unwritable(format!("{id:?} is not a resource ID: invalid path segment {segment:?}")));
         }
         url.push('/');
         encode(&mut url, segment, b"!$&'()*+,;=:@");
@@ -49,10 +49,10 @@ fn encode(url: &mut String, text: &str, allowed: &[u8]) {
 pub(crate) fn given(endpoint: &str, given: &str) -> Result<String, Unwritable> {
     let odd = |why: &str| {
         let shown = without_query(given);
-        Unwritable(format!("Azure gave an address that is not followed: {why}: {shown:?}"))
+        Unwritable(format!("Azure returned a URL that Sluice does not follow: {why}: {shown:?}"))
     };
     if given.chars().any(|c| c.is_ascii_control()) {
-        return Err(odd("it has control characters"));
+        return Err(odd("it contains control characters"));
     }
     let endpoint = endpoint.trim_end_matches('/');
     if given.starts_with('/') && !given.starts_with("//") {
@@ -65,8 +65,8 @@ pub(crate) fn given(endpoint: &str, given: &str) -> Result<String, Unwritable> {
         return Ok(given.to_string());
     }
     Err(Unwritable(format!(
-        "Azure gave an address on {theirs}, and the endpoint is {ours}; it is not followed, because our \
-         token must not go to another host"
+        "Azure returned a URL on {theirs}, but the endpoint is {ours}; Sluice does not follow it, because the \
+         access token must not be sent to another host"
     )))
 }
 

@@ -38,7 +38,7 @@ impl Certificate {
     /// Reads certificate and key, and makes sure that they belong together.
     pub(crate) fn read(pem: &Pem) -> Result<Certificate, SetupError> {
         match pem {
-            Pem::Bytes(bytes) => Certificate::from_pem(bytes, "given as text"),
+            Pem::Bytes(bytes) => Certificate::from_pem(bytes, "given inline"),
             Pem::File(path) => {
                 let read = std::fs::read(path).map(Zeroizing::new);
                 let bytes =
@@ -53,44 +53,38 @@ impl Certificate {
             |why: &str| SetupError::Content { what: WHAT, from: from.to_owned(), why: why.to_owned() };
         if bytes.first() == Some(&0x30) {
             return Err(unusable(
-                "it is a PKCS#12 (PFX) or DER file; convert it with \
-                 `openssl pkcs12 -in cert.pfx -out cert.pem -nodes` and give cert.pem",
+                "the file is PKCS#12 (PFX) or DER, not PEM; convert it with \
+                 `openssl pkcs12 -in cert.pfx -out cert.pem -nodes` and use cert.pem",
             ));
         }
         let holds = |words: &str| bytes.windows(words.len()).any(|window| window == words.as_bytes());
         if holds("BEGIN ENCRYPTED PRIVATE KEY") || holds("Proc-Type: 4,ENCRYPTED") {
             return Err(unusable(
-                "its key has a password; take that off with `openssl pkey -in key.pem -out plain.pem` and \
-                 keep the file in a Kubernetes Secret",
+                "the private key is encrypted; decrypt it with `openssl pkey -in key.pem -out plain.pem` and \
+                 store the file in a Kubernetes Secret",
             ));
         }
         let certificate = CertificateDer::pem_slice_iter(bytes).next();
         let certificate = certificate.ok_or_else(|| {
-            unusable(
-                "there is no `BEGIN CERTIFICATE` in it; put the certificate and its key into one PEM file",
-            )
+            unusable("no `BEGIN CERTIFICATE` block found; put the certificate and its key into one PEM file")
         })?;
-        let certificate = certificate.map_err(|error| unusable(&format!("its PEM is broken: {error}")))?;
+        let certificate = certificate.map_err(|error| unusable(&format!("invalid PEM: {error}")))?;
         let key = PrivateKeyDer::from_pem_slice(bytes).map_err(|_| {
-            unusable(
-                "there is no `BEGIN PRIVATE KEY` in it; put the certificate and its key into one PEM file",
-            )
+            unusable("no `BEGIN PRIVATE KEY` block found; put the certificate and its key into one PEM file")
         })?;
         let key = match &key {
             PrivateKeyDer::Pkcs8(der) => KeyPair::from_pkcs8(der.secret_pkcs8_der()),
             PrivateKeyDer::Pkcs1(der) => KeyPair::from_der(der.secret_pkcs1_der()),
-            _ => return Err(unusable("its key is no RSA key, and Entra takes no other")),
+            _ => return Err(unusable("the private key is not RSA; use an RSA key of at least 2048 bits")),
         }
         .map_err(|error| {
-            unusable(&format!(
-                "its key is not accepted ({error}); Entra takes RSA keys of 2048 bits and more"
-            ))
+            unusable(&format!("invalid private key ({error}); use an RSA key of at least 2048 bits"))
         })?;
         // The public key stands in the certificate exactly as ring writes it.
         let public = key.public().as_ref();
         if !certificate.windows(public.len()).any(|window| window == public) {
             return Err(unusable(
-                "its first certificate does not belong to its key; put the application's own certificate first",
+                "the first certificate does not match the private key; put the application's certificate first",
             ));
         }
         let thumbprint = URL_SAFE_NO_PAD.encode(digest(&SHA256, &certificate));
@@ -185,8 +179,8 @@ mod tests {
         let other = include_str!("../tests/keys/other.key.pem");
         for (parts, says) in [
             (vec![CERTIFICATE, encrypted], "openssl pkey -in key.pem"),
-            (vec![CERTIFICATE, elliptic], "RSA keys"),
-            (vec![CERTIFICATE, other], "does not belong to its key"),
+            (vec![CERTIFICATE, elliptic], "an RSA key"),
+            (vec![CERTIFICATE, other], "does not match the private key"),
             (vec![CERTIFICATE], "no `BEGIN PRIVATE KEY`"),
             (vec![KEY], "no `BEGIN CERTIFICATE`"),
             (vec!["hello"], "no `BEGIN CERTIFICATE`"),

@@ -89,7 +89,7 @@ impl Client {
             credential = settings.credential.word(),
             api_version = %dialect.api_version,
             proxy = connections.proxy.as_deref(),
-            "client for Azure"
+            "created the Azure client"
         );
         Ok(Client {
             inner: Arc::new(Inner {
@@ -205,7 +205,7 @@ impl Inner {
         let deadline = started + self.limits.answer;
         let bearer = self.bearer(deadline).await?;
         if !may_begin() {
-            let text = "the request was not sent: it was called off before it could leave".to_owned();
+            let text = "request not sent: canceled before it started".to_owned();
             return Err(Trouble { fate: Fate::NotSent, word: "called-off", text });
         }
 
@@ -221,8 +221,7 @@ impl Inner {
         record.correlation_id = header("x-ms-correlation-request-id").map(str::to_owned);
         if received.status == 401 && self.tokens.refused(bearer.number) == Refusal::OldToken {
             let text = format!(
-                "{} did not accept the token, and did not look at the request; a new token is fetched with \
-                 the next try",
+                "{} did not accept the token and did not process the request; the next attempt uses a new token",
                 self.host
             );
             return Err(Trouble { fate: Fate::NotSent, word: "token-refused", text });
@@ -245,7 +244,7 @@ impl Inner {
         let unwritable = || Trouble {
             fate: Fate::NotSent,
             word: "unwritable",
-            text: format!("the request was not sent: {path_and_query} is no path of {}", self.host),
+            text: format!("request not sent: {path_and_query} is not a path on {}", self.host),
         };
         let url = self.endpoint.join(path_and_query).map_err(|_| unwritable())?;
         // The token goes along, so it must go to nobody else.
@@ -272,15 +271,14 @@ impl Inner {
         let unwritable = |why: &str| Trouble {
             fate: Fate::NotSent,
             word: "unwritable",
-            text: format!("the request was not sent: {why}"),
+            text: format!("request not sent: {why}"),
         };
         let written = sluice_arm_wire::write(&self.dialect, request).map_err(|error| unwritable(&error.0))?;
-        let url =
-            Url::parse(&written.url).map_err(|error| unwritable(&format!("its address is odd ({error})")))?;
+        let url = Url::parse(&written.url).map_err(|error| unwritable(&format!("invalid URL ({error})")))?;
         // The wire has looked already; this is the last place before the token goes along.
         if url.origin() != self.endpoint.origin() {
             return Err(unwritable(&format!(
-                "it would go to {} and not to {}",
+                "its URL points to {} instead of {}",
                 origin_name(&url),
                 self.host
             )));
@@ -299,7 +297,7 @@ impl Inner {
                 true => none(Fate::Denied, "token-denied", &why.text),
                 false => none(Fate::NotSent, "token", &why.text),
             }),
-            Err(_) => Err(none(Fate::NotSent, "token", "none came in time; check the way to its issuer")),
+            Err(_) => Err(none(Fate::NotSent, "token", "timed out; check the network to the token issuer")),
         }
     }
 

@@ -68,19 +68,19 @@ fn proxy(proxy: &Proxy) -> Result<Option<(reqwest::Proxy, String)>, SetupError> 
     let bad = |why: &str| SetupError::Setting {
         setting: "HTTPS_PROXY",
         value: "…".to_owned(),
-        why: format!("{why}; write it like http://proxy.example:3128"),
+        why: format!("{why}; use a form such as http://proxy.example:3128"),
     };
     let text = match url.reveal() {
         text if text.contains("://") => text.to_owned(),
         text => format!("http://{text}"),
     };
-    let parsed = Url::parse(&text).map_err(|error| bad(&format!("that is no address ({error})")))?;
+    let parsed = Url::parse(&text).map_err(|error| bad(&format!("not a URL ({error})")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
         return Err(bad("only http and https proxies are supported"));
     }
     let name = origin_name(&parsed);
     let straight = NoProxy::from_string(&format!("{except},{ALWAYS_STRAIGHT}"));
-    let proxy = reqwest::Proxy::https(parsed).map_err(|_| bad("it cannot be used"))?.no_proxy(straight);
+    let proxy = reqwest::Proxy::https(parsed).map_err(|_| bad("not a usable proxy URL"))?.no_proxy(straight);
     Ok(Some((proxy, name)))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn origin_name(url: &Url) -> String {
     match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),
         (Some(host), None) => host.to_owned(),
-        (None, _) => "an address without a host".to_owned(),
+        (None, _) => "a URL without a host".to_owned(),
     }
 }
 

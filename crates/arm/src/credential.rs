@@ -47,10 +47,11 @@ impl Issuer {
     ) -> Result<Issuer, SetupError> {
         let metadata = match &settings.credential {
             Credential::ManagedIdentity { metadata_endpoint: Some(text), .. } => {
-                let setting = "the metadata endpoint";
+                let setting = "sluice.azure.metadataEndpoint";
                 let url = settings::bare(setting, text)?;
                 if url.scheme() != "https" && !settings::is_near(&url) {
-                    let why = "a token comes from there, so it must be https:// (http:// only on loopback)";
+                    let why =
+                        "must be https://, because it issues tokens (http:// only on loopback or link-local)";
                     let value = text.clone();
                     return Err(SetupError::Setting { setting, value, why: why.to_owned() });
                 }
@@ -71,25 +72,28 @@ impl Issuer {
     }
 
     fn check(&self) -> Result<(), SetupError> {
-        let missing = |what: &str| Err(SetupError::Credential(format!("{what} is empty; set it")));
+        let missing =
+            |what: &str, keys: &str| Err(SetupError::Credential(format!("{what} is empty; set {keys}")));
         match &self.credential {
             Credential::ClientSecret { tenant, client_id, .. }
             | Credential::ClientCertificate { tenant, client_id, .. }
             | Credential::WorkloadIdentity { tenant, client_id, .. } => {
                 if tenant.is_empty() {
-                    return missing("the tenant (tenantId, AZURE_TENANT_ID)");
+                    return missing("the tenant ID", "tenantId or AZURE_TENANT_ID");
                 }
                 if client_id.is_empty() {
-                    return missing("the client id (aadClientId, AZURE_CLIENT_ID)");
+                    return missing("the client ID", "aadClientId or AZURE_CLIENT_ID");
                 }
             }
             Credential::ManagedIdentity { .. } | Credential::Token(_) => {}
         }
         match &self.credential {
             Credential::ClientSecret { secret, .. } if secret.is_empty() => {
-                return missing("the client secret (aadClientSecret, AZURE_CLIENT_SECRET)");
+                return missing("the client secret", "aadClientSecret or AZURE_CLIENT_SECRET");
             }
-            Credential::Token(token) if token.is_empty() => return missing("the token"),
+            Credential::Token(token) if token.is_empty() => {
+                return missing("the token", "sluice.azure.tokenFile");
+            }
             Credential::ClientCertificate { certificate, .. } => {
                 Certificate::read(certificate)?;
             }
@@ -174,7 +178,9 @@ impl Issuer {
         audience.set_path(&format!("/{tenant}/oauth2/v2.0/token"));
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let signed = certificate.assertion(client_id, audience.as_str(), now);
-        signed.map(|text| Assertion(Secret::new(text))).map_err(|_| "the key does not sign".to_owned())
+        signed
+            .map(|text| Assertion(Secret::new(text)))
+            .map_err(|_| "cannot sign the client assertion with the private key".to_owned())
     }
 
     async fn token(&self) -> Result<Fetched, NoToken> {
@@ -210,20 +216,20 @@ impl Source for Issuer {
 /// What a person can do, as far as Entra's number of a refusal or the kind of credential says.
 fn advice(credential: &Credential, refusal: Option<&str>) -> &'static str {
     if let Credential::ManagedIdentity { .. } = credential {
-        return "check that this machine is in Azure and has the identity, and userAssignedIdentityID if it has several";
+        return "check that this machine runs in Azure and has the identity; if it has several, set userAssignedIdentityID";
     }
     // What went wrong on the way explains itself.
     let Some(number) = refusal else { return "" };
     match number {
-        "90002" | "900023" => "check the tenant (tenantId)",
-        "700016" => "check the client id (aadClientId) and that it is in this tenant (tenantId)",
-        "500011" => "check the scope and the cloud: this tenant does not know the resource",
-        "7000215" | "7000222" => "make a new client secret and set it (aadClientSecret)",
+        "90002" | "900023" => "check tenantId",
+        "700016" => "check aadClientId, and that the application is in this tenant (tenantId)",
+        "500011" => "check cloud and sluice.azure.scope; this tenant does not know the resource",
+        "7000215" | "7000222" => "create a new client secret and set aadClientSecret",
         "700027" => "upload this certificate to the application in Entra, or renew it if it has expired",
         "70021" | "700211" | "700212" | "700213" => {
             "check issuer, subject and audience of the federated credential in Entra"
         }
-        "" => "check the authority host; if it is right, the issuer has trouble of its own",
+        "" => "check sluice.azure.authorityHost; if it is correct, the token issuer is failing",
         _ => "check the application in Entra",
     }
 }

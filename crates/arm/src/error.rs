@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// An address, or another setting that is one line of text, must be written differently.
-    #[error("{setting} is `{value}`: {why}")]
+    #[error("invalid {setting} `{value}`: {why}")]
     Setting {
         /// Which setting.
         setting: &'static str,
@@ -21,9 +21,8 @@ pub enum SetupError {
 
     /// There is nothing to check Azure's certificates against.
     #[error(
-        "there are no root certificates on this machine, so no certificate can be checked: install the \
-         package ca-certificates, point SSL_CERT_FILE to a bundle, or give a CA with --azure-ca \
-         (resourceManagerCA)"
+        "no root certificates found on this machine, so Sluice cannot verify server certificates; install the \
+         package ca-certificates, set SSL_CERT_FILE to a bundle, or set sluice.azure.caFile"
     )]
     NoRoots,
 
@@ -39,7 +38,7 @@ pub enum SetupError {
     },
 
     /// A file is there, and what is in it cannot be used.
-    #[error("{what} {from} cannot be used: {why}")]
+    #[error("cannot use {what} {from}: {why}")]
     Content {
         /// What it should hold.
         what: &'static str,
@@ -50,11 +49,11 @@ pub enum SetupError {
     },
 
     /// A setting of the credential is missing or cannot be right.
-    #[error("the credential cannot be used: {0}")]
+    #[error("invalid credential: {0}")]
     Credential(String),
 
     /// The HTTP client could not be made; nothing in the settings explains it.
-    #[error("the HTTP client could not be made: {0}; this is a bug of Sluice")]
+    #[error("cannot create the HTTP client: {0}; this is a bug in Sluice, please report it")]
     Internal(String),
 }
 

@@ -16,8 +16,8 @@ use url::Url;
 
 use crate::connection::{origin_name, readable};
 use crate::secret::{self, Secret};
-use crate::settings::{Limits, is_near};
-use crate::trouble::{Peer, Trouble};
+use crate::settings::{AUTHORITY_HOST, Limits, is_near};
+use crate::trouble::{LOOK_FIRST, Peer, Trouble};
 
 /// No token is larger.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -82,7 +82,8 @@ impl IssuerTransport {
             return Ok(url);
         }
         let text = format!(
-            "tokens are not asked for at {} over plain http: check IDENTITY_ENDPOINT and the authority",
+            "token request to {} not sent: plain http is not allowed; check IDENTITY_ENDPOINT and \
+             sluice.azure.authorityHost",
             origin_name(&url)
         );
         Err(self.fail(text))
@@ -91,10 +92,11 @@ impl IssuerTransport {
     async fn exchange(&self, request: &Request) -> Result<(u16, Vec<u8>), azure_core::Error> {
         let url = self.address(request)?;
         let host = origin_name(&url);
+        let is_metadata = request.url().host_str() == Some(METADATA_HOST);
         let peer = Peer {
             host: &host,
             proxy: self.proxy.as_deref().filter(|_| url.scheme() == "https" && !is_near(&url)),
-            setting: "the authority host",
+            setting: if is_metadata { "sluice.azure.metadataEndpoint" } else { AUTHORITY_HOST },
             connect_limit: self.limits.connect,
         };
         let method = match request.method() {
@@ -104,7 +106,7 @@ impl IssuerTransport {
         let mut ours = self.http.request(method, url);
         for (name, value) in request.headers().iter() {
             let mut value = reqwest::header::HeaderValue::from_str(value.as_str())
-                .map_err(|_| self.fail(format!("the header {} cannot be sent", name.as_str())))?;
+                .map_err(|_| self.fail(format!("cannot send header {}: invalid value", name.as_str())))?;
             // One of them may be the key to a managed identity.
             value.set_sensitive(true);
             ours = ours.header(name.as_str(), value);
@@ -137,9 +139,7 @@ impl IssuerTransport {
         let answer: Option<TokenAnswer> = serde_json::from_slice(body).ok();
         let answer = answer.filter(|answer| !answer.access_token.is_empty()).ok_or_else(|| {
             // The body is not quoted: half a token is a secret too.
-            let text = format!(
-                "{host} answered {status} with something that holds no token: check that it is an issuer of tokens"
-            );
+            let text = format!("{host} answered {status} without a token; check that this is a token issuer");
             self.fail(text)
         })?;
         let now = i64::try_from(unix_time().as_secs()).unwrap_or(i64::MAX);
@@ -168,9 +168,9 @@ fn refusal(host: &str, status: u16, headers: &reqwest::header::HeaderMap, body: 
     let text = match (location, said.as_str()) {
         (Some(location), _) if (300..400).contains(&status) => {
             let there = location.split(['?', '#']).next().unwrap_or_default();
-            format!("{host} answered {status} and points to {there}, which is not followed")
+            format!("{host} answered {status} with a redirect to {there}, which Sluice does not follow")
         }
-        (_, "") => format!("{host} answered {status} and not a token"),
+        (_, "") => format!("{host} answered {status} without a token"),
         (_, said) => format!("{host} answered {status}: {said}"),
     };
     // What Entra numbers is Entra's own; its words for trouble that passes are OAuth's.
@@ -189,7 +189,7 @@ fn unix_time() -> Duration {
 
 /// A lost request for a token does no harm, so the text need not say that Azure is asked first.
 fn token_text(trouble: &Trouble) -> String {
-    trouble.text.split("; the request may").next().unwrap_or_default().to_owned()
+    trouble.text.split(LOOK_FIRST).next().unwrap_or_default().to_owned()
 }
 
 #[derive(Deserialize)]

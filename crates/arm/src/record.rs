@@ -130,7 +130,7 @@ fn shown(body: &[u8]) -> String {
     let text = secret::scrub(&String::from_utf8_lossy(cut), None);
     match body.len() - cut.len() {
         0 => text,
-        more => format!("{text}… and {more} bytes more"),
+        more => format!("{text}… ({more} more bytes)"),
     }
 }
 
@@ -196,6 +196,6 @@ mod tests {
         let mut body = br#"{"t":"eyJh.eyJb.c"}"#.to_vec();
         assert_eq!(shown(&body), r#"{"t":"[redacted]"}"#);
         body.resize(SHOWN_BYTES_MAX + 5, b' ');
-        assert!(shown(&body).ends_with("… and 5 bytes more"));
+        assert!(shown(&body).ends_with("… (5 more bytes)"));
     }
 }

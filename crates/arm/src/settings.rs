@@ -16,6 +16,9 @@ use crate::clouds::Cloud;
 use crate::error::SetupError;
 use crate::secret::Secret;
 
+/// The key of the token issuer, for messages.
+pub(crate) const AUTHORITY_HOST: &str = "sluice.azure.authorityHost";
+
 /// What a client must be told.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -74,7 +77,7 @@ impl Settings {
                 let setting = "resourceManagerEndpoint";
                 let url = bare(setting, text)?;
                 if url.scheme() != "https" && !is_loopback(&url) {
-                    let why = "the resource manager gets our token, so it must be https:// \
+                    let why = "must be https://, because it receives the access token \
                                (http:// only on loopback, for an emulator)";
                     return Err(address(setting, text, why));
                 }
@@ -84,19 +87,18 @@ impl Settings {
         let authority = match &self.authority_host {
             None => parsed("cloud", self.cloud.authority())?,
             Some(text) => {
-                let url = bare("authorityHost", text)?;
+                let url = bare(AUTHORITY_HOST, text)?;
                 if url.scheme() != "https" {
-                    let why = "the issuer of tokens gets our credential, so it must be https://";
-                    return Err(address("authorityHost", text, why));
+                    let why = "must be https://, because it receives the credential";
+                    return Err(address(AUTHORITY_HOST, text, why));
                 }
                 url
             }
         };
         let scope = self.scope.clone().unwrap_or_else(|| self.cloud.scope());
         if scope.is_empty() || scope.contains(char::is_whitespace) {
-            let why =
-                "a scope is one address that ends in /.default, like https://management.azure.com/.default";
-            return Err(address("scope", &scope, why));
+            let why = "must be one URL that ends in /.default, such as https://management.azure.com/.default";
+            return Err(address("sluice.azure.scope", &scope, why));
         }
         Ok(Places { endpoint, authority, scope })
     }
@@ -108,9 +110,9 @@ impl Settings {
         let whole = format!("{name} {suffix}");
         let header = HeaderValue::from_str(whole.trim_end()).ok().filter(|_| whole.is_ascii());
         header.ok_or_else(|| SetupError::Setting {
-            setting: "userAgentSuffix",
+            setting: "sluice.azure.userAgentSuffix",
             value: suffix.escape_debug().to_string(),
-            why: "a header is one line of plain ASCII; write it like cluster/7".to_owned(),
+            why: "must be one line of plain ASCII, such as cluster/7".to_owned(),
         })
     }
 }
@@ -307,18 +309,14 @@ pub(crate) fn is_near(url: &Url) -> bool {
 pub(crate) fn bare(setting: &'static str, text: &str) -> Result<Url, SetupError> {
     let url = parsed(setting, text)?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(address(
-            setting,
-            text,
-            "an address begins with https://, like https://management.azure.com",
-        ));
+        return Err(address(setting, text, "must start with https://, such as https://management.azure.com"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         // The value is not repeated: it has a password in it.
-        return Err(address(setting, "…", "there must be no user or password in an address"));
+        return Err(address(setting, "…", "must not contain a user or password"));
     }
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-        return Err(address(setting, text, "write scheme, host and port only, and nothing behind them"));
+        return Err(address(setting, text, "must contain only scheme, host and port"));
     }
     Ok(url)
 }
@@ -328,7 +326,7 @@ fn parsed(setting: &'static str, text: &str) -> Result<Url, SetupError> {
         address(
             setting,
             text,
-            &format!("that is no address ({error}); write it like https://management.azure.com"),
+            &format!("not a URL ({error}); use a form such as https://management.azure.com"),
         )
     })
 }
@@ -392,11 +390,11 @@ mod tests {
     #[test]
     fn an_address_with_more_than_an_origin_is_refused() {
         for (bad, says) in [
-            ("management.azure.com", "write it like https://"),
-            ("ftp://arm.example", "begins with https://"),
-            ("https://arm.example/subscriptions", "nothing behind them"),
-            ("https://arm.example/?a=b", "nothing behind them"),
-            ("https://user:geheim@arm.example", "no user or password"),
+            ("management.azure.com", "such as https://"),
+            ("ftp://arm.example", "must start with https://"),
+            ("https://arm.example/subscriptions", "only scheme, host and port"),
+            ("https://arm.example/?a=b", "only scheme, host and port"),
+            ("https://user:geheim@arm.example", "must not contain a user or password"),
         ] {
             let error = with_endpoint(bad).unwrap_err();
             assert!(error.to_string().contains(says), "{bad}: {error}");

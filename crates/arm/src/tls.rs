@@ -14,7 +14,7 @@ use rustls_pki_types::pem::PemObject;
 use crate::error::SetupError;
 use crate::settings::Pem;
 
-const CA: &str = "the CA (--azure-ca, resourceManagerCA)";
+const CA: &str = "the CA (sluice.azure.caFile)";
 
 /// The TLS settings of every connection: TLS 1.2 or 1.3, HTTP/2 preferred.
 pub(crate) fn config(extra_ca: Option<&Pem>) -> Result<ClientConfig, SetupError> {
@@ -45,7 +45,7 @@ fn config_with(
 
 fn add(pem: &Pem, roots: &mut RootCertStore) -> Result<(), SetupError> {
     let (bytes, from) = match pem {
-        Pem::Bytes(bytes) => (bytes.clone(), "given as text".to_owned()),
+        Pem::Bytes(bytes) => (bytes.clone(), "given inline".to_owned()),
         Pem::File(path) => {
             let read = std::fs::read(path);
             let bytes = read.map_err(|source| SetupError::File { what: CA, path: path.clone(), source })?;
@@ -55,13 +55,13 @@ fn add(pem: &Pem, roots: &mut RootCertStore) -> Result<(), SetupError> {
     let unusable = |why: String| SetupError::Content { what: CA, from: from.clone(), why };
     let mut found = 0;
     for certificate in CertificateDer::pem_slice_iter(&bytes) {
-        let certificate = certificate.map_err(|error| unusable(format!("its PEM is broken: {error}")))?;
-        roots.add(certificate).map_err(|error| unusable(format!("it is no CA certificate: {error}")))?;
+        let certificate = certificate.map_err(|error| unusable(format!("invalid PEM: {error}")))?;
+        roots.add(certificate).map_err(|error| unusable(format!("not a CA certificate: {error}")))?;
         found += 1;
     }
     match found {
         0 => Err(unusable(
-            "there is no `BEGIN CERTIFICATE` in it; convert DER with `openssl x509 -inform der -in ca.cer -out ca.pem`"
+            "no `BEGIN CERTIFICATE` block found; convert DER with `openssl x509 -inform der -in ca.cer -out ca.pem`"
                 .to_owned(),
         )),
         _ => Ok(()),
@@ -85,7 +85,10 @@ mod tests {
     #[test]
     fn without_any_root_one_is_told_what_to_install() {
         let error = config_with(Vec::new(), None).unwrap_err();
-        assert!(error.to_string().contains("ca-certificates") && error.to_string().contains("--azure-ca"));
+        assert!(
+            error.to_string().contains("ca-certificates")
+                && error.to_string().contains("sluice.azure.caFile")
+        );
     }
 
     #[test]
@@ -96,6 +99,6 @@ mod tests {
         assert!(der.to_string().contains("openssl x509 -inform der"), "{der}");
         let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
         let broken = config(Some(&Pem::Bytes(broken))).unwrap_err();
-        assert!(broken.to_string().contains("no CA certificate"), "{broken}");
+        assert!(broken.to_string().contains("not a CA certificate"), "{broken}");
     }
 }

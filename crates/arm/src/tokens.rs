@@ -152,7 +152,9 @@ impl Tokens {
         match flight.wait_for(Option::is_some).await {
             Ok(landing) => landing.clone().expect("waited until it is there"),
             Err(_) => {
-                let why = "the fetch of a token ended without a word; this is a bug of Sluice".to_owned();
+                let why =
+                    "the token request ended without a result; this is a bug in Sluice, please report it"
+                        .to_owned();
                 Err(Arc::new(why.into()))
             }
         }
@@ -206,7 +208,7 @@ impl Shared {
                 Ok(fetched) => fetched,
                 Err(_) => {
                     let limit = seconds(end.0.limit);
-                    Err(format!("no token within {limit}: check the way to its issuer").into())
+                    Err(format!("no token within {limit}; check the network to the token issuer").into())
                 }
             };
             let landing = end.0.land(fetched);
@@ -223,7 +225,7 @@ impl Shared {
         let header = fetched.and_then(|fetched| {
             let text = Zeroizing::new(format!("Bearer {}", fetched.token.reveal()));
             let mut header = HeaderValue::from_str(&text)
-                .map_err(|_| "the token has characters that no token has: check who issues it".to_owned())
+                .map_err(|_| "the token contains invalid characters; check the token issuer".to_owned())
                 .map_err(NoToken::from)?;
             header.set_sensitive(true);
             Ok((header, fetched.good_for))
@@ -231,7 +233,7 @@ impl Shared {
         match header {
             Ok((header, good_for)) => {
                 if good_for.is_none() {
-                    tracing::warn!("the new token is over by the clock of this machine: check the clock");
+                    tracing::warn!("access token already expired by local clock; check NTP");
                 }
                 let good_for = good_for.unwrap_or(DOUBTFUL_LIFE);
                 state.fetched += 1;
@@ -245,7 +247,7 @@ impl Shared {
                 });
                 state.failed = None;
                 state.no_renewal_before = None;
-                tracing::debug!(good_for_s = good_for.as_secs(), "a token has come");
+                tracing::debug!(good_for_s = good_for.as_secs(), "received an access token");
                 Ok(bearer)
             }
             Err(why) => {
@@ -258,12 +260,12 @@ impl Shared {
                         let left_s = left.as_secs();
                         tracing::warn!(
                             left_s,
-                            "the token could not be renewed and stays in use: {}",
-                            why.text
+                            error = why.text.as_str(),
+                            "token renewal failed; keeping the current token"
                         );
                         state.no_renewal_before = Some(now + pause.max(RENEWAL_PAUSE));
                     }
-                    None => tracing::warn!("there is no token: {}", why.text),
+                    None => tracing::warn!(error = why.text.as_str(), "token request failed"),
                 }
                 let why = Arc::new(why);
                 state.failed = Some((now + pause, why.clone()));

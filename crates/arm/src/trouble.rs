@@ -52,8 +52,8 @@ impl Trouble {
     /// The answer is too large to be kept.
     pub(crate) fn too_large(host: &str, limit: usize) -> Trouble {
         let text = format!(
-            "the answer of {host} has more than {limit} bytes and was not read to its end: is that \
-             really a resource manager?{LOOK_FIRST}"
+            "the answer from {host} has more than {limit} bytes and was discarded; check that this is the right \
+             endpoint{LOOK_FIRST}"
         );
         lost("too-large", text)
     }
@@ -69,13 +69,14 @@ impl Trouble {
 
     /// What an error while the body came in means.
     pub(crate) fn in_body(error: &reqwest::Error, host: &str) -> Trouble {
-        let text = format!("the answer of {host} broke off: {}{LOOK_FIRST}", innermost(error));
+        let text = format!("the answer from {host} was cut off: {}{LOOK_FIRST}", innermost(error));
         lost("truncated", text)
     }
 }
 
 /// Why a lost request is not simply repeated.
-const LOOK_FIRST: &str = "; the request may have been carried out, so Azure is asked before it is repeated";
+pub(crate) const LOOK_FIRST: &str =
+    "; the request may have taken effect, so Sluice checks Azure before retrying";
 
 /// What the system says when a process has too many open files.
 const EMFILE: i32 = 24;
@@ -131,39 +132,39 @@ impl<'a> Chain<'a> {
         // First, since names cannot be resolved without a descriptor either.
         if self.too_many_files {
             let text = format!(
-                "no connection to {host}: too many open files; raise the limit of open files (ulimit -n)"
+                "cannot connect to {host}: too many open files; raise the limit of open files (ulimit -n)"
             );
             return not_sent("too-many-open-files", text);
         }
-        let through = peer.proxy.map(|proxy| format!(" through the proxy {proxy}")).unwrap_or_default();
+        let through = peer.proxy.map(|proxy| format!(" through proxy {proxy}")).unwrap_or_default();
         if let Some(tls) = self.tls {
             return not_sent("tls", tls_text(tls, host));
         }
         if error.is_dns() {
             let name = peer.proxy.unwrap_or(host);
             let text = format!(
-                "the name of {name} cannot be resolved ({}): check the DNS of this machine or pod, and {setting}",
+                "cannot resolve {name} ({}); check the DNS of this machine or pod, and {setting}",
                 innermost(error)
             );
             return not_sent("dns", text);
         }
         if error.is_timeout() || self.io == Some(io::ErrorKind::TimedOut) {
             let text = format!(
-                "no connection to {host}{through} within {}: check firewalls, routes and HTTPS_PROXY",
+                "connection to {host}{through} timed out after {}; check firewalls, routes and HTTPS_PROXY",
                 seconds(peer.connect_limit)
             );
             return not_sent("connect-timeout", text);
         }
         let (word, what) = match self.io {
-            Some(io::ErrorKind::ConnectionRefused) => ("refused", "the connection was refused".to_owned()),
+            Some(io::ErrorKind::ConnectionRefused) => ("refused", "connection refused".to_owned()),
             Some(
                 io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe,
-            ) => ("connect-reset", "it hung up before the connection was secured".to_owned()),
+            ) => ("connect-reset", "connection closed during the handshake".to_owned()),
             _ => ("connect", innermost(error)),
         };
         let text = format!(
-            "no connection to {host}{through}: {what}; check that it runs and that {setting}, firewalls and \
-             HTTPS_PROXY are right"
+            "cannot connect to {host}{through}: {what}; check that the server is running, {setting}, firewalls and \
+             HTTPS_PROXY"
         );
         not_sent(word, text)
     }
@@ -173,7 +174,7 @@ impl<'a> Chain<'a> {
         let host = peer.host;
         if error.is_builder() {
             let text =
-                format!("the request to {host} cannot be sent: {}; check {}", innermost(error), peer.setting);
+                format!("cannot send the request to {host}: {}; check {}", innermost(error), peer.setting);
             return not_sent("unwritable", text);
         }
         let closed_before = self.hyper.is_some_and(hyper::Error::is_canceled);
@@ -182,24 +183,23 @@ impl<'a> Chain<'a> {
         });
         if closed_before || never_looked_at {
             let text = format!(
-                "{host} closed the connection before it looked at the request; the next try opens another"
+                "{host} closed the connection before processing the request; the next attempt opens a new one"
             );
             return not_sent("closed", text);
         }
         if error.is_timeout() {
-            let text = format!("{host} does not react any more{LOOK_FIRST}");
+            let text = format!("{host} stopped responding{LOOK_FIRST}");
             return lost("timeout", text);
         }
         if self.hyper.is_some_and(hyper::Error::is_parse) {
             let text = format!(
-                "what {host} answers is no HTTP ({}): check {} and HTTPS_PROXY{LOOK_FIRST}",
+                "{host} did not answer with HTTP ({}); check {} and HTTPS_PROXY{LOOK_FIRST}",
                 innermost(error),
                 peer.setting
             );
             return lost("no-http", text);
         }
-        let text =
-            format!("the connection to {host} broke before the answer: {}{LOOK_FIRST}", innermost(error));
+        let text = format!("connection to {host} lost before the answer: {}{LOOK_FIRST}", innermost(error));
         lost("reset", text)
     }
 }
@@ -209,31 +209,30 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
     match error {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
             Bad::UnknownIssuer | Bad::BadSignature => format!(
-                "the certificate of {host} is signed by an unknown authority: give its CA with --azure-ca \
-                 (resourceManagerCA)"
+                "certificate of {host} is signed by an unknown CA; set sluice.azure.caFile to a file with this CA"
             ),
             Bad::NotValidForName | Bad::NotValidForNameContext { .. } => format!(
-                "the certificate of {host} is not for that name ({certificate}): use a name that is in the \
-                 certificate, or check who answers there"
+                "certificate of {host} does not match this name ({certificate}); use a name that the certificate \
+                 contains, or check which server answers there"
             ),
             Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
                 format!(
-                    "the certificate of {host} is not valid now ({certificate}): check the clock of this machine, \
-                 then have the certificate renewed"
+                    "certificate of {host} has expired or is not valid yet ({certificate}); check the clock of this \
+                     machine, then renew the certificate"
                 )
             }
             other => format!(
-                "the certificate of {host} is not accepted ({other}): check who answers there, and whether \
-                 --azure-ca (resourceManagerCA) is its CA and not the certificate itself"
+                "certificate of {host} is not accepted ({other}); check which server answers there, and that \
+                 sluice.azure.caFile contains its CA and not the certificate itself"
             ),
         },
         rustls::Error::InvalidMessage(_) => {
-            format!("{host} does not speak TLS: check the port, and that no proxy answers in its place")
+            format!("{host} does not speak TLS; check the port, and that no proxy answers in its place")
         }
         rustls::Error::AlertReceived(alert) => {
-            format!("{host} ended the TLS handshake ({alert:?}): check the name and what stands between")
+            format!("{host} aborted the TLS handshake ({alert:?}); check the host name and proxies")
         }
-        other => format!("no TLS with {host}: {other}; check what stands between"),
+        other => format!("TLS handshake with {host} failed: {other}; check the host name and proxies"),
     }
 }
 
@@ -283,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn too_many_open_files_are_not_blamed_on_dns() {
         for os_error in [EMFILE, ENFILE] {
-            let text = "no connection to azure.example: too many open files; raise the limit of open files (ulimit -n)";
+            let text = "cannot connect to azure.example: too many open files; raise the limit of open files (ulimit -n)";
             assert_eq!(trouble(os_error).await, not_sent("too-many-open-files", text.into()));
         }
         assert_eq!(trouble(5).await.word, "dns");

@@ -80,7 +80,7 @@ impl Throttle {
 
 /// An answer that does not fit the question.
 pub(crate) fn unexpected() -> Failure {
-    Failure::of(FailureClass::Transient, "UnexpectedAnswer", "the answer does not fit the request")
+    Failure::of(FailureClass::Transient, "UnexpectedAnswer", "the answer does not match the request")
 }
 
 /// A resource whose last write did not come through.
@@ -130,7 +130,7 @@ pub(crate) fn to_request(request: &Request, reply: Reply, seeded: Seeded) -> Ver
             (Payload::None | Payload::Operation(_), None) => Verdict::Failed(Failure::of(
                 FailureClass::Unknown,
                 "NoOperation",
-                "Azure accepted the request and did not say how to follow it",
+                "Azure accepted the request but returned no operation to poll",
             )),
             _ => Verdict::Failed(unexpected()),
         },

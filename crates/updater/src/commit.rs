@@ -194,7 +194,7 @@ pub(crate) fn judge(
     let all = match registrations {
         Ok(all) => all,
         Err(failure) => {
-            let text = format!("looking at the registrations failed: {failure}");
+            let text = format!("reading the registrations failed: {failure}");
             return (ticket.effect, Err(still_unknown(&text)));
         }
     };
@@ -203,7 +203,8 @@ pub(crate) fn judge(
         Wish::Register(wanted) | Wish::Clear(wanted) => found.any(|it| it.same(wanted)),
         Wish::Unregister(_) => found.next().is_none(),
     };
-    let result = if is_done { Ok(()) } else { Err(still_unknown("the registration is not as wanted")) };
+    let result =
+        if is_done { Ok(()) } else { Err(still_unknown("the registration differs from the desired state")) };
     (ticket.effect, result)
 }
 

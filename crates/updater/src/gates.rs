@@ -67,7 +67,7 @@ impl Wire {
                 continue;
             }
             if self.is_outdated(id) {
-                let text = "the request waited too long and is made again from what is known now";
+                let text = "the queued request became stale; it is rebuilt from current data and retried";
                 let failure = Failure::of(FailureClass::Throttled, "HeldBack", text);
                 self.end(id, Err(Failure { retry_after: Some(Duration::ZERO), ..failure }));
                 continue;

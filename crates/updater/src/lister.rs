@@ -178,10 +178,8 @@ impl Lister {
         }
         let endless = |text| Err(Failure::of(FailureClass::Transient, "EndlessList", text));
         let result = match walk.take(result, self.seeded) {
-            Ok(After::Circle) => endless("the pages of the list lead back to each other"),
-            Ok(After::More) if walk.pages >= self.pages_max => {
-                endless("the list has more pages than is plausible")
-            }
+            Ok(After::Circle) => endless("the pages of the list form a loop"),
+            Ok(After::More) if walk.pages >= self.pages_max => endless("the list has too many pages"),
             Ok(After::More) => {
                 walk.retries = 0;
                 walk.read_on(id, Duration::ZERO, scope, wire);

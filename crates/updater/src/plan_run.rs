@@ -171,7 +171,7 @@ fn reading_lags() -> Failure {
     Failure::of(
         FailureClass::Transient,
         "ReadLagsBehind",
-        "our tags were written, but reading the resource does not show them yet",
+        "the tags were written, but a read of the resource does not return them yet",
     )
 }
 
@@ -329,7 +329,7 @@ impl Plans {
                     Err(Reread::Lags) => Err(Failure::of(
                         FailureClass::Transient,
                         "ReadLagsBehind",
-                        "the public IP was written, but reading it does not show its address yet",
+                        "the public IP was written, but a read does not return its IP address yet",
                     )),
                     Err(Reread::Broken(failure) | Reread::Failed(failure)) => Err(failure),
                     Ok(ip) => Ok(StepResult::PublicIp(ip)),
@@ -612,7 +612,7 @@ fn change_managed(step: &Step, found: &Meta, means: &Means<'_>) -> Result<Option
         if let Step::ReleasePublicIp(_) = step {
             return Ok(None);
         }
-        let text = format!("{} does not carry our cluster tag any more, so it is left as it is", found.id);
+        let text = format!("{} no longer has this cluster's tag, so Sluice does not change it", found.id);
         return Err(Failure::of(FailureClass::Refused, NOT_MANAGED, &text));
     }
     let request = match step {
@@ -641,7 +641,7 @@ fn claim(id: &ArmId, tags: &Tags, found: &Meta) -> Result<Option<Request>, Failu
         return Err(Failure::of(
             FailureClass::Refused,
             "ClaimedElsewhere",
-            "another cluster has claimed it meanwhile",
+            "another cluster has claimed the resource in the meantime",
         ));
     }
     let mut merged = now.clone();
@@ -662,7 +662,7 @@ fn repair(id: &ArmId, found: Gateway, scope: &Scope) -> Result<Option<Request>, 
         return Err(Failure::of(
             FailureClass::Transient,
             "ReadLagsBehind",
-            "the gateway was claimed, but reading it does not show our cluster tag yet",
+            "the gateway was claimed, but a read does not return this cluster's tag yet",
         ));
     }
     let etag = found.meta.etag.clone();
@@ -679,7 +679,7 @@ fn attach(subnet: &ArmId, gateway: &ArmId, payload: Payload) -> Result<Option<Re
             return Err(Failure::of(
                 FailureClass::Refused,
                 "SubnetAttachedElsewhere",
-                "the subnet is attached to another service gateway, which is not ours to change",
+                "the subnet is attached to another gateway; detach it, or set sluice.gateway.name to that gateway",
             ));
         }
         None => {}

@@ -290,9 +290,9 @@ impl Operation {
     /// Nobody waits for it any longer. If it could not even be watched, that is said too.
     pub(crate) fn overdue(&self) -> Failure {
         let limit_s = self.limit_at.since(self.began).as_secs();
-        let mut text = format!("the operation has not ended within {limit_s} s, so its outcome is unknown");
+        let mut text = format!("the operation did not finish within {limit_s} s; its outcome is unknown");
         if let Some(trouble) = &self.trouble {
-            text.push_str("; when last asked: ");
+            text.push_str("; the last poll failed: ");
             text.push_str(&trouble.to_string());
         }
         Failure::of(FailureClass::Unknown, "OperationTimeout", &text)

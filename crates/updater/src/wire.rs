@@ -249,7 +249,7 @@ impl Wire {
     fn lose(&mut self, call: CallId, id: ErrandId) {
         self.close(call, id);
         let limit_s = self.answer_limit.as_secs();
-        self.answered(id, Reply::lost(&format!("no answer came within {limit_s} s")));
+        self.answered(id, Reply::lost(&format!("no answer within {limit_s} s")));
     }
 
     /// Stops waiting for a call.

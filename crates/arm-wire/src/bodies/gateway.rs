@@ -58,7 +58,7 @@ pub(crate) fn json(body: &GatewayBody, region: &str) -> Vec<u8> {
 /// The body of a PUT of a gateway that is there.
 pub(crate) fn as_read(gateway: &Gateway) -> Result<Vec<u8>, Unwritable> {
     let document: &RawValue = serde_json::from_str(&gateway.document)
-        .map_err(|error| Unwritable(format!("the gateway cannot be written back: {error}")))?;
+        .map_err(|error| Unwritable(format!("cannot write the gateway back: {error}")))?;
     Ok(document.get().into())
 }
 

@@ -86,7 +86,7 @@ fn written<'a>(rule: &Rule, frontend: &'a ArmId, pool: &'a ArmId) -> Result<Name
         Protocol::Udp => "Udp",
         Protocol::Sctp => {
             return Err(Unwritable(format!(
-                "the rule for port {} is SCTP, which load balancers do not carry",
+                "the rule for port {} uses SCTP, which Azure load balancers do not support",
                 rule.frontend_port
             )));
         }
@@ -194,7 +194,7 @@ impl<P> FoundPart<P> {
     fn called(self) -> Result<Arc<str>, Misread> {
         let name = self.name.map(|name| name.0).filter(|name| !name.is_empty());
         name.or_else(|| id(self.id).map(|id| id.name().into()))
-            .ok_or_else(|| Misread::Malformed(String::from("a backend pool has neither name nor id")))
+            .ok_or_else(|| Misread::Malformed(String::from("a backend pool has neither a name nor an ID")))
     }
 }
 

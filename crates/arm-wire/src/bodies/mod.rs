@@ -54,7 +54,7 @@ pub(crate) fn one<'a, O: Outline<'a>>(body: &'a [u8]) -> Result<O::Model, Misrea
 pub(crate) fn page<'a, O: Outline<'a>>(body: &'a [u8]) -> Result<Page<O::Model>, Misread> {
     let outline = parse::<PageOutline<O>>(body)?;
     let Some(entries) = outline.value else {
-        return Err(Misread::Another(String::from("a list has a \"value\", and there is none")));
+        return Err(Misread::Another(String::from("not a list: \"value\" is missing")));
     };
     let mut items = Vec::with_capacity(entries.len());
     for (at, entry) in entries.into_iter().enumerate() {
@@ -130,7 +130,7 @@ impl<P: Provisioned + Default> Resource<P> {
 
 /// The id that makes a resource of a document.
 pub(crate) fn required(found: Option<Text<ArmId>>) -> Result<ArmId, Misread> {
-    id(found).ok_or_else(|| Misread::Another(String::from("a resource has an \"id\", and there is none")))
+    id(found).ok_or_else(|| Misread::Another(String::from("\"id\" is missing")))
 }
 
 /// `{"id": …}`, in either direction.

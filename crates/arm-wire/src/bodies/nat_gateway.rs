@@ -56,8 +56,8 @@ impl Outline<'_> for NatGatewayOutline {
         Ok(NatGateway {
             meta,
             gateway: found.service_gateway.and_then(Reference::id),
-            public_ips: ids(found.public_ip_addresses, "a public IP address")?,
-            public_ips_v6: ids(found.public_ip_addresses_v6, "an IPv6 public IP address")?,
+            public_ips: ids(found.public_ip_addresses, "a public IP")?,
+            public_ips_v6: ids(found.public_ip_addresses_v6, "an IPv6 public IP")?,
         })
     }
 }

@@ -111,7 +111,7 @@ impl Outline<'_> for RegistrationOutline {
         let name = self.name.map(|name| name.0).filter(|name| !name.is_empty());
         let name = name.or_else(|| id(self.id).map(|id| id.name().into()));
         let Some(name) = name else {
-            return Err(Misread::Malformed(String::from("a service has neither name nor id")));
+            return Err(Misread::Malformed(String::from("a registration has neither a name nor an ID")));
         };
         let found = self.properties.unwrap_or_default();
         let pools = ids(found.load_balancer_backend_pools, "a backend pool")?;

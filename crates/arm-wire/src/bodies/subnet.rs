@@ -23,7 +23,7 @@ const GATEWAY: &str = "serviceGateway";
 
 /// The body of a PUT: the rest as it was read, with our reference in it, or `null`.
 pub(crate) fn written(body: &SubnetBody) -> Result<Vec<u8>, Unwritable> {
-    let odd = |why: String| Unwritable(format!("the subnet cannot be written back: {why}"));
+    let odd = |why: String| Unwritable(format!("cannot write the subnet back: {why}"));
     let mut document: Fields<'_> =
         serde_json::from_str(&body.rest).map_err(|error| odd(format!("{error}")))?;
     let mut properties = document.inner(PROPERTIES).map_err(odd)?;

@@ -54,7 +54,7 @@ pub(crate) fn id(found: Option<Text<ArmId>>) -> Option<ArmId> {
 }
 
 impl FromText for Arc<str> {
-    const WHAT: &'static str = "a text";
+    const WHAT: &'static str = "a string";
 
     fn from_text(text: &str) -> Result<Arc<str>, String> {
         Ok(text.into())
@@ -62,7 +62,7 @@ impl FromText for Arc<str> {
 }
 
 impl FromText for ArmId {
-    const WHAT: &'static str = "an id";
+    const WHAT: &'static str = "an ID";
 
     fn from_text(text: &str) -> Result<ArmId, String> {
         Ok(ArmId::new(text))

@@ -75,7 +75,7 @@ fn polls_and_pages_elsewhere_are_not_followed() {
     let page = Request { page: Some(PageToken(elsewhere.into())), ..list("loadBalancers") };
     for request in [poll(elsewhere), page, poll(&OPERATION.replace("https", "http"))] {
         let why = unwritable(&request);
-        assert!(why.contains("token must not go"), "{why}");
+        assert!(why.contains("token must not be sent"), "{why}");
         assert!(!why.contains("secret"), "{why}");
     }
     assert!(unwritable(&poll(elsewhere)).contains("management.azure.com.evil.example"));

@@ -15,7 +15,7 @@ use crate::world::{
     NETWORK, TOKEN, World, answered, failure, impatient, lost, not_sent, public_ip, public_ip_json, read,
 };
 
-const LOOK_FIRST: &str = "Azure is asked before it is repeated";
+const LOOK_FIRST: &str = "Sluice checks Azure before retrying";
 
 fn raw(text: &str) -> Act {
     Act::Raw(text.as_bytes().to_vec())
@@ -90,7 +90,7 @@ async fn a_success_that_cannot_be_read_is_lost_and_says_what_came() {
             body: body.as_bytes().to_vec(),
         };
         let world = World::new(move |_| answer.clone()).await;
-        lost(&world.write().await, &["127.0.0.1", "not understood"]);
+        lost(&world.write().await, &["127.0.0.1", "unexpected body"]);
         assert_eq!(world.records()[0].outcome, Outcome::Unreadable(200));
     }
 }
@@ -119,7 +119,7 @@ async fn a_body_that_breaks_off_is_lost() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n",
     ] {
         let world = World::new(move |_| raw(bytes)).await;
-        lost(&world.write().await, &["127.0.0.1", "broke off", LOOK_FIRST]);
+        lost(&world.write().await, &["127.0.0.1", "was cut off", LOOK_FIRST]);
         assert_eq!(world.records()[0].outcome, Outcome::Lost("truncated"));
     }
 }
@@ -127,7 +127,7 @@ async fn a_body_that_breaks_off_is_lost() {
 #[tokio::test]
 async fn what_is_no_http_is_lost_and_says_so() {
     let world = World::new(|_| raw("SSH-2.0-OpenSSH_9.6\r\n")).await;
-    lost(&world.write().await, &["is no HTTP", "resourceManagerEndpoint"]);
+    lost(&world.write().await, &["did not answer with HTTP", "resourceManagerEndpoint"]);
 }
 
 #[tokio::test]
@@ -138,8 +138,8 @@ async fn a_redirect_is_not_followed_and_the_token_stays_here() {
         let location = there.clone();
         let world = World::new(move |_| json(status, "").with("location", &location)).await;
         let host = format!("http://{}", elsewhere.server.address);
-        failure(&world.read().await, FailureClass::Transient, &[&host, "not followed"]);
-        failure(&world.write().await, FailureClass::Transient, &["not followed"]);
+        failure(&world.read().await, FailureClass::Transient, &[&host, "does not follow"]);
+        failure(&world.write().await, FailureClass::Transient, &["does not follow"]);
     }
     assert_eq!(elsewhere.server.connections(), 0);
 }
@@ -213,7 +213,7 @@ async fn a_packed_body_is_unpacked_and_half_of_one_is_lost() {
     assert_eq!(world.records()[0].bytes_received, public_ip_json().len());
 
     let world = World::new(move |_| packed(half.clone())).await;
-    lost(&world.read().await, &["127.0.0.1", "broke off"]);
+    lost(&world.read().await, &["127.0.0.1", "was cut off"]);
 }
 
 #[tokio::test]

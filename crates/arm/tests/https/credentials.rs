@@ -184,7 +184,7 @@ async fn a_metadata_service_that_refuses_ends_at_once_and_says_what_to_check() {
             metadata_endpoint: Some(format!("http://{}", metadata.address)),
         };
         let world = World::with(|settings| settings.credential = credential, |_| json(200, "")).await;
-        not_sent(&world.read().await, &[says, "userAssignedIdentityID", "is in Azure"]);
+        not_sent(&world.read().await, &[says, "userAssignedIdentityID", "runs in Azure"]);
         assert_eq!(metadata.seen().len(), 1, "nobody waits and tries again behind our back");
     }
 }
@@ -240,7 +240,7 @@ async fn the_credential_does_not_go_to_a_stranger() {
     settings.credential = client_secret();
     settings.authority_host = Some(format!("https://{}", impostor.address));
     let reply = Client::new(&settings).unwrap().send(&read()).await;
-    not_sent(&reply, &[&impostor.address.to_string(), "unknown authority", "--azure-ca"]);
+    not_sent(&reply, &[&impostor.address.to_string(), "unknown CA", "sluice.azure.caFile"]);
     assert_eq!((impostor.seen().len(), world.server.seen().len()), (0, 0));
 }
 

@@ -41,7 +41,7 @@ async fn everything_that_is_logged_is_heard() {
         "call to Azure",
         "direction=\"sent\"",
         "direction=\"received\"",
-        "a token has come",
+        "received an access token",
         "typespec",
         "rustls::",
     ] {

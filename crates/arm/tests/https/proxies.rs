@@ -88,7 +88,7 @@ async fn a_proxy_that_refuses_is_named() {
     let tunnel = Tunnel::start(world.server.address, "403 Forbidden").await;
     let settings = Settings { proxy: tunnel.through(""), ..by_name(&world) };
     let reply = Client::new(&settings).unwrap().send(&write()).await;
-    not_sent(&reply, &["arm.example", &format!("through the proxy {}", tunnel.address), "HTTPS_PROXY"]);
+    not_sent(&reply, &["arm.example", &format!("through proxy {}", tunnel.address), "HTTPS_PROXY"]);
 }
 
 #[tokio::test]

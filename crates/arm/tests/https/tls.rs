@@ -15,7 +15,7 @@ async fn a_certificate_of_an_unknown_authority_says_which_ca_to_give() {
     let stranger = Ca::new();
     let world = behind(|_| Door::Tls(stranger.acceptor(&["127.0.0.1"], &["http/1.1"]))).await;
     let address = world.server.address.to_string();
-    not_sent(&world.write().await, &[&address, "unknown authority", "--azure-ca", "resourceManagerCA"]);
+    not_sent(&world.write().await, &[&address, "unknown CA", "sluice.azure.caFile"]);
     assert_eq!(world.records()[0].outcome, Outcome::NotSent("tls"));
     assert_eq!(world.server.seen().len(), 0);
 }
@@ -23,13 +23,13 @@ async fn a_certificate_of_an_unknown_authority_says_which_ca_to_give() {
 #[tokio::test]
 async fn a_certificate_for_another_name_says_so() {
     let world = behind(|ca| Door::Tls(ca.acceptor(&["arm.example"], &["http/1.1"]))).await;
-    not_sent(&world.write().await, &["not for that name", "arm.example"]);
+    not_sent(&world.write().await, &["does not match this name", "arm.example"]);
 }
 
 #[tokio::test]
 async fn an_expired_certificate_says_to_check_the_clock() {
     let world = behind(|ca| Door::Tls(ca.expired_acceptor(&["127.0.0.1"]))).await;
-    not_sent(&world.write().await, &["not valid now", "clock"]);
+    not_sent(&world.write().await, &["has expired or is not valid yet", "clock"]);
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn without_the_ca_the_system_roots_alone_do_not_know_it() {
     let mut settings = settings(&world.ca, &world.server);
     settings.extra_ca = None;
     match Client::new(&settings) {
-        Ok(client) => not_sent(&client.send(&write()).await, &["unknown authority"]),
+        Ok(client) => not_sent(&client.send(&write()).await, &["unknown CA"]),
         // A machine without any roots says so before.
         Err(error) => assert_eq!(error.word(), "no-roots"),
     }

@@ -55,7 +55,10 @@ async fn the_first_401_is_not_sent_and_the_next_call_has_a_new_token() {
         _ => json(201, &public_ip_json()),
     })
     .await;
-    not_sent(&world.write().await, &["127.0.0.1", "did not accept the token", "with the next try"]);
+    not_sent(
+        &world.write().await,
+        &["127.0.0.1", "did not accept the token", "the next attempt uses a new token"],
+    );
     assert_eq!(world.records()[0].outcome, Outcome::NotSent("token-refused"));
     assert_eq!(world.server.seen().len(), 2, "the client repeats nothing by itself");
     answered(&world.write().await);
@@ -156,11 +159,8 @@ async fn an_issuer_that_refuses_us_is_quoted_with_what_to_do_and_is_a_matter_for
     // Line ends in the text are Entra's habit.
     let expired = r"AADSTS7000215: Invalid client secret provided.\r\nTrace ID: 1\r\nTimestamp: 2";
     for (description, says) in [
-        (
-            expired.to_owned(),
-            ["AADSTS7000215: Invalid client secret provided. Trace", "set it (aadClientSecret)"],
-        ),
-        ("AADSTS90002: Tenant not found.".into(), ["AADSTS90002", "check the tenant (tenantId)"]),
+        (expired.to_owned(), ["AADSTS7000215: Invalid client secret provided. Trace", "set aadClientSecret"]),
+        ("AADSTS90002: Tenant not found.".into(), ["AADSTS90002", "check tenantId"]),
         ("AADSTS700016: No application.".into(), ["AADSTS700016", "aadClientId"]),
         ("AADSTS65001: consent".into(), ["AADSTS65001", "check the application in Entra"]),
         (echo, ["you sent [redacted] and [redacted]", "check the application"]),
@@ -215,26 +215,30 @@ async fn an_issuer_that_asks_for_a_pause_is_given_one() {
 
 #[tokio::test]
 async fn an_issuer_in_trouble_is_named_with_its_status() {
-    without_token(json(503, ""), &["answered 503 and not a token", "check the authority host"]).await;
+    without_token(json(503, ""), &["answered 503 without a token", "check sluice.azure.authorityHost"]).await;
     let page = "<html><body>Bad Gateway</body></html>";
-    without_token(json(502, page), &["answered 502 and not a token"]).await;
+    without_token(json(502, page), &["answered 502 without a token"]).await;
     without_token(json(404, r#"{"error":{"code":"NotFound"}}"#), &["answered 404"]).await;
     let elsewhere = json(307, "").with("location", "http://login.example/token?x=1");
-    without_token(elsewhere, &["307", "points to http://login.example/token, which is not followed"]).await;
+    without_token(
+        elsewhere,
+        &["307", "a redirect to http://login.example/token, which Sluice does not follow"],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn garbage_for_a_token_is_not_quoted() {
     let half = format!(r#"{{"access_token":"{}""#, token(7));
     for body in ["", "null", "{}", "<html>", r#"{"access_token":""}"#, r#"{"access_token":5}"#, &half] {
-        without_token(json(200, body), &["answered 200 with something that holds no token"]).await;
+        without_token(json(200, body), &["answered 200 without a token"]).await;
     }
     let reset = Act::Reset;
-    without_token(reset, &["broke before the answer"]).await;
+    without_token(reset, &["lost before the answer"]).await;
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"access_token\":\"s3cr3t".to_vec();
-    without_token(Act::Raw(cut), &["broke off"]).await;
+    without_token(Act::Raw(cut), &["was cut off"]).await;
     let odd = json(200, r#"{"access_token":"line\nbreak","expires_in":3599}"#);
-    without_token(odd, &["characters that no token has"]).await;
+    without_token(odd, &["invalid characters"]).await;
     let long = Act::Answer { status: 200, headers: Vec::new(), body: vec![b' '; 2 << 20] };
     without_token(long, &["more than 1048576 bytes"]).await;
 }
@@ -292,7 +296,7 @@ async fn who_may_no_longer_begin_when_the_token_has_come_does_not() {
     .await;
     let write = crate::world::write();
     let send = || world.client.send_while(&write, || leads.load(Ordering::SeqCst));
-    not_sent(&send().await, &["was not sent", "called off"]);
+    not_sent(&send().await, &["request not sent", "canceled"]);
     assert_eq!(world.records()[0].outcome, Outcome::NotSent("called-off"));
     assert_eq!((world.server.seen().len(), fetches(&world)), (1, 1), "only the token was asked for");
     leads.store(true, Ordering::SeqCst);

@@ -198,8 +198,8 @@ fn a_commit_that_stays_unknown_says_why_and_what_was_seen() {
     let told: Vec<String> = story.failures.iter().map(ToString::to_string).collect();
     expect![[r#"
         [
-            "NoAnswer (unknown): connection reset; looking at the registrations failed: AuthorizationFailed (forbidden): ",
-            "OperationTimeout (unknown): the operation has not ended within 180 s, so its outcome is unknown; when last asked: NoAnswer (unknown): no answer came within 65 s; the registration is not as wanted",
+            "NoAnswer (unknown): connection reset; reading the registrations failed: AuthorizationFailed (forbidden): ",
+            "OperationTimeout (unknown): the operation did not finish within 180 s; its outcome is unknown; the last poll failed: NoAnswer (unknown): no answer within 65 s; the registration differs from the desired state",
         ]
     "#]]
     .assert_debug_eq(&told);

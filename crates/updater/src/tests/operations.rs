@@ -225,8 +225,8 @@ fn a_failure_says_why_nobody_knows() {
     expect![[r#"
         [
             "NoAnswer (unknown): the answer was cut off after 12 bytes",
-            "NoAnswer (unknown): no answer came within 65 s",
-            "OperationTimeout (unknown): the operation has not ended within 900 s, so its outcome is unknown; when last asked: NoAnswer (unknown): the answer is not JSON",
+            "NoAnswer (unknown): no answer within 65 s",
+            "OperationTimeout (unknown): the operation did not finish within 900 s; its outcome is unknown; the last poll failed: NoAnswer (unknown): the answer is not JSON",
         ]
     "#]]
     .assert_debug_eq(&told);
