@@ -26,6 +26,7 @@ use clap::Args;
 use futures::future::LocalBoxFuture;
 use sluice_k8s::connect::{self, Connection};
 
+pub(crate) use cluster::{GRANT, impact, permission};
 pub use finding::{Finding, Group, Mark};
 pub use report::{Report, text};
 
@@ -104,7 +105,7 @@ pub async fn examine(arguments: &ConfigArguments, mut tell: impl FnMut(&[Finding
     }
 
     let Some(config) = config else {
-        keep(vec![Finding::skipped(Group::Azure, "nothing of Azure: that needs a configuration")]);
+        keep(vec![Finding::skipped(Group::Azure, "Azure: not checked (no valid configuration)")]);
         return report;
     };
     for findings in in_azure(&config, cluster.as_ref()).await {
@@ -119,7 +120,7 @@ async fn others(cluster: &Cluster, config: Option<&Config>) -> Vec<Finding> {
         futures::join!(cluster.load_balancers(), cluster.other_lease(), cluster.busy_with());
     match services {
         Err(why) => {
-            let text = format!("the Services of the cluster: they cannot be listed ({why})");
+            let text = format!("other controllers: not checked (cannot list Services: {why})");
             vec![Finding::skipped(Group::OtherControllers, text)]
         }
         Ok(services) => rivals::diagnose(&rivals::Facts {
@@ -156,7 +157,7 @@ pub async fn predecessor(connection: &Connection, config: &Config) -> Option<Fin
 async fn in_azure(config: &Config, cluster: Option<&Cluster>) -> Vec<Vec<Finding>> {
     let (mut findings, client) = azure::credential(config).await;
     let Some(client) = client else {
-        let skipped = "the gateway, the subnet and the quotas: that needs a token";
+        let skipped = "gateway, subnet and quotas: not checked (no access token)";
         return vec![findings, vec![Finding::skipped(Group::Gateway, skipped)]];
     };
     let cluster_id = match (&config.general.cluster_id, cluster) {

@@ -146,8 +146,8 @@ async fn a_healthy_azure_has_no_problem_and_is_only_read() {
     assert_eq!(
         gateway,
         [
-            "✓ the gateway gw is not there; `sluice run` makes it in rg",
-            "✓ the subnet vnet/nodes is not attached yet; `sluice run` attaches it",
+            "✓ gateway gw: not found (`sluice run` creates it in resource group rg)",
+            "✓ subnet vnet/nodes: not attached (`sluice run` attaches it)",
         ]
     );
 }
@@ -158,12 +158,15 @@ async fn a_gateway_of_another_cluster_is_refused_before_anything_starts() {
     world.with_subnet().await;
     world.with_gateway_of("another").await;
     let said = world.said(Group::Gateway, &[]).await;
-    assert_eq!(said[0], "✗ the gateway gw belongs to the cluster another, and this one is this");
+    assert_eq!(said[0], "✗ gateway gw: managed by another cluster (another; this cluster is this)");
     let said = world.said(Group::Gateway, &["sluice.clusterId=another"]).await;
-    assert_eq!(said[0], "✓ the gateway gw is this cluster's");
+    assert_eq!(said[0], "✓ gateway gw: managed by this cluster");
     let azure = world.said(Group::Azure, &[]).await;
     assert!(
-        azure.iter().any(|line| line.contains("serviceGateways/addressLocations can be read")),
+        azure.iter().any(|line| {
+            line.starts_with("✓ Azure read access: granted (")
+                && line.contains("serviceGateways/addressLocations")
+        }),
         "{azure:#?}"
     );
 }
@@ -172,9 +175,9 @@ async fn a_gateway_of_another_cluster_is_refused_before_anything_starts() {
 async fn a_missing_subnet_and_a_missing_group_are_told_apart() {
     let world = World::new(|_| ()).await;
     let said = world.said(Group::Gateway, &[]).await;
-    assert!(said[1].starts_with("✗ the subnet vnet/nodes does not exist"), "{said:#?}");
+    assert!(said[1].starts_with("✗ subnet vnet/nodes: not found"), "{said:#?}");
     let azure = world.said(Group::Azure, &["resourceGroup=nowhere"]).await;
-    assert!(azure.iter().any(|line| line.starts_with("✗ loadBalancers cannot be read")), "{azure:#?}");
+    assert!(azure.iter().any(|line| line.starts_with("✗ loadBalancers: read failed")), "{azure:#?}");
     let said = world.said(Group::Gateway, &["resourceGroup=nowhere"]).await;
     assert!(said.iter().all(|line| line.starts_with('–')), "{said:#?}");
 }
@@ -185,9 +188,7 @@ async fn a_credential_that_is_refused_ends_the_look_at_azure() {
     let report = world.examined(&["aadClientId=stranger"]).await;
     let azure: Vec<_> = report.findings.iter().filter(|it| it.group == Group::Azure).collect();
     assert_eq!(azure.len(), 1, "{azure:#?}");
-    assert!(
-        azure[0].mark == Mark::Problem && azure[0].text.starts_with("there is no token by a client secret")
-    );
+    assert!(azure[0].mark == Mark::Problem && azure[0].text.contains("not received (a client secret"));
     assert!(azure[0].remedy.as_ref().unwrap().contains("az ad app credential reset"));
     assert!(report.findings.iter().any(|it| it.group == Group::Gateway && it.mark == Mark::Skipped));
 }
@@ -198,7 +199,10 @@ async fn an_azure_that_is_away_is_a_problem_of_the_way_there() {
     let report = world.examined(&["sluice.azure.authorityHost=https://127.0.0.1:9"]).await;
     let azure = report.findings.iter().find(|it| it.group == Group::Azure).unwrap();
     assert_eq!(azure.mark, Mark::Problem);
-    assert!(azure.remedy.as_ref().unwrap().contains("check the way to the issuer"), "{azure:#?}");
+    assert!(
+        azure.remedy.as_ref().unwrap().contains("check the connection to the token endpoint"),
+        "{azure:#?}"
+    );
 }
 
 #[tokio::test]
@@ -209,6 +213,6 @@ async fn a_quota_that_is_used_up_is_named() {
     .await;
     let said = world.said(Group::Quota, &[]).await;
     let expected =
-        "✗ Public IP Addresses in westeurope: 0 of 0 are used; new Services and egresses will wait";
+        "✗ quota Public IP Addresses in westeurope: exhausted (0 of 0 used; new Services and egresses wait)";
     assert!(said.iter().any(|line| line == expected), "{said:#?}");
 }

@@ -23,26 +23,26 @@ pub(super) async fn credential(config: &Config) -> (Vec<Finding>, Option<Client>
         Ok(client) => client,
         Err(error) => {
             let remedy =
-                "correct the configuration; `sluice run --print-config` shows where values come from";
+                "correct the configuration; run `sluice run --print-config` to see the origin of each value";
             return (vec![Finding::problem(GROUP, error.to_string(), remedy)], None);
         }
     };
     let identity = config.identity.name();
     match client.warm_up().await {
         Ok(()) => {
-            let text = format!("there is a token for {} by {identity}", client.host());
+            let text = format!("access token for {}: received ({identity})", client.host());
             (vec![Finding::good(GROUP, text)], Some(client))
         }
         Err(why) => {
             let remedy = if why.is_refused {
                 refused(config.identity)
             } else {
-                "check the way to the issuer of tokens: network, proxy, sluice.azure.authorityHost"
+                "check the connection to the token endpoint: network, proxy, sluice.azure.authorityHost"
             };
             (
                 vec![Finding::problem(
                     GROUP,
-                    format!("there is no token by {identity}: {}", why.text),
+                    format!("access token for {}: not received ({identity}: {})", client.host(), why.text),
                     remedy,
                 )],
                 None,
@@ -55,16 +55,23 @@ pub(super) async fn credential(config: &Config) -> (Vec<Finding>, Option<Client>
 fn refused(identity: Identity) -> &'static str {
     match identity {
         Identity::ClientSecret => {
-            "make a new secret (az ad app credential reset --id CLIENT-ID) and set aadClientSecret"
+            "run `az ad app credential reset --id CLIENT_ID` and set aadClientSecret to the new secret"
         }
         Identity::ClientCertificate => {
-            "make sure that the application knows the certificate in aadClientCertPath and that it is valid"
+            "check that the certificate in aadClientCertPath is valid and registered (`az ad app credential list --cert --id \
+             CLIENT_ID`)"
         }
-        Identity::ManagedIdentity => "assign the identity to this machine, and check userAssignedIdentityID",
+        Identity::ManagedIdentity => {
+            "assign the identity to this VM or scale set (`az vm identity assign`, `az vmss identity assign`), and check \
+             userAssignedIdentityID"
+        }
         Identity::WorkloadIdentity => {
-            "make sure that the identity has a federated credential for this cluster's issuer and our service account"
+            "add a federated credential for the cluster's issuer and the service account of Sluice (`az identity \
+             federated-credential create`)"
         }
-        Identity::TokenFile => "fetch a new token (az account get-access-token) into sluice.azure.tokenFile",
+        Identity::TokenFile => {
+            "write a new token to the file sluice.azure.tokenFile (`az account get-access-token`)"
+        }
     }
 }
 
@@ -129,7 +136,7 @@ fn judged(all: &[(&str, Option<Failure>, &Arc<str>)], subscription: &str) -> Vec
     let good: Vec<&str> =
         all.iter().filter(|(_, failure, _)| failure.is_none()).map(|(what, ..)| *what).collect();
     if !good.is_empty() {
-        findings.push(Finding::good(GROUP, format!("{} can be read", good.join(", "))));
+        findings.push(Finding::good(GROUP, format!("Azure read access: granted ({})", good.join(", "))));
     }
     let failures = || all.iter().filter_map(|(what, failure, group)| Some((what, failure.as_ref()?, group)));
     if let Some((_, failure, _)) = failures().find(|(_, failure, _)| failure.is_about_credential()) {
@@ -142,10 +149,11 @@ fn judged(all: &[(&str, Option<Failure>, &Arc<str>)], subscription: &str) -> Vec
 
 /// There is a token, and Azure does not accept it.
 fn not_accepted(failure: &Failure, subscription: &str) -> Finding {
-    let text = format!("Azure does not accept the credential: {} ({})", failure.message, failure.code);
+    let text = format!("Azure credential: rejected ({}: {})", failure.code, failure.message);
     let remedy = format!(
-        "make sure that the credential has not expired and the clock is right, that tenantId is the tenant of the \
-         subscription {subscription}, and that cloud and resourceManagerEndpoint are its cloud's (the audience)"
+        "check the expiry of the credential and the local clock; check that tenantId is the tenant of the subscription \
+         (`az account show --subscription {subscription} --query tenantId`), and that cloud and \
+         resourceManagerEndpoint match it"
     );
     Finding::problem(GROUP, text, remedy)
 }
@@ -169,23 +177,26 @@ fn is_about_the_group(failure: &Failure) -> bool {
 /// A read that failed, and what to do about it.
 fn unreadable(what: &str, failure: &Failure, group: &str, subscription: &str) -> Finding {
     let said = match failure.is_azures() {
-        true => format!("{} ({})", failure.message, failure.code),
+        true => format!("{}: {}", failure.code, failure.message),
         false => failure.message.to_string(),
     };
-    let text = format!("{what} cannot be read: {said}");
+    let text = format!("{what}: read failed ({said})");
     let remedy = match failure.class {
         FailureClass::Forbidden => format!(
-            "grant Microsoft.Network/{what}/read in the resource group {group}: assign the role of deploy/azure-role.json"
+            "grant Microsoft.Network/{what}/read: `az role assignment create --role Sluice --assignee CLIENT_ID \
+             --resource-group {group}`"
         ),
-        FailureClass::NotFound => {
-            format!(
-                "correct resourceGroup, vnetResourceGroup and subscriptionId; there is no {group} in {subscription}"
-            )
-        }
-        FailureClass::Throttled => {
-            "somebody uses up the subscription's calls; try again in some minutes".to_owned()
-        }
-        _ => "check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"
+        class if class == FailureClass::NotFound || is_about_the_group(failure) => format!(
+            "correct resourceGroup, vnetResourceGroup or subscriptionId: resource group {group} was not found in \
+             subscription {subscription}"
+        ),
+        FailureClass::Throttled => match failure.retry_after {
+            Some(wait) => {
+                format!("subscription {subscription} is throttled; retry in {} s", wait.as_secs().max(1))
+            }
+            None => format!("subscription {subscription} is throttled; retry in a few minutes"),
+        },
+        _ => "check the network, the proxy, resourceManagerEndpoint and sluice.azure.caFile, then retry"
             .to_owned(),
     };
     Finding::problem(GROUP, text, remedy)
@@ -211,9 +222,10 @@ pub(super) async fn permissions(client: &Client, scope: &Scope) -> Vec<Finding> 
                 }
                 findings.extend(role::diagnose(group, needed, status, &body));
             }
-            Err(why) => {
-                findings.push(Finding::skipped(GROUP, format!("what we may write in {group}: {why}")))
-            }
+            Err(why) => findings.push(Finding::skipped(
+                GROUP,
+                format!("permissions in resource group {group}: not checked ({why})"),
+            )),
         }
     }
     findings
@@ -225,7 +237,7 @@ pub(super) async fn quotas(client: &Client, config: &Config, scope: &Scope) -> V
     let question = quota::question(&scope.subscription, &region, &config.reach.api_version);
     match client.read_document(&question).await {
         Ok(Document { status, body, .. }) => quota::diagnose(&region, status, &body),
-        Err(why) => vec![Finding::skipped(Group::Quota, format!("the quotas of {region}: {why}"))],
+        Err(why) => vec![Finding::skipped(Group::Quota, format!("quotas in {region}: not checked ({why})"))],
     }
 }
 
@@ -264,16 +276,16 @@ mod tests {
             told(&[unreadable("loadBalancers", &failure, "rg", "sub")])
         };
         expect_test::expect![[r#"
-            ✗ loadBalancers cannot be read: no, because (AuthorizationFailed)
-                → grant Microsoft.Network/loadBalancers/read in the resource group rg: assign the role of deploy/azure-role.json"#]]
+            ✗ loadBalancers: read failed (AuthorizationFailed: no, because)
+                → grant Microsoft.Network/loadBalancers/read: `az role assignment create --role Sluice --assignee CLIENT_ID --resource-group rg`"#]]
         .assert_eq(&said(error(403, "AuthorizationFailed")));
         expect_test::expect![[r#"
-            ✗ loadBalancers cannot be read: no, because (ResourceGroupNotFound)
-                → check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"#]]
+            ✗ loadBalancers: read failed (ResourceGroupNotFound: no, because)
+                → correct resourceGroup, vnetResourceGroup or subscriptionId: resource group rg was not found in subscription sub"#]]
         .assert_eq(&said(error(404, "ResourceGroupNotFound")));
         expect_test::expect![[r#"
-            ✗ loadBalancers cannot be read: the door is shut
-                → check the network, a proxy, resourceManagerEndpoint and sluice.azure.caFile; then try again"#]]
+            ✗ loadBalancers: read failed (the door is shut)
+                → check the network, the proxy, resourceManagerEndpoint and sluice.azure.caFile, then retry"#]]
         .assert_eq(&said(Reply::not_sent("the door is shut")));
     }
 
@@ -291,11 +303,11 @@ mod tests {
             "sub",
         );
         expect_test::expect![[r#"
-            ✓ publicIPAddresses can be read
-            ✗ Azure does not accept the credential: no, because (InvalidAuthenticationTokenTenant)
-                → make sure that the credential has not expired and the clock is right, that tenantId is the tenant of the subscription sub, and that cloud and resourceManagerEndpoint are its cloud's (the audience)
-            ✗ natGateways cannot be read: no, because (AuthorizationFailed)
-                → grant Microsoft.Network/natGateways/read in the resource group rg: assign the role of deploy/azure-role.json"#]]
+            ✓ Azure read access: granted (publicIPAddresses)
+            ✗ Azure credential: rejected (InvalidAuthenticationTokenTenant: no, because)
+                → check the expiry of the credential and the local clock; check that tenantId is the tenant of the subscription (`az account show --subscription sub --query tenantId`), and that cloud and resourceManagerEndpoint match it
+            ✗ natGateways: read failed (AuthorizationFailed: no, because)
+                → grant Microsoft.Network/natGateways/read: `az role assignment create --role Sluice --assignee CLIENT_ID --resource-group rg`"#]]
         .assert_eq(&told(&findings));
     }
 

@@ -12,20 +12,25 @@ const HARMFUL: Duration = Duration::from_secs(5 * 60);
 /// What an answer's `Date` says, against our clock at the moment of the question.
 pub(super) fn diagnose(group: Group, whose: &str, date: Option<&str>, now: SystemTime) -> Vec<Finding> {
     let Some(theirs) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else {
-        return vec![Finding::skipped(group, format!("the clock: {whose} does not say what time it has"))];
+        return vec![Finding::skipped(
+            group,
+            format!("local clock: not checked ({whose} sent no valid Date header)"),
+        )];
     };
     let (by, which) = match now.duration_since(theirs) {
         Ok(ahead) => (ahead, "ahead of"),
         Err(error) => (error.duration(), "behind"),
     };
-    let remedy = "let the machine keep its time by NTP (timedatectl set-ntp true)";
-    let text = format!("our clock is {} s {which} that of {whose}", by.as_secs());
+    let remedy = "run `timedatectl set-ntp true` on this machine";
+    let text = format!("local clock: {} s {which} {whose}", by.as_secs());
     match by {
         by if by >= HARMFUL => {
-            vec![Finding::problem(group, format!("{text}; tokens will be refused"), remedy)]
+            vec![Finding::problem(group, format!("{text} (access tokens will be rejected)"), remedy)]
         }
-        by if by >= NOTICEABLE => vec![Finding::warning(group, text, remedy)],
-        _ => vec![Finding::good(group, format!("our clock agrees with that of {whose}"))],
+        by if by >= NOTICEABLE => {
+            vec![Finding::warning(group, format!("{text} (log timestamps do not match)"), remedy)]
+        }
+        _ => vec![Finding::good(group, format!("local clock: in sync with {whose}"))],
     }
 }
 
@@ -43,13 +48,16 @@ mod tests {
 
     #[test]
     fn a_clock_may_be_off_by_seconds_and_not_by_minutes() {
-        assert_eq!(at(3), "✓ our clock agrees with that of Azure");
-        assert_eq!(at(-9), "✓ our clock agrees with that of Azure");
-        let remedy = "\n    → let the machine keep its time by NTP (timedatectl set-ntp true)";
-        assert_eq!(at(30), format!("! our clock is 30 s ahead of that of Azure{remedy}"));
+        assert_eq!(at(3), "✓ local clock: in sync with Azure");
+        assert_eq!(at(-9), "✓ local clock: in sync with Azure");
+        let remedy = "\n    → run `timedatectl set-ntp true` on this machine";
+        assert_eq!(
+            at(30),
+            format!("! local clock: 30 s ahead of Azure (log timestamps do not match){remedy}")
+        );
         assert_eq!(
             at(-400),
-            format!("✗ our clock is 400 s behind that of Azure; tokens will be refused{remedy}")
+            format!("✗ local clock: 400 s behind Azure (access tokens will be rejected){remedy}")
         );
     }
 
@@ -57,7 +65,7 @@ mod tests {
     fn no_date_is_no_judgement() {
         for date in [None, Some("yesterday")] {
             let said = told(&diagnose(Group::Azure, "Azure", date, SystemTime::now()));
-            assert_eq!(said, "– the clock: Azure does not say what time it has");
+            assert_eq!(said, "– local clock: not checked (Azure sent no valid Date header)");
         }
     }
 }

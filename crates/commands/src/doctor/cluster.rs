@@ -10,7 +10,7 @@ use sluice_k8s::access::{self, Need};
 use sluice_k8s::connect::{self, Connection};
 use sluice_k8s::lease::Place;
 use sluice_k8s::strings::CLOUD_CONTROLLER_MANAGER_LEASE;
-use sluice_k8s::watch::list_all;
+use sluice_k8s::watch::{ListError, list_all};
 use sluice_model::Event;
 use sluice_model::event::Relist;
 
@@ -57,8 +57,8 @@ pub(super) async fn look(
     match greet(&connection).await {
         Err(why) => findings.push(Finding::problem(
             GROUP,
-            format!("{} does not say its version: {why}", connection.host),
-            "check that it is a Kubernetes API server",
+            format!("API server {}: version unknown ({why})", connection.host),
+            "run `kubectl get --raw /version` and check the server URL in the kubeconfig",
         )),
         Ok(greeting) => {
             findings.push(version(&connection.host, &greeting.version));
@@ -92,43 +92,56 @@ async fn greet(connection: &Connection) -> Result<Greeting, String> {
 
 fn version(host: &str, version: &str) -> Finding {
     let minor = version.strip_prefix("v1.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
-    let text = format!("the API server at {host} answers; it is {version}");
     match minor {
         Some(minor) if minor < MINOR_MIN => Finding::warning(
             GROUP,
-            format!("{text}, older than v1.{MINOR_MIN}"),
+            format!("API server {host}: reachable ({version}, older than v1.{MINOR_MIN})"),
             format!(
-                "Sluice is tested with v1.{MINOR_MIN} and later; older ones lack admission policies and ipMode"
+                "upgrade Kubernetes to v1.{MINOR_MIN} or later; older versions lack admission policies and ipMode"
             ),
         ),
-        _ => Finding::good(GROUP, text),
+        _ => Finding::good(GROUP, format!("API server {host}: reachable ({version})")),
     }
+}
+
+/// How to get the Kubernetes permissions that are missing.
+pub(crate) const GRANT: &str = "apply the ClusterRole and Role of Sluice (`kubectl apply -f sluice.yaml`); \
+                                `kubectl auth can-i --list` lists what the account has";
+
+/// A permission in words: `patch services/status at the cluster scope`.
+pub(crate) fn permission(need: &Need) -> String {
+    let name = need.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+    let scope = match &need.namespace {
+        Some(namespace) => format!("in namespace {namespace}"),
+        None => "at the cluster scope".to_owned(),
+    };
+    format!("{} {}{name} {scope}", need.verb, need.what())
+}
+
+/// What does not work without a permission, if Sluice runs without it.
+pub(crate) fn impact(need: &Need) -> Option<&'static str> {
+    need.is_bearable().then_some(match need.resource {
+        "events" => "no Kubernetes events are recorded",
+        _ => "a running cloud controller manager is not detected",
+    })
 }
 
 fn permissions(asked: usize, missing: Result<Vec<Need>, String>) -> Vec<Finding> {
     let missing = match missing {
         Err(why) => {
-            return vec![Finding::skipped(
-                GROUP,
-                format!("what we may do: the API server does not say ({why})"),
-            )];
+            return vec![Finding::skipped(GROUP, format!("Kubernetes permissions: not checked ({why})"))];
         }
         Ok(missing) => missing,
     };
     if missing.is_empty() {
-        return vec![Finding::good(GROUP, format!("our account may do all {asked} things that Sluice does"))];
+        return vec![Finding::good(GROUP, format!("Kubernetes permissions: all {asked} granted"))];
     }
-    let remedy = "bind the ClusterRole and Role of deploy/ to the account (kubectl apply -f deploy/sluice.yaml); \
-                  `kubectl auth can-i --list` shows what it has";
-    let finding = |need: &Need| match (need.is_bearable(), need.resource) {
-        (true, "events") => {
-            Finding::warning(GROUP, format!("our account {need}; events will be missing"), remedy)
+    let finding = |need: &Need| {
+        let missing = format!("permission to {}: missing", permission(need));
+        match impact(need) {
+            Some(impact) => Finding::warning(GROUP, format!("{missing} ({impact})"), GRANT),
+            None => Finding::problem(GROUP, missing, GRANT),
         }
-        (true, _) => {
-            let less = "whether a cloud controller manager is at work cannot be seen at the start";
-            Finding::warning(GROUP, format!("our account {need}; {less}"), remedy)
-        }
-        (false, _) => Finding::problem(GROUP, format!("our account {need}"), remedy),
     };
     missing.iter().map(finding).collect()
 }
@@ -150,10 +163,10 @@ impl Cluster {
     /// Lists what the controller would list, and says whether one runs.
     pub(super) async fn contents(&self, config: &Config) -> Vec<Finding> {
         let mut findings = vec![match self.may_not_list {
-            true => Finding::skipped(GROUP, "what there is: that needs the permissions above"),
+            true => Finding::skipped(GROUP, "Kubernetes objects: not listed (permissions are missing)"),
             false => {
                 let listed = list_all(&self.connection.client, &config.selection()).await;
-                lists(listed.as_ref().map(|it| &it.events[..]).map_err(ToString::to_string))
+                lists(&self.connection.host, listed.as_ref().map(|it| &it.events[..]))
             }
         }];
         if config.leader_election.enabled {
@@ -248,22 +261,24 @@ fn about_what(event: &KubeEvent) -> String {
 }
 
 /// What the lists brought.
-fn lists(listed: Result<&[Event], String>) -> Finding {
+fn lists(host: &str, listed: Result<&[Event], &ListError>) -> Finding {
     let events = match listed {
         Ok(events) => events,
-        Err(why) => {
-            return Finding::problem(
-                GROUP,
-                format!("not everything can be listed: {why}"),
-                "see the permissions above, and whether the API server is in trouble",
-            );
+        Err(error) => {
+            let remedy = match error.is_passing {
+                true => {
+                    format!("check the API server {host} (`kubectl get --raw '/readyz?verbose'`), then retry")
+                }
+                false => GRANT.to_owned(),
+            };
+            return Finding::problem(GROUP, format!("Kubernetes objects: list failed ({error})"), remedy);
         }
     };
-    let (mut ours, mut slices, mut nodes, mut pods) = (0, 0, 0, 0);
+    let (mut managed, mut slices, mut nodes, mut pods) = (0, 0, 0, 0);
     for event in events {
         match event {
             Event::Relisted { objects: Relist::Services(all), .. } => {
-                ours = all.iter().filter(|it| it.selected).count()
+                managed = all.iter().filter(|it| it.selected).count()
             }
             Event::Relisted { objects: Relist::Slices(all), .. } => slices = all.len(),
             Event::Relisted { objects: Relist::Nodes(all), .. } => nodes = all.len(),
@@ -276,17 +291,17 @@ fn lists(listed: Result<&[Event], String>) -> Finding {
         count => format!("{count} {what}s"),
     };
     let text = format!(
-        "everything can be listed: {} of ours, {}, {}, {} with the egress label",
-        counted(ours, "Service"),
+        "Kubernetes objects: listed ({}, {}, {}, {} with the egress label)",
+        counted(managed, "managed Service"),
         counted(slices, "EndpointSlice"),
-        counted(nodes, "Node"),
-        counted(pods, "Pod"),
+        counted(nodes, "node"),
+        counted(pods, "pod"),
     );
     match nodes {
         0 => Finding::warning(
             GROUP,
             text,
-            "without Nodes no address has a location; is this the right cluster?",
+            "check --kubeconfig and --context (`kubectl get nodes`); without nodes no address can be programmed",
         ),
         _ => Finding::good(GROUP, text),
     }
@@ -300,22 +315,21 @@ fn homeless_lease(whole: &str) -> Finding {
 
 fn leader(place: &str, lease: Result<Option<LeaseFacts>, String>) -> Finding {
     match lease {
-        Err(why) => Finding::skipped(
-            GROUP,
-            format!("whether a Sluice runs: the Lease {place} cannot be read ({why})"),
-        ),
+        Err(why) => {
+            Finding::skipped(GROUP, format!("leader: not checked (cannot read Lease {place}: {why})"))
+        }
         Ok(Some(lease)) if !lease.holder.is_empty() && lease.renewed_ago < lease.duration => {
             let ago = lease.renewed_ago.as_secs();
-            Finding::good(GROUP, format!("{} leads by the Lease {place}, renewed {ago} s ago", lease.holder))
+            Finding::good(GROUP, format!("leader: {} (Lease {place}, renewed {ago} s ago)", lease.holder))
         }
-        Ok(_) => Finding::good(GROUP, format!("nobody leads yet by the Lease {place}")),
+        Ok(_) => Finding::good(GROUP, format!("leader: none (Lease {place} has no active holder)")),
     }
 }
 
 /// Waits, but not for ever; the error in words.
 async fn timely<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, call).await {
-        Err(_) => Err(format!("no answer in {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no response within {} s", PATIENCE.as_secs())),
         Ok(Err(kube::Error::Api(status))) => Err(format!("{}: {}", status.code, status.message)),
         Ok(result) => result.map_err(|error| error.to_string()),
     }
@@ -328,16 +342,13 @@ mod tests {
 
     #[test]
     fn an_old_version_is_a_warning() {
-        assert_eq!(
-            told(&[version("https://c", "v1.36.3")]),
-            "✓ the API server at https://c answers; it is v1.36.3"
-        );
+        assert_eq!(told(&[version("https://c", "v1.36.3")]), "✓ API server https://c: reachable (v1.36.3)");
         for strange in ["v1.31.2-eks-1", "v2.0.0", ""] {
             assert!(told(&[version("https://c", strange)]).starts_with('✓'), "{strange}");
         }
         let old = told(&[version("https://c", "v1.27.9+k3s1")]);
         assert!(
-            old.starts_with("! the API server at https://c answers; it is v1.27.9+k3s1, older than v1.30"),
+            old.starts_with("! API server https://c: reachable (v1.27.9+k3s1, older than v1.30)"),
             "{old}"
         );
     }
@@ -349,25 +360,32 @@ mod tests {
         let said = permissions(needs.len(), Ok(some));
         let lines: Vec<String> = said.iter().map(|it| format!("{} {}", it.mark.letter(), it.text)).collect();
         expect_test::expect![[r#"
-            ✗ our account may not patch services at the cluster scope
-            ✗ our account may not patch services/status at the cluster scope
-            ! our account may not patch events.events.k8s.io at the cluster scope; events will be missing
-            ✗ our account may not patch pods at the cluster scope"#]]
+            ✗ permission to patch services at the cluster scope: missing
+            ✗ permission to patch services/status at the cluster scope: missing
+            ! permission to patch events.events.k8s.io at the cluster scope: missing (no Kubernetes events are recorded)
+            ✗ permission to patch pods at the cluster scope: missing"#]]
         .assert_eq(&lines.join("\n"));
-        assert!(told(&permissions(17, Ok(Vec::new()))).starts_with("✓ our account may do all 17 things"));
-        assert!(told(&permissions(17, Err("500".into()))).starts_with("– what we may do"));
+        assert_eq!(told(&permissions(17, Ok(Vec::new()))), "✓ Kubernetes permissions: all 17 granted");
+        assert_eq!(told(&permissions(17, Err("500".into()))), "– Kubernetes permissions: not checked (500)");
     }
 
     #[test]
     fn lists_are_counted_and_their_failure_is_a_problem() {
         let of = |objects: Relist| Event::Relisted { version: 1, objects };
         let empty = [of(Relist::Services(Vec::new())), of(Relist::Nodes(Vec::new()))];
-        let said = told(&[lists(Ok(&empty))]);
+        let said = told(&[lists("https://c", Ok(&empty))]);
         assert!(
-            said.starts_with("! everything can be listed: 0 Services of ours, 0 EndpointSlices, 0 Nodes"),
+            said.starts_with("! Kubernetes objects: listed (0 managed Services, 0 EndpointSlices, 0 nodes"),
             "{said}"
         );
-        assert!(told(&[lists(Err("403".into()))]).starts_with("✗ not everything can be listed: 403\n    → "));
+        let failed = |is_passing| {
+            let error = ListError { kind: sluice_model::kube::Kind::Node, trouble: "no".into(), is_passing };
+            told(&[lists("https://c", Err(&error))])
+        };
+        assert!(
+            failed(false).starts_with("✗ Kubernetes objects: list failed (no)\n    → apply the ClusterRole")
+        );
+        assert!(failed(true).contains("\n    → check the API server https://c ("), "{}", failed(true));
     }
 
     #[test]
@@ -378,14 +396,11 @@ mod tests {
             duration: Duration::from_secs(15),
         };
         let said = |lease| told(&[leader("ns/sluice", lease)]);
-        assert_eq!(
-            said(Ok(Some(lease("pod-1", 3)))),
-            "✓ pod-1 leads by the Lease ns/sluice, renewed 3 s ago"
-        );
+        assert_eq!(said(Ok(Some(lease("pod-1", 3)))), "✓ leader: pod-1 (Lease ns/sluice, renewed 3 s ago)");
         for none in [None, Some(lease("", 3)), Some(lease("pod-1", 60))] {
-            assert_eq!(said(Ok(none)), "✓ nobody leads yet by the Lease ns/sluice");
+            assert_eq!(said(Ok(none)), "✓ leader: none (Lease ns/sluice has no active holder)");
         }
-        assert!(said(Err("403".into())).starts_with("– whether a Sluice runs"));
+        assert!(said(Err("403".into())).starts_with("– leader: not checked"));
     }
 
     #[test]

@@ -15,9 +15,13 @@ pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
                 .as_ref()
                 .map_or("environment and flags".to_owned(), |it| it.display().to_string());
             let credential = loaded.config.identity.name();
-            let good = format!("{file} can be used: {set} keys are set; the credential is {credential}");
+            let good = format!("{file}: valid ({set} keys set; the credential is {credential})");
             let warnings = loaded.warnings.iter().map(|warning| {
-                Finding::warning(GROUP, warning, "`sluice run --print-config` shows where values come from")
+                Finding::warning(
+                    GROUP,
+                    warning,
+                    "run `sluice run --print-config` to see the origin of each value",
+                )
             });
             std::iter::once(Finding::good(GROUP, good)).chain(warnings).collect()
         }
@@ -28,6 +32,8 @@ pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
 fn line(problem: &str) -> Finding {
     match problem.split_once("; ") {
         Some((what, remedy)) => Finding::problem(GROUP, what, remedy),
-        None => Finding::problem(GROUP, problem, "correct it; docs/configuration.md has every key"),
+        None => {
+            Finding::problem(GROUP, problem, "correct the key; `sluice explain SGW0101` lists the causes")
+        }
     }
 }

@@ -29,86 +29,100 @@ fn gateway(facts: &Facts<'_>) -> Finding {
     let group = &facts.scope.resource_group;
     let makes = facts.mode == GatewayMode::Ensure;
     let gateway = match facts.gateway {
-        Err(()) => return Finding::skipped(GROUP, format!("the gateway {name}: it could not be read")),
+        Err(()) => return Finding::skipped(GROUP, format!("gateway {name}: not checked (read failed)")),
         Ok(None) if makes => {
             return Finding::good(
                 GROUP,
-                format!("the gateway {name} is not there; `sluice run` makes it in {group}"),
+                format!("gateway {name}: not found (`sluice run` creates it in resource group {group})"),
             );
         }
         Ok(None) => {
             return Finding::problem(
                 GROUP,
-                format!("the gateway {name} does not exist in {group}, and sluice.gateway.mode is verify"),
-                "make it, correct sluice.gateway.name, or set sluice.gateway.mode to ensure",
+                format!(
+                    "gateway {name}: not found in resource group {group} (sluice.gateway.mode is verify)"
+                ),
+                "create it, correct sluice.gateway.name, or set sluice.gateway.mode to ensure",
             );
         }
         Ok(Some(gateway)) => gateway,
     };
     if gateway.meta.provisioning == Provisioning::Failed {
-        let text = format!("the gateway {name} is in the state Failed");
+        let text = format!("gateway {name}: provisioning state is Failed");
         return match makes {
-            true => Finding::warning(GROUP, text, "`sluice run` writes it again, which mends most of these"),
-            false => Finding::problem(GROUP, text, "write it again, or set sluice.gateway.mode to ensure"),
+            true => Finding::warning(
+                GROUP,
+                text,
+                "start the controller: `sluice run` updates the gateway, which usually clears the Failed state",
+            ),
+            false => Finding::problem(
+                GROUP,
+                text,
+                "update the gateway with the tool that created it, or set sluice.gateway.mode to ensure",
+            ),
         };
     }
     match gateway.meta.tags.get(CLUSTER_TAG) {
         _ if !facts.knows_cluster => Finding::skipped(
             GROUP,
-            format!(
-                "whose gateway {name} is: our own cluster id is not known without the cluster; sluice.clusterId would say it"
-            ),
+            format!("owner of gateway {name}: not checked (cluster unreachable); set sluice.clusterId"),
         ),
         Some(cluster) if **cluster == *facts.scope.cluster_id => {
-            Finding::good(GROUP, format!("the gateway {name} is this cluster's"))
+            Finding::good(GROUP, format!("gateway {name}: managed by this cluster"))
         }
         Some(cluster) => Finding::problem(
             GROUP,
             format!(
-                "the gateway {name} belongs to the cluster {cluster}, and this one is {}",
+                "gateway {name}: managed by another cluster ({cluster}; this cluster is {})",
                 facts.scope.cluster_id
             ),
-            "name another gateway in sluice.gateway.name; or, if this cluster was that one, set sluice.clusterId to it",
+            format!(
+                "set sluice.gateway.name to another gateway; if this cluster replaces that one, set sluice.clusterId \
+                 to {cluster}"
+            ),
         ),
         None if makes => Finding::warning(
             GROUP,
-            format!("the gateway {name} is nobody's; `sluice run` claims it for this cluster by its tag"),
-            "name another gateway in sluice.gateway.name if that is not meant",
+            format!("gateway {name}: unmanaged (`sluice run` tags it as managed by this cluster)"),
+            "to use another gateway, set sluice.gateway.name",
         ),
         None => Finding::problem(
             GROUP,
-            format!("the gateway {name} is not claimed, and sluice.gateway.mode is verify"),
-            "run `sluice adopt`",
+            format!("gateway {name}: unmanaged (sluice.gateway.mode is verify)"),
+            "run `sluice adopt --config FILE gateway`",
         ),
     }
 }
 
 fn subnet(facts: &Facts<'_>) -> Finding {
     let id = facts.scope.subnet_id();
-    let name = format!("the subnet {}/{}", facts.scope.virtual_network, facts.scope.subnet);
+    let name = format!("subnet {}/{}", facts.scope.virtual_network, facts.scope.subnet);
     match facts.subnet {
-        Err(()) => Finding::skipped(GROUP, format!("{name}: it could not be read")),
+        Err(()) => Finding::skipped(GROUP, format!("{name}: not checked (read failed)")),
         Ok(None) => Finding::problem(
             GROUP,
-            format!("{name} does not exist: {id}"),
+            format!("{name}: not found ({id})"),
             "correct vnetName, vnetResourceGroup and subnetName (or sluice.gateway.subnet)",
         ),
         Ok(Some(subnet)) => match &subnet.gateway {
             Some(gateway) if *gateway == facts.scope.gateway_id() => {
-                Finding::good(GROUP, format!("{name} is attached to the gateway"))
+                Finding::good(GROUP, format!("{name}: attached to gateway {}", facts.scope.gateway))
             }
             Some(other) => Finding::problem(
                 GROUP,
-                format!("{name} is attached to another gateway: {other}"),
-                "detach it, or name that gateway in sluice.gateway.name",
+                format!("{name}: attached to another gateway ({other})"),
+                format!("detach the subnet, or set sluice.gateway.name to {}", other.name()),
             ),
             None if facts.mode == GatewayMode::Ensure => {
-                Finding::good(GROUP, format!("{name} is not attached yet; `sluice run` attaches it"))
+                Finding::good(GROUP, format!("{name}: not attached (`sluice run` attaches it)"))
             }
             None => Finding::problem(
                 GROUP,
-                format!("{name} is not attached to the gateway, and sluice.gateway.mode is verify"),
-                "attach it, or set sluice.gateway.mode to ensure",
+                format!(
+                    "{name}: not attached to gateway {} (sluice.gateway.mode is verify)",
+                    facts.scope.gateway
+                ),
+                "attach the subnet to the gateway, or set sluice.gateway.mode to ensure",
             ),
         },
     }

@@ -26,43 +26,44 @@ pub(super) fn diagnose(region: &str, status: u16, body: &Value) -> Vec<Finding> 
     let Some(entries) = body["value"].as_array().filter(|_| status == 200) else {
         let code = body["error"]["code"].as_str().map_or(String::new(), |code| format!(", {code}"));
         if status == 401 {
-            let text = format!("the quotas of {region}: Azure does not accept the credential (401{code})");
+            let text = format!("quotas in {region}: not checked (Azure rejected the credential: 401{code})");
             return vec![Finding::skipped(GROUP, text)];
         }
         return vec![Finding::skipped(
             GROUP,
             format!(
-                "the quotas of {region}: Azure does not say ({status}{code}); \
-                 Microsoft.Network/locations/usages/read on the subscription is what that takes"
+                "quotas in {region}: not checked ({status}{code}); needs Microsoft.Network/locations/usages/read on \
+                 the subscription"
             ),
         )];
     };
     let usages: Vec<Usage> = entries.iter().filter_map(usage).collect();
     let (mut findings, mut free) = (Vec::new(), Vec::new());
     for Usage { name, used, limit } in &usages {
-        let remedy =
-            format!("ask for more in the portal (Quotas, Networking, {region}), or delete what nobody needs");
-        let text = format!("{name} in {region}: {used} of {limit} are used");
+        let remedy = format!(
+            "request an increase in the Azure portal (Quotas, Networking, {region}), or delete unused resources; \
+             `az network list-usages --location {region} --output table` shows the usage"
+        );
         if used >= limit {
-            findings.push(Finding::problem(
-                GROUP,
-                format!("{text}; new Services and egresses will wait"),
-                remedy,
-            ));
+            let text = format!(
+                "quota {name} in {region}: exhausted ({used} of {limit} used; new Services and egresses wait)"
+            );
+            findings.push(Finding::problem(GROUP, text, remedy));
         } else if *used * 10 >= *limit * 9 {
+            let text = format!("quota {name} in {region}: nearly exhausted ({used} of {limit} used)");
             findings.push(Finding::warning(GROUP, text, remedy));
         } else {
             free.push(format!("{} {name}", limit - used));
         }
     }
     if !free.is_empty() {
-        findings
-            .insert(0, Finding::good(GROUP, format!("there is room in {region} for {}", free.join(", "))));
+        let text = format!("quotas in {region}: sufficient ({} free)", free.join(", "));
+        findings.insert(0, Finding::good(GROUP, text));
     }
     if usages.is_empty() {
         findings.push(Finding::skipped(
             GROUP,
-            format!("the quotas of {region}: Azure names none of those that we use"),
+            format!("quotas in {region}: not checked (Azure lists none that Sluice uses)"),
         ));
     }
     findings
@@ -104,26 +105,26 @@ mod tests {
             entry("ServiceGateways", 1, -1), entry("StandardSkuPublicIpAddresses", 2, 10),
         ]});
         expect![[r#"
-            ✓ there is room in westeurope for 988 LoadBalancers, 8 StandardSkuPublicIpAddresses
-            ✗ PublicIPAddresses in westeurope: 1000 of 1000 are used; new Services and egresses will wait
-                → ask for more in the portal (Quotas, Networking, westeurope), or delete what nobody needs
-            ! NatGateways in westeurope: 95 of 100 are used
-                → ask for more in the portal (Quotas, Networking, westeurope), or delete what nobody needs"#]]
+            ✓ quotas in westeurope: sufficient (988 LoadBalancers, 8 StandardSkuPublicIpAddresses free)
+            ✗ quota PublicIPAddresses in westeurope: exhausted (1000 of 1000 used; new Services and egresses wait)
+                → request an increase in the Azure portal (Quotas, Networking, westeurope), or delete unused resources; `az network list-usages --location westeurope --output table` shows the usage
+            ! quota NatGateways in westeurope: nearly exhausted (95 of 100 used)
+                → request an increase in the Azure portal (Quotas, Networking, westeurope), or delete unused resources; `az network list-usages --location westeurope --output table` shows the usage"#]]
         .assert_eq(&told(&diagnose("westeurope", 200, &body)));
     }
 
     #[test]
     fn what_azure_does_not_say_is_not_made_up() {
         let expired = told(&diagnose("westeurope", 401, &json!({})));
-        assert_eq!(expired, "– the quotas of westeurope: Azure does not accept the credential (401)");
+        assert_eq!(expired, "– quotas in westeurope: not checked (Azure rejected the credential: 401)");
         let refused = told(&diagnose("westeurope", 403, &json!({"error": {"code": "AuthorizationFailed"}})));
         assert!(
-            refused.starts_with("– the quotas of westeurope: Azure does not say (403, AuthorizationFailed)"),
+            refused.starts_with("– quotas in westeurope: not checked (403, AuthorizationFailed)"),
             "{refused}"
         );
         assert_eq!(
             told(&diagnose("westeurope", 200, &json!({"value": []}))),
-            "– the quotas of westeurope: Azure names none of those that we use"
+            "– quotas in westeurope: not checked (Azure lists none that Sluice uses)"
         );
     }
 }

@@ -39,7 +39,7 @@ impl Report {
             parts.push(several(warnings, "warning", "warnings"));
         }
         if skipped > 0 {
-            parts.push(format!("{} not checked", several(skipped, "thing", "things")));
+            parts.push(format!("{} skipped", several(skipped, "check", "checks")));
         }
         format!("{}.", parts.join(", "))
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_end_counts_what_was_found() {
-        assert_eq!(some().verdict(), "1 problem, 1 warning, 1 thing not checked.");
+        assert_eq!(some().verdict(), "1 problem, 1 warning, 1 check skipped.");
         assert_eq!(Report::default().verdict(), "No problems.");
         let json = some().json();
         assert_eq!((&json["problems"], &json["warnings"]), (&1.into(), &1.into()));

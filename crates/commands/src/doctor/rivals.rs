@@ -13,6 +13,9 @@ use super::finding::{Finding, Group};
 const GROUP: Group = Group::OtherControllers;
 /// How many Services are named at most.
 const NAMED_MAX: usize = 3;
+/// What becomes of a finalizer that is left over.
+const TAKEN_OVER: &str = "no action needed: `sluice run` takes over these Services and removes the finalizer when \
+                          they are deleted";
 
 /// One Service of type `LoadBalancer`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +64,7 @@ pub(super) fn diagnose(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings = predecessor(facts);
     findings.extend(service_controller(facts));
     if let Err(why) = &facts.lease {
-        findings.push(Finding::skipped(GROUP, format!("whether a cloud controller manager runs: {why}")));
+        findings.push(Finding::skipped(GROUP, format!("cloud controller manager: not checked ({why})")));
     }
     findings
 }
@@ -75,46 +78,42 @@ pub(super) fn predecessor(facts: &Facts<'_>) -> Vec<Finding> {
     let theirs: Vec<&ServiceFacts> =
         facts.services.iter().filter(|it| it.has(PREDECESSOR_FINALIZER) && !it.has(FINALIZER)).collect();
     if theirs.is_empty() {
-        return vec![Finding::good(
-            GROUP,
-            "no Service is served by a cloud controller manager in Service Gateway mode",
-        )];
+        return vec![Finding::good(GROUP, "cloud controller manager in Service Gateway mode: not detected")];
     }
-    let text = format!(
-        "{} the finalizer {PREDECESSOR_FINALIZER} of the cloud controller manager's Service Gateway mode",
-        carry(&theirs)
-    );
+    let mark = format!("its Service Gateway finalizer {PREDECESSOR_FINALIZER} is on {}", named(&theirs));
     vec![match &facts.lease {
         Ok(Some(lease)) if lease.is_live() && facts.migrating => Finding::warning(
             GROUP,
-            format!("{text}, and it is at work ({})", lease.holder),
-            "sluice.migration.enabled says that its Service Gateway mode is off; make sure that it is",
+            format!("cloud controller manager: running ({}; {mark})", lease.holder),
+            "make sure that serviceGatewayEnabled is false in its cloud config, as sluice.migration.enabled: true \
+             asserts",
         ),
         Ok(Some(lease)) if lease.is_live() => Finding::problem(
             GROUP,
             format!(
-                "{text}, and it is at work ({}): two writers of one gateway lose addresses",
+                "cloud controller manager: running ({}; {mark}); two controllers would overwrite each other's \
+                 addresses in the gateway",
                 lease.holder
             ),
-            "switch its Service Gateway mode off (serviceGatewayEnabled: false in its cloud config), then say so with \
-             sluice.migration.enabled: true and start Sluice",
+            "set serviceGatewayEnabled: false in the cloud config of the cloud controller manager, set \
+             sluice.migration.enabled: true, then start Sluice",
         ),
         Ok(_) => Finding::warning(
             GROUP,
-            format!("{text}; none runs"),
+            format!("cloud controller manager: not running ({mark})"),
             match facts.class {
-                None => "`sluice run` takes these Services over and clears it when they go".to_owned(),
-                Some(_) => format!(
-                    "Sluice serves one class only and leaves it: take it off by hand, or run without sluice.loadBalancerClass \
-                     ({} Services)",
-                    theirs.len()
+                None => TAKEN_OVER.to_owned(),
+                Some(class) => format!(
+                    "remove the finalizer from {}, or run without sluice.loadBalancerClass; Sluice serves only class \
+                     {class} and does not remove it",
+                    count(theirs.len())
                 ),
             },
         ),
         Err(_) => Finding::warning(
             GROUP,
-            text,
-            "make sure that its Service Gateway mode is off before Sluice starts",
+            format!("cloud controller manager: unknown whether it is running ({mark})"),
+            "make sure that serviceGatewayEnabled is false in its cloud config before Sluice starts",
         ),
     }]
 }
@@ -122,19 +121,18 @@ pub(super) fn predecessor(facts: &Facts<'_>) -> Vec<Finding> {
 /// A service controller that makes load balancers of its own for the Services that we serve.
 fn service_controller(facts: &Facts<'_>) -> Vec<Finding> {
     if let Some(class) = facts.class {
-        let text =
-            format!("Sluice serves the class {class} only, and lives beside other service controllers");
+        let text = format!("other service controllers: no conflict (Sluice serves only class {class})");
         return vec![Finding::good(GROUP, text)];
     }
-    let remedy = "switch it off (--controllers=*,-service-lb-controller for the cloud controller manager), or let Sluice \
-                  serve a class of its own (sluice.loadBalancerClass)";
+    let remedy = "disable it (--controllers=*,-service-lb-controller on the cloud controller manager), or set \
+                  sluice.loadBalancerClass";
     let busy: Vec<&String> = match &facts.busy_with {
         Ok(names) => names.iter().collect(),
         Err(_) => Vec::new(),
     };
     if let Some(first) = busy.first() {
         let text = format!(
-            "another service controller is at work: it wrote events about {} in the last hour, {first} among them",
+            "other service controller: running (it recorded events on {} in the last hour, for example {first})",
             count(busy.len())
         );
         return vec![Finding::problem(GROUP, text, remedy)];
@@ -147,25 +145,33 @@ fn service_controller(facts: &Facts<'_>) -> Vec<Finding> {
     let runs = matches!(&facts.lease, Ok(Some(lease)) if lease.is_live());
     let mut findings = Vec::new();
     if !theirs.is_empty() {
-        let text = format!(
-            "{} the finalizer {SERVICE_CONTROLLER_FINALIZER} of another service controller",
-            carry(&theirs)
-        );
+        let mark = format!("its finalizer {SERVICE_CONTROLLER_FINALIZER} is on {}", named(&theirs));
         findings.push(match runs {
-            true => Finding::warning(GROUP, format!("{text}, and a cloud controller manager runs; whether its service controller is on cannot be seen"), remedy),
-            false => Finding::warning(GROUP, format!("{text}; none runs"), "`sluice run` takes these Services over and clears it when they go"),
+            true => Finding::warning(
+                GROUP,
+                format!(
+                    "other service controller: possibly running (a cloud controller manager runs; {mark})"
+                ),
+                remedy,
+            ),
+            false => {
+                Finding::warning(GROUP, format!("other service controller: not running ({mark})"), TAKEN_OVER)
+            }
         });
     } else if runs {
         findings.push(Finding::warning(
             GROUP,
-            "a cloud controller manager runs; whether its service controller is on cannot be seen",
+            "other service controller: possibly running (a cloud controller manager runs)",
             remedy,
         ));
     } else {
-        findings.push(Finding::good(GROUP, "no other service controller is to be seen"));
+        findings.push(Finding::good(GROUP, "other service controller: not detected"));
     }
     if let Err(why) = &facts.busy_with {
-        findings.push(Finding::skipped(GROUP, format!("events of another service controller: {why}")));
+        findings.push(Finding::skipped(
+            GROUP,
+            format!("events of other service controllers: not checked ({why})"),
+        ));
     }
     findings
 }
@@ -177,12 +183,11 @@ fn count(services: usize) -> String {
     }
 }
 
-/// `3 Services (a/x, a/y, a/z, …) carry`.
-fn carry(services: &[&ServiceFacts]) -> String {
+/// `4 Services: a/x, a/y, a/z, …`.
+fn named(services: &[&ServiceFacts]) -> String {
     let mut names: Vec<&str> = services.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
     if services.len() > NAMED_MAX {
         names.push("…");
     }
-    let verb = if services.len() == 1 { "carries" } else { "carry" };
-    format!("{} ({}) {verb}", count(services.len()), names.join(", "))
+    format!("{}: {}", count(services.len()), names.join(", "))
 }

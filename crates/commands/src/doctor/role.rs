@@ -37,16 +37,14 @@ pub(super) fn diagnose(group: &str, needed: &[&Grant], status: u16, body: &Value
         let code = body["error"]["code"].as_str().map_or(String::new(), |code| format!(", {code}"));
         if status == 401 {
             let text = format!(
-                "what we may write in the resource group {group}: Azure does not accept the credential (401{code})"
+                "permissions in resource group {group}: not checked (Azure rejected the credential: 401{code})"
             );
             return vec![Finding::skipped(GROUP, text)];
         }
         return vec![Finding::skipped(
             GROUP,
             format!(
-                "what we may write in the resource group {group}: Azure does not say ({status}{code}); grant \
-                 Microsoft.Authorization/permissions/read to have it checked. Until then a missing permission shows \
-                 with the first write, on the object and in its event"
+                "permissions in resource group {group}: not checked ({status}{code}); needs Microsoft.Authorization/permissions/read"
             ),
         )];
     };
@@ -55,16 +53,16 @@ pub(super) fn diagnose(group: &str, needed: &[&Grant], status: u16, body: &Value
     if missing.is_empty() {
         return vec![Finding::good(
             GROUP,
-            format!("our role grants all that is needed in the resource group {group}"),
+            format!("permissions in resource group {group}: all {} granted", needed.len()),
         )];
     }
     let list: String = missing.iter().map(|grant| format!("\n{}: {}", grant.action, grant.why)).collect();
     vec![Finding::problem(
         GROUP,
-        format!("in the resource group {group} our role does not grant{list}"),
+        format!("permissions in resource group {group}: {} of {} missing{list}", missing.len(), needed.len()),
         format!(
-            "az role definition create --role-definition deploy/azure-role.json   # or update, if the role exists\n\
-             az role assignment create --role Sluice --assignee CLIENT-ID --resource-group {group}"
+            "az role definition create --role-definition azure-role.json   # or update, if the role exists\n\
+             az role assignment create --role Sluice --assignee CLIENT_ID --resource-group {group}"
         ),
     )]
 }

@@ -55,7 +55,7 @@ fn a_gateway_that_is_ours_and_attached_is_good() {
     for mode in [GatewayMode::Ensure, GatewayMode::Verify] {
         assert_eq!(
             of_gateway(mode, Some(&gateway), Some(&subnet_of(Some("gw")))),
-            "✓ the gateway gw is this cluster's\n✓ the subnet vnet/nodes is attached to the gateway"
+            "✓ gateway gw: managed by this cluster\n✓ subnet vnet/nodes: attached to gateway gw"
         );
     }
 }
@@ -63,26 +63,26 @@ fn a_gateway_that_is_ours_and_attached_is_good() {
 #[test]
 fn what_is_missing_is_made_or_named_as_the_mode_says() {
     expect![[r#"
-        ✓ the gateway gw is not there; `sluice run` makes it in rg
-        ✓ the subnet vnet/nodes is not attached yet; `sluice run` attaches it"#]]
+        ✓ gateway gw: not found (`sluice run` creates it in resource group rg)
+        ✓ subnet vnet/nodes: not attached (`sluice run` attaches it)"#]]
     .assert_eq(&of_gateway(GatewayMode::Ensure, None, Some(&subnet_of(None))));
     expect![[r#"
-        ✗ the gateway gw does not exist in rg, and sluice.gateway.mode is verify
-            → make it, correct sluice.gateway.name, or set sluice.gateway.mode to ensure
-        ✗ the subnet vnet/nodes is not attached to the gateway, and sluice.gateway.mode is verify
-            → attach it, or set sluice.gateway.mode to ensure"#]]
+        ✗ gateway gw: not found in resource group rg (sluice.gateway.mode is verify)
+            → create it, correct sluice.gateway.name, or set sluice.gateway.mode to ensure
+        ✗ subnet vnet/nodes: not attached to gateway gw (sluice.gateway.mode is verify)
+            → attach the subnet to the gateway, or set sluice.gateway.mode to ensure"#]]
     .assert_eq(&of_gateway(GatewayMode::Verify, None, Some(&subnet_of(None))));
     let unclaimed = gateway_of(None, Provisioning::Succeeded);
     expect![[r#"
-        ! the gateway gw is nobody's; `sluice run` claims it for this cluster by its tag
-            → name another gateway in sluice.gateway.name if that is not meant
-        ✗ the subnet vnet/nodes does not exist: /subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes
+        ! gateway gw: unmanaged (`sluice run` tags it as managed by this cluster)
+            → to use another gateway, set sluice.gateway.name
+        ✗ subnet vnet/nodes: not found (/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes)
             → correct vnetName, vnetResourceGroup and subnetName (or sluice.gateway.subnet)"#]]
     .assert_eq(&of_gateway(GatewayMode::Ensure, Some(&unclaimed), None));
     expect![[r#"
-        ✗ the gateway gw is not claimed, and sluice.gateway.mode is verify
-            → run `sluice adopt`
-        ✗ the subnet vnet/nodes does not exist: /subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes
+        ✗ gateway gw: unmanaged (sluice.gateway.mode is verify)
+            → run `sluice adopt --config FILE gateway`
+        ✗ subnet vnet/nodes: not found (/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes)
             → correct vnetName, vnetResourceGroup and subnetName (or sluice.gateway.subnet)"#]]
     .assert_eq(&of_gateway(GatewayMode::Verify, Some(&unclaimed), None));
 }
@@ -92,10 +92,10 @@ fn what_belongs_to_others_is_a_problem_in_every_mode() {
     let theirs = gateway_of(Some("uid-2"), Provisioning::Succeeded);
     let said = of_gateway(GatewayMode::Ensure, Some(&theirs), Some(&subnet_of(Some("other"))));
     expect![[r#"
-        ✗ the gateway gw belongs to the cluster uid-2, and this one is uid-1
-            → name another gateway in sluice.gateway.name; or, if this cluster was that one, set sluice.clusterId to it
-        ✗ the subnet vnet/nodes is attached to another gateway: /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/other
-            → detach it, or name that gateway in sluice.gateway.name"#]]
+        ✗ gateway gw: managed by another cluster (uid-2; this cluster is uid-1)
+            → set sluice.gateway.name to another gateway; if this cluster replaces that one, set sluice.clusterId to uid-2
+        ✗ subnet vnet/nodes: attached to another gateway (/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/other)
+            → detach the subnet, or set sluice.gateway.name to other"#]]
     .assert_eq(&said);
     assert_eq!(said, of_gateway(GatewayMode::Verify, Some(&theirs), Some(&subnet_of(Some("other")))));
 }
@@ -105,10 +105,12 @@ fn a_gateway_in_the_state_failed_is_written_again_or_named() {
     let failed = gateway_of(Some("uid-1"), Provisioning::Failed);
     let attached = subnet_of(Some("gw"));
     assert!(
-        of_gateway(GatewayMode::Ensure, Some(&failed), Some(&attached)).starts_with("! the gateway gw is in")
+        of_gateway(GatewayMode::Ensure, Some(&failed), Some(&attached))
+            .starts_with("! gateway gw: provisioning state is Failed")
     );
     assert!(
-        of_gateway(GatewayMode::Verify, Some(&failed), Some(&attached)).starts_with("✗ the gateway gw is in")
+        of_gateway(GatewayMode::Verify, Some(&failed), Some(&attached))
+            .starts_with("✗ gateway gw: provisioning state is Failed")
     );
 }
 
@@ -124,7 +126,7 @@ fn what_could_not_be_read_is_not_judged() {
     };
     assert_eq!(
         told(&gateway::diagnose(&facts)),
-        "– the gateway gw: it could not be read\n– the subnet vnet/nodes: it could not be read"
+        "– gateway gw: not checked (read failed)\n– subnet vnet/nodes: not checked (read failed)"
     );
     let gateway = gateway_of(Some("uid-1"), Provisioning::Succeeded);
     let subnet = subnet_of(Some("gw"));
@@ -137,7 +139,7 @@ fn what_could_not_be_read_is_not_judged() {
     };
     assert!(
         told(&gateway::diagnose(&facts))
-            .starts_with("– whose gateway gw is: our own cluster id is not known")
+            .starts_with("– owner of gateway gw: not checked (cluster unreachable)")
     );
 }
 
@@ -173,21 +175,21 @@ const GATEWAY_MODE: &str = "servicegateway.azure.com/service-cleanup";
 fn a_cluster_without_others_is_good() {
     let ours = service("a/x", None, &["sluice.dev/cleanup", THEIRS]);
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ✓ no other service controller is to be seen"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ✓ other service controller: not detected"#]]
     .assert_eq(&of_rivals(None, &[ours], Ok(None), Ok(Vec::new())));
 }
 
 #[test]
 fn a_service_controller_that_works_is_a_problem_for_the_classless() {
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ✗ another service controller is at work: it wrote events about 2 Services in the last hour, a/x among them
-            → switch it off (--controllers=*,-service-lb-controller for the cloud controller manager), or let Sluice serve a class of its own (sluice.loadBalancerClass)"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ✗ other service controller: running (it recorded events on 2 Services in the last hour, for example a/x)
+            → disable it (--controllers=*,-service-lb-controller on the cloud controller manager), or set sluice.loadBalancerClass"#]]
     .assert_eq(&of_rivals(None, &[], lease(3), Ok(vec!["a/x".into(), "a/y".into()])));
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ✓ Sluice serves the class sluice only, and lives beside other service controllers"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ✓ other service controllers: no conflict (Sluice serves only class sluice)"#]]
     .assert_eq(&of_rivals(Some("sluice"), &[], lease(3), Ok(vec!["a/x".into()])));
 }
 
@@ -195,22 +197,22 @@ fn a_service_controller_that_works_is_a_problem_for_the_classless() {
 fn finalizers_of_a_service_controller_are_a_warning() {
     let services: Vec<ServiceFacts> = (1..=5).map(|n| service(&format!("a/{n}"), None, &[THEIRS])).collect();
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ! 5 Services (a/1, a/2, a/3, …) carry the finalizer service.kubernetes.io/load-balancer-cleanup of another service controller, and a cloud controller manager runs; whether its service controller is on cannot be seen
-            → switch it off (--controllers=*,-service-lb-controller for the cloud controller manager), or let Sluice serve a class of its own (sluice.loadBalancerClass)"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ! other service controller: possibly running (a cloud controller manager runs; its finalizer service.kubernetes.io/load-balancer-cleanup is on 5 Services: a/1, a/2, a/3, …)
+            → disable it (--controllers=*,-service-lb-controller on the cloud controller manager), or set sluice.loadBalancerClass"#]]
     .assert_eq(&of_rivals(None, &services, lease(3), Ok(Vec::new())));
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ! 1 Service (a/1) carries the finalizer service.kubernetes.io/load-balancer-cleanup of another service controller; none runs
-            → `sluice run` takes these Services over and clears it when they go
-        – events of another service controller: 403"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ! other service controller: not running (its finalizer service.kubernetes.io/load-balancer-cleanup is on 1 Service: a/1)
+            → no action needed: `sluice run` takes over these Services and removes the finalizer when they are deleted
+        – events of other service controllers: not checked (403)"#]]
     .assert_eq(&of_rivals(None, &services[..1], lease(300), Err("403".into())));
     // Services of other classes are nobody's business.
     let classed = service("a/x", Some("other"), &[THEIRS]);
     expect![[r#"
-        ✓ no Service is served by a cloud controller manager in Service Gateway mode
-        ✓ no other service controller is to be seen
-        – whether a cloud controller manager runs: 403"#]]
+        ✓ cloud controller manager in Service Gateway mode: not detected
+        ✓ other service controller: not detected
+        – cloud controller manager: not checked (403)"#]]
     .assert_eq(&of_rivals(None, &[classed], Err("403".into()), Ok(Vec::new())));
 }
 
@@ -221,19 +223,17 @@ fn a_cloud_controller_manager_in_service_gateway_mode_is_refused() {
         let said = of_rivals(class, &services, lease(3), Ok(Vec::new()));
         assert!(
             said.starts_with(
-                "✗ 1 Service (a/x) carries the finalizer servicegateway.azure.com/service-cleanup"
+                "✗ cloud controller manager: running (ccm-1; its Service Gateway finalizer \
+                 servicegateway.azure.com/service-cleanup is on 1 Service: a/x)"
             ),
             "{said}"
         );
-        assert!(said.contains("two writers of one gateway lose addresses"), "{said}");
+        assert!(said.contains("two controllers would overwrite each other's addresses"), "{said}");
         assert!(said.contains("serviceGatewayEnabled: false"), "{said}");
         let left_over = of_rivals(class, &services, lease(300), Ok(Vec::new()));
-        assert!(
-            left_over.starts_with("! 1 Service (a/x) carries") && left_over.contains("; none runs"),
-            "{left_over}"
-        );
+        assert!(left_over.starts_with("! cloud controller manager: not running ("), "{left_over}");
         let unseen = of_rivals(class, &services, Err("403".into()), Ok(Vec::new()));
-        assert!(unseen.starts_with("! 1 Service (a/x) carries"), "{unseen}");
+        assert!(unseen.starts_with("! cloud controller manager: unknown"), "{unseen}");
     }
 }
 
@@ -241,7 +241,7 @@ fn a_cloud_controller_manager_in_service_gateway_mode_is_refused() {
 fn what_was_taken_over_or_is_said_to_be_off_is_no_reason_to_refuse() {
     let taken_over = [service("a/x", None, &[GATEWAY_MODE, "sluice.dev/cleanup"])];
     let said = of_rivals(None, &taken_over, lease(3), Ok(Vec::new()));
-    assert!(said.starts_with("✓ no Service is served by a cloud controller manager"), "{said}");
+    assert!(said.starts_with("✓ cloud controller manager in Service Gateway mode: not detected"), "{said}");
     let theirs = [service("a/x", None, &[GATEWAY_MODE])];
     let facts = |migrating| Facts {
         class: None,
