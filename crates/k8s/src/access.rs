@@ -56,10 +56,10 @@ impl Need {
     }
 }
 
-/// A sentence without its end: `may not patch services/status at the cluster scope`.
+/// A sentence without its end: `cannot patch services/status at the cluster scope`.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "may not {} {}", self.verb, self.what())?;
+        write!(f, "cannot {} {}", self.verb, self.what())?;
         if let Some(name) = &self.name {
             write!(f, " {name:?}")?;
         }
@@ -131,7 +131,7 @@ async fn is_allowed(client: &Client, need: &Need) -> Result<bool, Trouble> {
     let review: Value =
         Call::create("selfsubjectaccessreviews.authorization.k8s.io", path, review).send(client).await?;
     review["status"]["allowed"].as_bool().ok_or_else(|| {
-        Trouble::Unavailable("the API server's answer about a permission has no answer in it".into())
+        Trouble::Unavailable("the answer to a SelfSubjectAccessReview has no status.allowed".into())
     })
 }
 

@@ -138,8 +138,9 @@ impl Call {
     /// Sends it, once.
     pub(crate) async fn send<T: DeserializeOwned>(&self, client: &Client) -> Result<T, Trouble> {
         let request = self.request()?;
-        let lost =
-            |why| Trouble::Unavailable(format!("the API server did not answer ({}): {why}", self.what()));
+        let lost = |why| {
+            Trouble::Unavailable(format!("{} failed: no answer from the API server: {why}", self.what()))
+        };
         let (status, body) = exchange(client, request, self.limit).await.map_err(lost)?;
         self.understand(status, &body)
     }
@@ -149,7 +150,10 @@ impl Call {
             return Err(self.trouble(status, bytes));
         }
         serde_json::from_slice(bytes).map_err(|error| {
-            Trouble::Unavailable(format!("the API server's answer cannot be read ({}): {error}", self.what()))
+            Trouble::Unavailable(format!(
+                "{} failed: cannot read the API server's answer: {error}",
+                self.what()
+            ))
         })
     }
 
@@ -163,14 +167,14 @@ impl Call {
             self.body.as_ref().map_or_else(Body::empty, |body| Body::from(body.to_string().into_bytes()));
         request.body(body).map_err(|error| Trouble::Refused {
             code: 0,
-            words: format!("{} is no path that can be asked for: {error}", self.path),
+            words: format!("{} is not a valid path: {error}", self.path),
         })
     }
 
     fn trouble(&self, status: StatusCode, body: &[u8]) -> Trouble {
         let words = words(body);
         let code = status.as_u16();
-        let said = format!("{} was answered {code}: {words}", self.what());
+        let said = format!("{} failed with HTTP {code}: {words}", self.what());
         match code {
             // Only the API server's own words prove that an object is not there; a proxy says 404 too, and
             // so does a server that does not know the whole kind.
@@ -180,15 +184,15 @@ impl Call {
             401 => Trouble::Refused {
                 code,
                 words: format!(
-                    "the API server does not accept our credentials ({}, 401): {words}; \
-                     the token may have expired",
+                    "{} failed: the API server does not accept the credentials (401): {words}; check whether the \
+                     token has expired",
                     self.what()
                 ),
             },
             // Denials of webhooks are 403 too; only the authorizer writes it like this.
             403 if words.contains("cannot ") && words.contains(" resource ") => Trouble::Refused {
                 code,
-                words: format!("may not {}: {words}; grant it to our account", self.what()),
+                words: format!("{} denied: {words}; grant this permission to the account", self.what()),
             },
             // A webhook that cannot be called stands against the write as much as one that says no.
             500 if words.contains("failed calling webhook") => Trouble::Refused { code, words },
@@ -220,7 +224,7 @@ pub(crate) async fn exchange(
         // The outer words of kube say only that it was a service that failed.
         Ok(Err(kube::Error::Service(error))) => Err(chain(&*error)),
         Ok(Err(error)) => Err(chain(&error)),
-        Err(_) => Err(format!("it was silent for {:.1} s", limit.as_secs_f64())),
+        Err(_) => Err(format!("timed out after {:.1} s", limit.as_secs_f64())),
     }
 }
 
@@ -328,7 +332,7 @@ mod tests {
         let rbac = "services \"web\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch resource \
                     \"services/status\" in API group \"\" in the namespace \"shop\"";
         let said = ending(Say::status(403, "Forbidden", rbac)).await.to_string();
-        assert!(said.starts_with("may not patch services/status: services \"web\" is forbidden"), "{said}");
+        assert!(said.starts_with("patch services/status denied: services \"web\" is forbidden"), "{said}");
         let webhook = "admission webhook \"policy.example.com\" denied the request: no";
         assert_eq!(ending(Say::status(403, "Forbidden", webhook)).await.to_string(), webhook);
         let down = "Internal error occurred: failed calling webhook \"policy.example.com\": refused";
@@ -339,7 +343,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_says_nothing_is_left_after_the_limit() {
         let trouble = ending(Say::Hang).await;
-        let words = "the API server did not answer (patch services/status): it was silent for 10.0 s";
+        let words = "patch services/status failed: no answer from the API server: timed out after 10.0 s";
         assert_eq!(trouble, Trouble::Unavailable(words.into()));
     }
 
@@ -347,7 +351,8 @@ mod tests {
     async fn too_many_open_files_are_named_however_deep_they_are() {
         for os_error in [23, 24] {
             let trouble = ending(Say::OsError(os_error)).await;
-            let words = format!("the API server did not answer (patch services/status): {TOO_MANY_FILES}");
+            let words =
+                format!("patch services/status failed: no answer from the API server: {TOO_MANY_FILES}");
             assert_eq!(trouble, Trouble::Unavailable(words));
             let wrapped = io::Error::other(io::Error::other(io::Error::from_raw_os_error(os_error)));
             assert_eq!(chain(&wrapped), TOO_MANY_FILES);

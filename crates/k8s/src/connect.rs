@@ -66,13 +66,13 @@ impl std::fmt::Debug for Connection {
 pub enum ConnectError {
     /// Nothing says where the cluster is.
     #[error(
-        "no Kubernetes cluster is known: we run in no pod, and there is no kubeconfig{}; \
-         name one with --kubeconfig or the variable KUBECONFIG", 
+        "no Kubernetes cluster: not running in a pod, and no kubeconfig found{}; \
+         set --kubeconfig or the variable KUBECONFIG", 
          .0.as_ref().map(|path| format!(" at {}", path.display())).unwrap_or_default()
     )]
     NoConfig(Option<PathBuf>),
     /// A file cannot be read or understood.
-    #[error("the kubeconfig{} cannot be used: {why}; check the file, or name another with --kubeconfig", 
+    #[error("cannot use the kubeconfig{}: {why}; check the file, or choose another with --kubeconfig", 
             .path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default())]
     BadConfig {
         /// Which file, where we know.
@@ -81,7 +81,7 @@ pub enum ConnectError {
         why: String,
     },
     /// The context is not in the kubeconfig.
-    #[error("the kubeconfig has no context {context:?}; it has {}; choose one with --context", listed(.known))]
+    #[error("the kubeconfig has no context {context:?} (available: {}); choose one with --context", listed(.known))]
     UnknownContext {
         /// What was asked for.
         context: String,
@@ -89,20 +89,20 @@ pub enum ConnectError {
         known: Vec<String>,
     },
     /// The kubeconfig does not say which context to use.
-    #[error("the kubeconfig says no current context; it has {}; choose one with --context", listed(.known))]
+    #[error("the kubeconfig sets no current context (available: {}); choose one with --context", listed(.known))]
     NoContext {
         /// What there is.
         known: Vec<String>,
     },
     /// We run in a pod without a usable account.
     #[error(
-        "we run in a pod, but its service account cannot be used: {0}; \
-         let the pod mount it (automountServiceAccountToken), or name a kubeconfig with --kubeconfig"
+        "cannot use the service account of this pod: {0}; \
+         let the pod mount it (automountServiceAccountToken), or choose a kubeconfig with --kubeconfig"
     )]
     NoAccount(String),
     /// Nobody answers.
     #[error(
-        "the Kubernetes API server at {host} cannot be reached: {why}; check the address, the network and that it runs"
+        "cannot reach the Kubernetes API server at {host}: {why}; check the address, the network and that it is running"
     )]
     Unreachable {
         /// Its address.
@@ -111,15 +111,15 @@ pub enum ConnectError {
         why: String,
     },
     /// This process or machine has no file descriptor left.
-    #[error("no connection to the Kubernetes API server at {host}: {TOO_MANY_FILES}")]
+    #[error("cannot connect to the Kubernetes API server at {host}: {TOO_MANY_FILES}")]
     TooManyFiles {
         /// Its address.
         host: String,
     },
     /// Its certificate is not one that we trust.
     #[error(
-        "the certificate of the Kubernetes API server at {host} is not trusted: {why}; \
-         put its CA into the kubeconfig (certificate-authority-data), or use the name that the certificate is for"
+        "certificate of the Kubernetes API server at {host} is not trusted: {why}; \
+         add its CA to the kubeconfig (certificate-authority-data), or use a name that the certificate contains"
     )]
     Untrusted {
         /// Its address.
@@ -129,8 +129,8 @@ pub enum ConnectError {
     },
     /// It does not know us.
     #[error(
-        "the Kubernetes API server at {host} does not accept our credentials (401: {why}); \
-         the token may have expired: log in again, or use another context"
+        "the Kubernetes API server at {host} does not accept the credentials (401: {why}); \
+         if the token has expired, log in again; otherwise use another context"
     )]
     Unauthorized {
         /// Its address.
@@ -139,9 +139,7 @@ pub enum ConnectError {
         why: String,
     },
     /// Something answers that is no API server.
-    #[error(
-        "what answers at {host} is no Kubernetes API server: {why}; check the server's address in the kubeconfig"
-    )]
+    #[error("{host} is not a Kubernetes API server: {why}; check the server address in the kubeconfig")]
     NotKubernetes {
         /// Its address.
         host: String,
@@ -235,7 +233,7 @@ fn bad_config(error: KubeconfigError, path: Option<&Path>) -> ConnectError {
         // The text of the parser may show lines of the file, and there are tokens in it.
         KubeconfigError::Parse(_) => ConnectError::BadConfig {
             path: path.map(Path::to_path_buf),
-            why: "it is no YAML of a kubeconfig".into(),
+            why: "not a valid kubeconfig in YAML".into(),
         },
         error => ConnectError::BadConfig { path: path.map(Path::to_path_buf), why: chain(&error) },
     }
@@ -287,12 +285,9 @@ async fn greet(client: &Client, host: &str) -> Result<(), ConnectError> {
         403 if answer["kind"] == "Status" => Ok(()),
         401 => Err(ConnectError::Unauthorized { host, why: cut(message, 200) }),
         500.. if answer["kind"] == "Status" || status.as_u16() == 503 => {
-            Err(ConnectError::Unreachable { host, why: format!("it answers {status} {}", cut(message, 200)) })
+            Err(ConnectError::Unreachable { host, why: format!("answered {status} {}", cut(message, 200)) })
         }
-        _ => Err(ConnectError::NotKubernetes {
-            host,
-            why: format!("it answered {status} to a question for its version"),
-        }),
+        _ => Err(ConnectError::NotKubernetes { host, why: format!("answered {status} to GET /version") }),
     }
 }
 

@@ -47,9 +47,7 @@ pub enum BadElection {
     #[error(transparent)]
     Timing(#[from] BadTiming),
     /// No name: a Lease without a holder is free.
-    #[error(
-        "an elector needs a name that no other process has; an empty one means that nobody holds the Lease"
-    )]
+    #[error("leader election needs a unique, non-empty identity; a Lease with an empty holder is free")]
     NoIdentity,
 }
 

@@ -108,7 +108,7 @@ async fn release(client: &Client, mut pod: Pod, may_begin: &impl Fn() -> bool) -
     let uid = pod.uid.clone();
     for _ in 0..TRIES_MAX {
         if !may_begin() {
-            return Err(Trouble::Unavailable("we do not lead any more; the next leader does it".into()));
+            return Err(Trouble::Unavailable("leadership lost; the next leader continues".into()));
         }
         let left: Vec<&String> =
             pod.finalizers.iter().filter(|it| *it != PREDECESSOR_POD_FINALIZER).collect();
@@ -139,7 +139,7 @@ async fn release(client: &Client, mut pod: Pod, may_begin: &impl Fn() -> bool) -
         }
         pod = found;
     }
-    Err(Trouble::Conflict(format!("others changed it {TRIES_MAX} times while we tried")))
+    Err(Trouble::Conflict(format!("the pod was changed by others during all {TRIES_MAX} attempts")))
 }
 
 /// A token may hold anything; in a query only letters, digits and a few signs stand for themselves.
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!((outcome.released, outcome.left.len()), (1, 1));
         let left = &outcome.left[0];
         assert_eq!((&left.pod, left.is_passing), (&ObjectName::new("shop", "web"), false));
-        assert!(left.why.starts_with("may not patch pods: "), "{}", left.why);
+        assert!(left.why.starts_with("patch pods denied: "), "{}", left.why);
         script.played();
     }
 

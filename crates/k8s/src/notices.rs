@@ -104,7 +104,7 @@ impl Notices {
             self.held_back.fetch_add(1, Ordering::Relaxed);
             if admission == Admission::FirstHeldBack {
                 let about = about(notice);
-                tracing::warn!(%about, "too many notices; further ones are held back, at most one in 30 s is given");
+                tracing::warn!(%about, "event rate limit reached; at most one event in 30 s is published");
             }
             return;
         }
@@ -127,12 +127,12 @@ impl Notices {
         let admitted = self.book().admit_event(&event, now);
         let Some(count) = admitted else {
             self.held_back.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(about = words.about, "too many events; this one is only in the log");
+            tracing::debug!(about = words.about, "event dropped: rate limit");
             return;
         };
         match self.publish(&words, &event, &regarding, count, now).await {
             Ok(count) => self.book().remember(event, count, now),
-            Err(trouble) => tracing::warn!(about = words.about, %trouble, "an event could not be written"),
+            Err(trouble) => tracing::warn!(about = words.about, %trouble, "event not written"),
         }
     }
 
@@ -191,7 +191,7 @@ impl Notices {
     /// Sends one request, if it may be begun.
     async fn send(&self, call: Call) -> Result<Value, Trouble> {
         if !(self.fence)() {
-            return Err(Trouble::Unavailable("the lease may be lost, so nothing is begun".into()));
+            return Err(Trouble::Unavailable("request not sent: the lease may be lost".into()));
         }
         call.send(&self.client).await
     }
@@ -230,7 +230,7 @@ impl Notices {
         };
         match home.uid.get_or_try_init(look).await {
             Ok(uid) => reference["uid"] = json!(uid),
-            Err(trouble) => tracing::debug!(%trouble, "the Lease's UID is not known"),
+            Err(trouble) => tracing::debug!(%trouble, "lease UID not available"),
         }
         Some(reference)
     }
@@ -265,7 +265,7 @@ fn about(notice: &Notice) -> &dyn std::fmt::Display {
 
 fn log(notice: &Notice) {
     let about = about(notice);
-    let text = cut(&notice.text, NOTE_BYTES_MAX);
+    let note = cut(&notice.text, NOTE_BYTES_MAX);
     let kind = match &notice.about {
         About::Service(_) => "service",
         About::Pod(_) => "pod",
@@ -274,9 +274,9 @@ fn log(notice: &Notice) {
     };
     if notice.warning {
         let (reason, code) = (notice.reason.word(), notice.reason.code());
-        tracing::warn!(kind, %about, reason, code, "{text}");
+        tracing::warn!(kind, %about, reason, code, note, "event");
     } else {
-        tracing::info!(kind, %about, reason = notice.reason.word(), "{text}");
+        tracing::info!(kind, %about, reason = notice.reason.word(), note, "event");
     }
 }
 

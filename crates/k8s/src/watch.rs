@@ -55,7 +55,7 @@ pub trait Facts: Clone + Send + Sync + 'static {
 
 /// Nobody listens any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the loop has ended")]
+#[error("the control loop has ended")]
 pub struct Closed;
 
 /// The watches of all four kinds; cheap to clone.
@@ -146,7 +146,7 @@ impl Shared {
     /// Finds out which cluster this is, and never comes back.
     async fn learn_cluster(&self) {
         while let Err(trouble) = self.cluster.get_or_try_init(|| cluster_id(&self.client)).await {
-            tracing::debug!(%trouble, "which cluster this is is not known yet");
+            tracing::debug!(%trouble, "cluster ID not available yet");
             tokio::time::sleep(LEARN_AGAIN).await;
         }
         std::future::pending().await
@@ -155,12 +155,12 @@ impl Shared {
     /// Why it is not certain that this is the cluster that we began with; `None` when it is.
     async fn doubt_about_cluster(&self) -> Option<String> {
         let Some(known) = self.cluster.get() else {
-            return Some("which cluster we began with could not be found out".into());
+            return Some("the ID of the original cluster is not known".into());
         };
         match cluster_id(&self.client).await {
             Ok(now) if now == *known => None,
-            Ok(now) => Some(format!("this is another cluster, {now}, and we began with {known}")),
-            Err(trouble) => Some(format!("which cluster this is cannot be found out: {trouble}")),
+            Ok(now) => Some(format!("the API server now serves cluster {now} instead of {known}")),
+            Err(trouble) => Some(format!("cannot read the cluster ID: {trouble}")),
         }
     }
 

@@ -166,7 +166,7 @@ impl Writer {
             Ok(found) => match found.uid() {
                 Some(uid) if uid == object.uid => Existence::Exists,
                 Some(_) => Existence::Gone,
-                None => unclear(object, &"the API server's answer has no UID that can be read"),
+                None => unclear(object, &"the API server's answer has no valid UID"),
             },
             Err(Trouble::Missing(_)) => Existence::Gone,
             Err(trouble) => unclear(object, &trouble),
@@ -186,7 +186,7 @@ impl Writer {
     async fn write(&self, object: &ObjectRef, wanted: impl Fn(&Found) -> Wanted) -> KubeOutcome {
         let outcome = self.patch_or_read(object, wanted).await;
         if let Err(trouble) = &outcome {
-            tracing::debug!(service = %object.name, %trouble, "a write to Kubernetes did not succeed");
+            tracing::debug!(service = %object.name, %trouble, "write to Kubernetes failed");
         }
         match outcome {
             Ok(version) => KubeOutcome::Done { version: self.offsets.told(Kind::Service, version) },
@@ -214,7 +214,9 @@ impl Writer {
         let found = self.read_this(object).await?;
         match wanted(&found) {
             Wanted::Nothing => Ok(found.version_number()),
-            Wanted::Never => Err(Trouble::Conflict("it is no longer what the write was for".into())),
+            Wanted::Never => {
+                Err(Trouble::Conflict("the Service changed, so the write no longer applies".into()))
+            }
             Wanted::Patch(patch) => self.patch(object, &found, patch).await,
         }
     }
@@ -232,7 +234,7 @@ impl Writer {
         ];
         operations.extend(patch.operations);
         if !(self.fence)() {
-            return Err(Trouble::Unavailable("the lease may be lost, so nothing is begun".into()));
+            return Err(Trouble::Unavailable("request not sent: the lease may be lost".into()));
         }
         let path = format!("{}{}?fieldManager={FIELD_MANAGER}", service_path(object), patch.subresource);
         match Call::patch(patch.resource, path, operations).send::<Value>(&self.client).await {
@@ -248,7 +250,7 @@ impl Writer {
                 if again.version() == Some(version) {
                     return Err(refused);
                 }
-                Err(Trouble::Conflict("it was changed between our read and our write".into()))
+                Err(Trouble::Conflict("the Service was changed between read and write".into()))
             }
             Err(trouble) => Err(trouble),
         }
@@ -260,9 +262,9 @@ impl Writer {
         match found.uid() {
             Some(uid) if uid == object.uid => Ok(found),
             Some(_) => {
-                Err(Trouble::Missing(format!("{} is another Service of the same name now", object.name)))
+                Err(Trouble::Missing(format!("{} is now another Service with the same name", object.name)))
             }
-            None => Err(Trouble::Unavailable("the API server's answer has no UID that can be read".into())),
+            None => Err(Trouble::Unavailable("the API server's answer has no valid UID".into())),
         }
     }
 
@@ -343,7 +345,7 @@ fn service_path(object: &ObjectRef) -> String {
 
 /// What stands before a deletion must be certain: an answer that proves nothing is no answer.
 fn unclear(object: &ObjectRef, why: &dyn std::fmt::Display) -> Existence {
-    tracing::warn!(service = %object.name, %why, "whether a Service exists is unclear");
+    tracing::warn!(service = %object.name, %why, "cannot determine whether the Service exists");
     Existence::Unclear
 }
 

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn a_missing_permission_reads_as_a_sentence() {
     let said: Vec<String> = needs(true, Some("sluice-system")).iter().map(ToString::to_string).collect();
     for sentence in [
-        "may not list services at the cluster scope",
-        "may not watch endpointslices.discovery.k8s.io at the cluster scope",
-        "may not patch services/status at the cluster scope",
-        "may not create events.events.k8s.io at the cluster scope",
-        "may not get namespaces \"kube-system\" at the cluster scope",
-        "may not update leases.coordination.k8s.io in namespace sluice-system",
-        "may not get leases.coordination.k8s.io \"cloud-controller-manager\" in namespace kube-system",
-        "may not patch pods at the cluster scope",
+        "cannot list services at the cluster scope",
+        "cannot watch endpointslices.discovery.k8s.io at the cluster scope",
+        "cannot patch services/status at the cluster scope",
+        "cannot create events.events.k8s.io at the cluster scope",
+        "cannot get namespaces \"kube-system\" at the cluster scope",
+        "cannot update leases.coordination.k8s.io in namespace sluice-system",
+        "cannot get leases.coordination.k8s.io \"cloud-controller-manager\" in namespace kube-system",
+        "cannot patch pods at the cluster scope",
     ] {
         assert!(said.iter().any(|it| it == sentence), "{sentence} is not among {said:#?}");
     }
@@ -65,7 +65,7 @@ async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order()
     let said: Vec<String> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["may not patch services at the cluster scope", "may not patch services/status at the cluster scope"]
+        ["cannot patch services at the cluster scope", "cannot patch services/status at the cluster scope"]
     );
     let heard = heard.lock().unwrap();
     assert_eq!(heard.len(), needs.len());

@@ -32,15 +32,18 @@ async fn refusal(text: &str, context: Option<&str>) -> String {
 #[tokio::test]
 async fn a_file_that_is_not_there_is_named() {
     let error = connect(Some(Path::new("no/such/kubeconfig")), None).await.unwrap_err().to_string();
-    assert!(error.starts_with("the kubeconfig no/such/kubeconfig cannot be used: No such file"), "{error}");
-    assert!(error.contains("name another with --kubeconfig"), "{error}");
+    assert!(error.starts_with("cannot use the kubeconfig no/such/kubeconfig: No such file"), "{error}");
+    assert!(error.contains("choose another with --kubeconfig"), "{error}");
 }
 
 #[tokio::test]
 async fn a_file_that_makes_no_sense_is_refused_without_showing_what_is_in_it() {
     for text in ["{ token: very-secret", "users: very-secret", "- very-secret"] {
         let error = refusal(text, None).await;
-        assert!(error.contains("FILE cannot be used") || error.contains("no current context"), "{error}");
+        assert!(
+            error.contains("cannot use the kubeconfig FILE") || error.contains("no current context"),
+            "{error}"
+        );
         assert!(!error.contains("very-secret"), "{error}");
     }
 }
@@ -50,14 +53,14 @@ async fn an_unknown_context_is_answered_with_those_there_are() {
     let text = kubeconfig("https://127.0.0.1:1");
     assert_eq!(
         refusal(&text, Some("nowhere")).await,
-        "the kubeconfig has no context \"nowhere\"; it has here, there; choose one with --context"
+        "the kubeconfig has no context \"nowhere\" (available: here, there); choose one with --context"
     );
     assert_eq!(
         refusal("apiVersion: v1\nkind: Config\n", None).await,
-        "the kubeconfig says no current context; it has none; choose one with --context"
+        "the kubeconfig sets no current context (available: none); choose one with --context"
     );
     let error = refusal(&text, Some("there")).await;
-    assert!(error.contains("FILE cannot be used") && error.contains("missing"), "{error}");
+    assert!(error.contains("cannot use the kubeconfig FILE") && error.contains("missing"), "{error}");
 }
 
 #[tokio::test]
@@ -65,7 +68,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = refusal(&kubeconfig(&format!("http://127.0.0.1:{port}")), None).await;
-    let begin = format!("the Kubernetes API server at http://127.0.0.1:{port} cannot be reached:");
+    let begin = format!("cannot reach the Kubernetes API server at http://127.0.0.1:{port}:");
     assert!(error.starts_with(&begin) && error.contains("refused"), "{error}");
     assert!(!error.contains("very-secret"), "{error}");
 }
@@ -87,18 +90,18 @@ async fn only_an_api_server_passes_for_one() {
             Say::status(401, "Unauthorized", "Unauthorized"),
             "the Kubernetes API server at https://cluster does not accept",
         ),
-        (Say::Text(200, "<html>"), "what answers at https://cluster is no Kubernetes API server"),
-        (Say::Text(404, "not found"), "what answers at https://cluster is no Kubernetes API server"),
-        (Say::Text(403, "denied"), "what answers at https://cluster is no Kubernetes API server"),
-        (Say::ok(json!({"version": 2})), "what answers at https://cluster is no Kubernetes API server"),
+        (Say::Text(200, "<html>"), "https://cluster is not a Kubernetes API server"),
+        (Say::Text(404, "not found"), "https://cluster is not a Kubernetes API server"),
+        (Say::Text(403, "denied"), "https://cluster is not a Kubernetes API server"),
+        (Say::ok(json!({"version": 2})), "https://cluster is not a Kubernetes API server"),
         (
             Say::status(503, "ServiceUnavailable", "starting"),
-            "the Kubernetes API server at https://cluster cannot be reached: it answers 503",
+            "cannot reach the Kubernetes API server at https://cluster: answered 503",
         ),
-        (Say::Break, "the Kubernetes API server at https://cluster cannot be reached"),
+        (Say::Break, "cannot reach the Kubernetes API server at https://cluster"),
         (
             Say::OsError(24),
-            "no connection to the Kubernetes API server at https://cluster: too many open files; raise the limit",
+            "cannot connect to the Kubernetes API server at https://cluster: too many open files; raise the limit",
         ),
     ] {
         let error = greeting(say).await.unwrap_err().to_string();
@@ -109,7 +112,7 @@ async fn only_an_api_server_passes_for_one() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_accepts_and_says_nothing_is_unreachable() {
     let error = greeting(Say::Hang).await.unwrap_err().to_string();
-    assert!(error.contains("cannot be reached") && error.contains("silent for 10.0 s"), "{error}");
+    assert!(error.contains("cannot reach") && error.contains("timed out after 10.0 s"), "{error}");
 }
 
 #[tokio::test]
@@ -120,7 +123,7 @@ async fn the_cluster_is_known_by_its_oldest_namespace() {
     let words = "namespaces \"kube-system\" is forbidden: User \"u\" cannot get resource \"namespaces\"";
     let (client, _) = Script::of([(line, Say::status(403, "Forbidden", words))]);
     let error = cluster_id(&client).await.unwrap_err().to_string();
-    assert!(error.starts_with("may not get namespaces: namespaces \"kube-system\" is forbidden"), "{error}");
+    assert!(error.starts_with("get namespaces denied: namespaces \"kube-system\" is forbidden"), "{error}");
 }
 
 /// A server that answers 503 to everything, and the requests that it got.
@@ -147,7 +150,7 @@ async fn busy_server() -> (String, tokio::sync::mpsc::UnboundedReceiver<String>)
 async fn nothing_is_repeated_behind_our_back_and_we_say_who_we_are() {
     let (host, mut got) = busy_server().await;
     let error = refusal(&kubeconfig(&host), None).await;
-    assert!(error.contains("it answers 503"), "{error}");
+    assert!(error.contains("answered 503"), "{error}");
     let request = got.recv().await.unwrap();
     assert!(request.starts_with("get /version "), "{request}");
     assert!(request.contains("user-agent: sluice/0."), "{request}");

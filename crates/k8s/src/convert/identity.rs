@@ -15,7 +15,7 @@ pub(crate) fn name(kind: &str, meta: &Meta, words: &mut Words) -> Result<ObjectN
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     match meta.name.as_deref() {
         None | Some("") => {
-            Err(Unreadable(format!("a {kind} in namespace {namespace:?} has no name; it is skipped")))
+            Err(Unreadable(format!("{kind} in namespace {namespace:?} skipped: it has no name")))
         }
         Some(name) => Ok(ObjectName::new(words.share(namespace), name)),
     }
@@ -24,17 +24,14 @@ pub(crate) fn name(kind: &str, meta: &Meta, words: &mut Words) -> Result<ObjectN
 /// The UID.
 pub(crate) fn uid(kind: &str, meta: &Meta) -> Result<Uid, Unreadable> {
     Uid::parse(meta.uid.as_deref().unwrap_or_default())
-        .map_err(|bad| Unreadable(format!("{}: its uid {bad}; it is skipped", label(kind, meta))))
+        .map_err(|bad| Unreadable(format!("{} skipped: uid {bad}", label(kind, meta))))
 }
 
 /// The resourceVersion as a number, which is how versions are compared.
 pub(crate) fn version(kind: &str, meta: &Meta) -> Result<u64, Unreadable> {
     let text = meta.resource_version.as_deref().unwrap_or_default();
     text.parse().map_err(|_| {
-        Unreadable(format!(
-            "{}: its resourceVersion {text:?} is not a number; it is skipped",
-            label(kind, meta)
-        ))
+        Unreadable(format!("{} skipped: resourceVersion {text:?} is not a number", label(kind, meta)))
     })
 }
 

@@ -75,7 +75,7 @@ fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unread
     for port in &spec.ports {
         ports.push(
             service_port(port, words)
-                .map_err(|why| Unreadable(format!("{}: {why}; it is skipped", label("Service", meta))))?,
+                .map_err(|why| Unreadable(format!("{} skipped: {why}", label("Service", meta))))?,
         );
     }
     let (mut rejected_annotations, mut idle_annotations) = (Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ fn spec(light: &light::Service, words: &mut Words) -> Result<ServiceSpec, Unread
 
 fn service_port(light: &light::ServicePort, words: &mut Words) -> Result<ServicePort, String> {
     let number = |value: i64, what: &str| {
-        u16::try_from(value).map_err(|_| format!("its {what} {value} is no port number"))
+        u16::try_from(value).map_err(|_| format!("{what} {value} is not a port number"))
     };
     let port = number(light.port.unwrap_or(0), "port")?;
     let target = match &light.target_port {

@@ -391,7 +391,7 @@ async fn the_api_servers_answers_are_told_in_the_electors_words() {
     let (client, _) = Script::of([(put, forbidden())]);
     let answer = ask(&client, &place, &replace, Duration::from_secs(3)).await;
     let Answer::Failed(trouble) = answer else { panic!("{answer:?}") };
-    assert!(trouble.to_string().starts_with("may not update leases.coordination.k8s.io"), "{trouble}");
+    assert!(trouble.to_string().starts_with("update leases.coordination.k8s.io denied"), "{trouble}");
 }
 
 #[tokio::test(start_paused = true)]

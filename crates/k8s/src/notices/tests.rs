@@ -267,7 +267,7 @@ async fn a_storm_is_held_back_from_the_log_too() {
         notices.tell(&notice(web(7), &format!("{number} {}", "mistake ".repeat(100_000)))).await;
     }
     let (held, given): (Vec<String>, Vec<String>) =
-        lines.taken().into_iter().partition(|line| line.contains("held back"));
+        lines.taken().into_iter().partition(|line| line.contains("rate limit"));
     assert_eq!((given.len(), held.len()), (10, 1), "said once: {held:?}");
     assert!(given.iter().all(|line| line.len() < 2 * NOTE_BYTES_MAX), "long texts are cut");
     hand.advance(35);

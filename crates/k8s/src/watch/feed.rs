@@ -67,7 +67,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                     continue;
                 }
             }
-            debug!(kind = K::RESOURCE, ?ask, "asking");
+            debug!(kind = K::RESOURCE, ?ask, "sending request");
             let ended = match ask {
                 Ask::Page { .. } => self.page(&ask).await,
                 Ask::Probe => Ok(self.probe(&ask).await),
@@ -252,7 +252,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 self.shared.note(K::KIND, |kind| {
                     kind.skipped += 1;
                     if kind.last_skipped.as_ref() != Some(&why) {
-                        warn!(kind = K::RESOURCE, "{why}");
+                        warn!(kind = K::RESOURCE, error = why.as_str(), "object skipped");
                     }
                     kind.last_skipped = Some(why);
                 });
@@ -282,8 +282,8 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                 return Ok(None);
             }
             Verdict::Older => format!(
-                "the API server lags, or its etcd was restored from a backup; if the latter, it is believed \
-                 after {} minutes, or when Sluice is started anew",
+                "the API server lags, or etcd was restored from a backup; a restored state is accepted after {} min, \
+                 or restart Sluice to accept it now",
                 DOUBT_MIN.as_secs() / 60
             ),
             Verdict::Restored => match self.shared.doubt_about_cluster().await {
@@ -291,17 +291,15 @@ impl<K: Watched, F: Facts> Feed<K, F> {
                     self.shared.offsets.set(K::KIND, self.epoch.begin(version));
                     warn!(
                         kind = K::RESOURCE,
-                        version,
-                        newest,
-                        "versions have gone back for good: etcd was restored from a backup, and its state is believed now"
+                        version, newest, "etcd was restored from a backup; accepting the older state"
                     );
                     self.tell_list(version).await?;
                     return Ok(None);
                 }
-                Some(why) => format!("{why}; if it is what you want to serve, start Sluice anew"),
+                Some(why) => format!("{why}; restart Sluice to use this cluster"),
             },
         };
-        let words = format!("the list of {} is older than what was seen before; {doubt}", K::RESOURCE);
+        let words = format!("the list of {} is stale: older than the last known state; {doubt}", K::RESOURCE);
         self.gathered = Gathered::default();
         let turn = self.heard(Setback::disbelieved(words));
         Ok(Some(if let Turn::Ask { after } = turn { after } else { Duration::ZERO }))
@@ -341,7 +339,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
 
     fn heard(&mut self, setback: Setback) -> Turn {
         if setback.answer == Answer::Unsupported {
-            info!(kind = K::RESOURCE, "this API server does not stream lists; they are fetched in pages");
+            info!(kind = K::RESOURCE, "streaming lists not supported by the API server; using paged lists");
             self.shared.page_lists();
         }
         if setback.sentence.is_some() && setback.answer != Answer::ListOlder {
@@ -353,7 +351,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             kind.restarts += u64::from(was_watching && turn != Turn::GoOn);
             if let Some(sentence) = setback.sentence {
                 if kind.trouble.as_ref() != Some(&sentence) {
-                    warn!(kind = K::RESOURCE, "{sentence}");
+                    warn!(kind = K::RESOURCE, error = sentence.as_str(), "list or watch failed; retrying");
                 }
                 kind.trouble = Some(sentence);
             }

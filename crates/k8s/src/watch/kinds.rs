@@ -60,7 +60,7 @@ pub(crate) trait Watched: Send + Sync + 'static {
 /// One object of a list or a watch; if it cannot be read, a sentence that says why.
 pub(crate) fn read<K: Watched>(raw: &RawValue, context: &mut Context) -> Result<K::Object, String> {
     let light = serde_json::from_str::<K::Light>(raw.get())
-        .map_err(|error| format!("one of the {} cannot be read: {error}; it is skipped", K::RESOURCE))?;
+        .map_err(|error| format!("unreadable object in {} skipped: {error}", K::RESOURCE))?;
     K::read(&light, context).map_err(|why| why.to_string())
 }
 

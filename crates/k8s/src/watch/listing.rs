@@ -73,7 +73,7 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Eve
                         match super::kinds::read::<K>(item, &mut context) {
                             Ok(object) => gathered.add(object),
                             Err(why) => {
-                                tracing::warn!(kind = K::RESOURCE, "{why}");
+                                tracing::warn!(kind = K::RESOURCE, error = why.as_str(), "object skipped");
                                 skipped.push((K::KIND, why));
                             }
                         }
@@ -93,7 +93,7 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Eve
         expired += 1;
         if expired >= EXPIRED_MAX {
             let sentence = format!(
-                "the list of {} takes longer than the API server remembers; try again when it is less busy",
+                "the list of {} expired before it was complete; retry when the API server is less busy",
                 K::RESOURCE
             );
             return Err(failed(sentence, false));

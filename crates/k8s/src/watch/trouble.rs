@@ -36,19 +36,22 @@ impl Setback {
     /// The connection could not be made, or broke.
     pub(crate) fn unreachable<K: Watched>(ask: &Ask, error: &(dyn std::error::Error + 'static)) -> Setback {
         let why = chain(error);
-        Setback::failed(format!("the API server could not be reached ({}): {why}", what::<K>(ask)))
+        Setback::failed(format!("{} failed: cannot reach the API server: {why}", what::<K>(ask)))
     }
 
     /// There was no answer in time.
     pub(crate) fn no_answer<K: Watched>(ask: &Ask, limit: Duration) -> Setback {
         let seconds = limit.as_secs();
-        Setback::failed(format!("the API server did not answer within {seconds} s ({})", what::<K>(ask)))
+        Setback::failed(format!(
+            "{} failed: no answer from the API server within {seconds} s",
+            what::<K>(ask)
+        ))
     }
 
     /// The answer makes no sense.
     pub(crate) fn garbled<K: Watched>(ask: &Ask, garbled: Garbled) -> Setback {
         let answer = Answer::Failed { suspicious: true, retry_after: None };
-        let sentence = Some(format!("{} ({})", garbled.0, what::<K>(ask)));
+        let sentence = Some(format!("{} failed: {}", what::<K>(ask), garbled.0));
         Setback { answer, sentence, is_passing: true }
     }
 
@@ -78,16 +81,15 @@ impl Setback {
         let what = what::<K>(ask);
         let sentence = match code {
             401 => format!(
-                "the API server does not accept our credentials ({what}, 401): {words}; \
-                 the token may have expired"
+                "{what} failed: the API server does not accept the credentials (401): {words}; check whether the \
+                 token has expired"
             ),
             403 => format!(
-                "forbidden: may not {what} at the cluster scope; grant list, watch on {} \
-                 in the ClusterRole ({words})",
+                "{what} denied at the cluster scope: {words}; grant list and watch on {} in the ClusterRole",
                 K::RESOURCE
             ),
-            404 => format!("the API server does not serve {} ({} was not found)", K::RESOURCE, K::PATH),
-            _ => format!("{what} was answered {code}: {words}"),
+            404 => format!("{what} failed: the API server does not serve {}", K::PATH),
+            _ => format!("{what} failed with HTTP {code}: {words}"),
         };
         let details = status.details.as_ref();
         let too_large =
@@ -127,14 +129,11 @@ mod tests {
         let body = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"pods is forbidden: User \"a\" cannot list resource \"pods\""}"#;
         assert_eq!(
             refused(&PAGE, 403, body).sentence.unwrap(),
-            "forbidden: may not list pods at the cluster scope; grant list, watch on pods in the ClusterRole \
-             (pods is forbidden: User \"a\" cannot list resource \"pods\")"
+            "list pods denied at the cluster scope: pods is forbidden: User \"a\" cannot list resource \
+             \"pods\"; grant list and watch on pods in the ClusterRole"
         );
         let slices = Setback::refused::<Slices>(&Ask::Stream, 403, body.as_bytes()).sentence.unwrap();
-        assert!(
-            slices.starts_with("forbidden: may not watch endpointslices.discovery.k8s.io at"),
-            "{slices}"
-        );
+        assert!(slices.starts_with("watch endpointslices.discovery.k8s.io denied at"), "{slices}");
     }
 
     #[test]
@@ -173,12 +172,12 @@ mod tests {
     #[test]
     fn the_http_status_counts_and_not_what_a_proxy_writes_into_its_text() {
         let setback = refused(&WATCH, 502, r#"{"code":410,"message":"no upstream"}"#);
-        assert_eq!(setback.sentence.as_deref(), Some("watch pods was answered 502: no upstream"));
+        assert_eq!(setback.sentence.as_deref(), Some("watch pods failed with HTTP 502: no upstream"));
     }
 
     #[test]
     fn long_pages_of_proxies_are_cut() {
         let sentence = refused(&PAGE, 502, &"x".repeat(10_000)).sentence.unwrap();
-        assert!(sentence.starts_with("list pods was answered 502: xxx") && sentence.len() < 500);
+        assert!(sentence.starts_with("list pods failed with HTTP 502: xxx") && sentence.len() < 500);
     }
 }

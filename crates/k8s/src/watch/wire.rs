@@ -32,7 +32,7 @@ impl Lines {
         self.taken = 0;
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() > LINE_MAX {
-            return Err(Garbled(format!("the watch sent a line of more than {LINE_MAX} bytes")));
+            return Err(Garbled(format!("a watch event has more than {LINE_MAX} bytes")));
         }
         Ok(())
     }
@@ -86,8 +86,7 @@ impl<'a> Line<'a> {
             #[serde(borrow)]
             object: &'a RawValue,
         }
-        let garbled =
-            |error: serde_json::Error| Garbled(format!("the watch sent a line that is no event: {error}"));
+        let garbled = |error: serde_json::Error| Garbled(format!("invalid watch event: {error}"));
         let outer: Outer<'a> = serde_json::from_slice(bytes).map_err(garbled)?;
         Ok(match outer.r#type {
             "ADDED" => Line::Added(outer.object),
@@ -151,7 +150,7 @@ impl<'a> Page<'a> {
             r#continue: Option<String>,
         }
         let outer: Outer<'a> = serde_json::from_slice(bytes)
-            .map_err(|error| Garbled(format!("the API server sent what is no list: {error}")))?;
+            .map_err(|error| Garbled(format!("the answer is not a list: {error}")))?;
         Ok(Page {
             version: version(outer.metadata.resource_version.as_deref(), "the list's")?,
             next: outer.metadata.r#continue.filter(|token| !token.is_empty()),
@@ -164,8 +163,7 @@ fn version(text: Option<&str>, whose: &str) -> Result<u64, Garbled> {
     let text = text.unwrap_or_default();
     text.parse().map_err(|_| {
         Garbled(format!(
-            "{whose} resourceVersion {text:?} is not a number; versions are compared as numbers, \
-             so this API server cannot be served"
+            "{whose} resourceVersion {text:?} is not a number; Sluice compares versions as numbers and does not support this API server"
         ))
     })
 }

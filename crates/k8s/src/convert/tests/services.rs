@@ -236,13 +236,13 @@ fn only_an_object_without_identity_is_skipped_and_the_sentence_names_it() {
     let why = |with: Value| try_service(with, None).unwrap_err().to_string();
     assert_eq!(
         why(json!({"metadata": {"uid": "web"}})),
-        "Service shop/web: its uid \"web\" is not a UID (8-4-4-4-12 hexadecimal digits); it is skipped"
+        "Service shop/web skipped: uid \"web\" is not a UID (8-4-4-4-12 hexadecimal digits)"
     );
     assert_eq!(
         why(json!({"metadata": {"resourceVersion": "abc"}})),
-        "Service shop/web: its resourceVersion \"abc\" is not a number; it is skipped"
+        "Service shop/web skipped: resourceVersion \"abc\" is not a number"
     );
     assert!(why(json!({"metadata": {"name": null}})).contains("has no name"));
-    assert!(why(json!({"spec": {"ports": [{"port": 70000}]}})).contains("its port 70000 is no port number"));
+    assert!(why(json!({"spec": {"ports": [{"port": 70000}]}})).contains("port 70000 is not a port number"));
     assert!(why(json!({"spec": {"ports": [{"port": 80, "targetPort": -1}]}})).contains("targetPort -1"));
 }
