@@ -70,7 +70,7 @@ pub(crate) async fn embed() -> Result<Vec<String>, Closed> {
     handle.fence(Some(Time::NEVER));
     handle.post(Event::LeadershipGained).await?;
     handle.wait_for_initial_sync().await?;
-    println!("leading: nothing to do yet");
+    println!("initial sync done: nothing to do yet");
 
     // Its endpoints may come before it; they are wanted, and sent when it is ready.
     handle.update_endpoints(endpoints()).await?;
@@ -93,7 +93,7 @@ pub(crate) async fn embed() -> Result<Vec<String>, Closed> {
 
     handle.stop();
     let ended = running.await.unwrap();
-    println!("ended: {:?}, {} calls abandoned", ended.why, ended.abandoned);
+    println!("stopped: {:?}, {} calls abandoned", ended.why, ended.abandoned);
     Ok(azure.writes())
 }
 

@@ -185,8 +185,8 @@ pub(crate) enum Silence {
 impl Silence {
     pub(crate) fn words(self) -> String {
         match self {
-            Silence::Ended => "the loop has ended; this process is about to".into(),
-            Silence::Hangs => format!("the loop did not answer within {} s", ANSWER_LIMIT.as_secs()),
+            Silence::Ended => "the control loop has stopped; the process is shutting down".into(),
+            Silence::Hangs => format!("the control loop did not answer within {} s", ANSWER_LIMIT.as_secs()),
         }
     }
 }

@@ -95,7 +95,7 @@ pub struct Closed;
 
 impl std::fmt::Display for Closed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the controller has ended")
+        f.write_str("the control loop has stopped")
     }
 }
 
@@ -355,11 +355,11 @@ impl Inbox {
             Err(error) => error,
         };
         let why = match error.try_into_panic() {
-            Ok(panic) => format!("the task that should have made the call panicked: {}", words(&*panic)),
+            Ok(panic) => format!("the task of this call panicked: {}", words(&*panic)),
             Err(error) => error.to_string(),
         };
         self.panics += 1;
-        tracing::error!(?errand, "{why}");
+        tracing::error!(?errand, error = why, "task failed");
         match errand {
             // It may have panicked after the request was on the wire.
             Some(Errand::Call(call)) => Mail::Replied(call, Reply::lost(&why)),
@@ -378,5 +378,5 @@ fn words(panic: &(dyn Any + Send)) -> &str {
         .downcast_ref::<&'static str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a word")
+        .unwrap_or("no message")
 }

@@ -215,7 +215,9 @@ impl Journal {
                 };
                 (Some(answer.status), code)
             }
-            Reply::NotSent(why) => (None, Some(format!("not sent: {why}"))),
+            Reply::NotSent(why) => {
+                (None, Some(format!("not sent: {}", why.trim_start_matches("request not sent: "))))
+            }
             Reply::Lost(why) => (None, Some(format!("no answer: {why}"))),
         };
         note.end = Some(CallEnd { took: at.since(note.at), status, trouble });

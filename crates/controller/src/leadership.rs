@@ -238,7 +238,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             return None;
         }
         let deadline = self.timing.renew_deadline.as_secs();
-        let why = self.trouble.as_deref().unwrap_or("this process did not get to it in time");
+        let why = self.trouble.as_deref().unwrap_or("this process was not scheduled in time");
         Some(format!("the lease was not renewed within {deadline} s: {why}"))
     }
 
@@ -271,7 +271,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                 let _ = handle.post(Event::LeadershipGained).await;
             }
             if changed {
-                tracing::info!("the operator's consent to held deletions has changed on the Lease");
+                tracing::info!("allowed deletions changed on the lease");
                 let _ = handle.post(Event::DeletionAllowed(allowed.clone())).await;
             }
             let in_force = handle.ask(|engine, _, _| engine.allowed_deletions().clone()).await.ok()?;
@@ -298,7 +298,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
             if is_new {
                 // A lease that nobody holds is ours in a moment.
                 if let Some(leader) = &standing.leader {
-                    tracing::info!(role = standing.role.word(), leader, "lease");
+                    tracing::info!(role = standing.role.word(), leader, "leadership changed");
                 }
                 *before = standing;
             }
@@ -313,8 +313,8 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         };
         let words = trouble.to_string();
         match self.trouble.as_ref() == Some(&words) {
-            true => tracing::debug!("the lease could not be looked after: {words}"),
-            false => tracing::warn!("the lease could not be looked after, and is tried again: {words}"),
+            true => tracing::debug!(error = words, "lease request failed; retrying"),
+            false => tracing::warn!(error = words, "lease request failed; retrying"),
         }
         self.trouble = Some(words);
     }
@@ -323,7 +323,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         self.handle.lead_no_more();
         self.elector.retire();
         self.stand(Standing { role: Role::Candidate, leader: None });
-        tracing::error!("the lease is lost, and nothing is begun any more: {why}");
+        tracing::error!(error = why, "lease lost; starting no new operations");
         LeaseEnd::Lost(why)
     }
 
@@ -336,11 +336,11 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
         let Some(request) = self.elector.release((self.wall)()) else { return LeaseEnd::Released };
         match self.door.ask(request).await {
             Answer::Written(_) => {
-                tracing::info!("the lease is released");
+                tracing::info!("lease released");
                 LeaseEnd::Released
             }
             answer => {
-                tracing::warn!(?answer, "the lease could not be released and runs out by itself");
+                tracing::warn!(?answer, "lease not released; waiting for it to expire");
                 LeaseEnd::Kept
             }
         }

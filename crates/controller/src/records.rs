@@ -63,10 +63,12 @@ impl Records {
                 Some(ip) => (format!("write status of {}: {ip}", object.name), false),
                 None => (format!("write status of {}", object.name), false),
             },
-            Action::ConfirmGone(object) => (format!("confirm that {} is gone", object.name), false),
+            Action::ConfirmGone(object) => (format!("confirm deletion of {}", object.name), false),
             Action::ResumePlan(_) | Action::Relist(_) | Action::Notify(_) => return,
         };
-        tracing::debug!(effect = %effect.id, service, cause = effect.cause.words(), "{what}");
+        tracing::debug!(
+            effect = %effect.id, service, cause = effect.cause.words(), operation = what, "operation started"
+        );
         let in_gateway = matches!(effect.action, Action::List(Listable::Registrations | Listable::Locations));
         let begun = Begun { at: now, what, service, cause: effect.cause.clone(), loud, in_gateway };
         self.open.insert(effect.id, begun);
@@ -75,16 +77,23 @@ impl Records {
     /// An effect has ended.
     pub(crate) fn ended(&mut self, now: Time, id: EffectId, outcome: &Outcome) {
         self.journal.ended(now, id, outcome);
-        let Some(Begun { at, what, service, cause, loud, in_gateway }) = self.open.remove(&id) else {
+        let Some(Begun { at, what: operation, service, cause, loud, in_gateway }) = self.open.remove(&id)
+        else {
             return;
         };
         let took_ms = u64::try_from(now.since(at).as_millis()).unwrap_or(u64::MAX);
         let cause = cause.words();
         match End::of(outcome, in_gateway) {
-            End::Failed(why) => tracing::warn!(effect = %id, service, took_ms, cause, "{what}: {why}"),
-            End::Nothing(why) => tracing::debug!(effect = %id, service, took_ms, cause, "{what}: {why}"),
-            End::Done if loud => tracing::info!(effect = %id, service, took_ms, cause, "{what}: done"),
-            End::Done => tracing::debug!(effect = %id, service, took_ms, cause, "{what}: done"),
+            End::Failed(error) => {
+                tracing::warn!(effect = %id, service, took_ms, cause, operation, error, "operation failed");
+            }
+            End::Nothing(result) => {
+                tracing::debug!(effect = %id, service, took_ms, cause, operation, result, "operation done");
+            }
+            End::Done if loud => {
+                tracing::info!(effect = %id, service, took_ms, cause, operation, "operation done");
+            }
+            End::Done => tracing::debug!(effect = %id, service, took_ms, cause, operation, "operation done"),
         }
     }
 
@@ -99,8 +108,8 @@ impl Records {
         let is_loud = begun.is_none_or(|begun| begun.loud);
         let Some(StepEnd { took, failure }) = end else {
             match is_loud {
-                true => tracing::info!(%effect, service, step, "step begins"),
-                false => tracing::debug!(%effect, service, step, "step begins"),
+                true => tracing::info!(%effect, service, step, "step started"),
+                false => tracing::debug!(%effect, service, step, "step started"),
             }
             return;
         };
@@ -108,7 +117,7 @@ impl Records {
         match failure {
             None if is_loud => tracing::info!(%effect, service, step, took_ms, "step done"),
             None => tracing::debug!(%effect, service, step, took_ms, "step done"),
-            Some(why) => tracing::warn!(%effect, service, step, took_ms, "step failed: {why}"),
+            Some(error) => tracing::warn!(%effect, service, step, took_ms, %error, "step failed"),
         }
     }
 }
@@ -119,7 +128,7 @@ impl End {
             Outcome::Plan(report) => report
                 .failure
                 .as_ref()
-                .map(|failure| format!("failed after {} steps: {failure}", report.done.len())),
+                .map(|failure| format!("{failure} (steps done: {})", report.done.len())),
             Outcome::Locations { failure, .. } => failure.as_ref().map(ToString::to_string),
             Outcome::Listed { result: Err(failure), .. }
                 if in_gateway && failure.class == FailureClass::NotFound =>
@@ -130,10 +139,10 @@ impl End {
             // An object that has gone needs nothing any more, and the watch will say so.
             Outcome::Kube(KubeOutcome::Done { .. } | KubeOutcome::Gone)
             | Outcome::Existence(Existence::Gone) => None,
-            Outcome::Existence(Existence::Exists) => return End::Nothing("it is there".into()),
-            Outcome::Existence(Existence::Unclear) => Some("that is unclear".into()),
-            Outcome::Kube(KubeOutcome::Conflict) => Some("the object has changed meanwhile".into()),
-            Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("refused: {why}")),
+            Outcome::Existence(Existence::Exists) => return End::Nothing("the object exists".into()),
+            Outcome::Existence(Existence::Unclear) => Some("not known whether the object exists".into()),
+            Outcome::Kube(KubeOutcome::Conflict) => Some("conflict: the object has changed".into()),
+            Outcome::Kube(KubeOutcome::Refused(why)) => Some(format!("rejected: {why}")),
             Outcome::Kube(KubeOutcome::Unavailable) => Some("the API server did not answer".into()),
         };
         why.map_or(End::Done, End::Failed)
@@ -149,8 +158,8 @@ mod tests {
     fn only_a_service_that_is_gone_is_confirmed_to_be() {
         let of = |existence| End::of(&Outcome::Existence(existence), false);
         assert_eq!(of(Existence::Gone), End::Done);
-        assert_eq!(of(Existence::Exists), End::Nothing("it is there".into()));
-        assert_eq!(of(Existence::Unclear), End::Failed("that is unclear".into()));
+        assert_eq!(of(Existence::Exists), End::Nothing("the object exists".into()));
+        assert_eq!(of(Existence::Unclear), End::Failed("not known whether the object exists".into()));
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         match mail {
             Mail::Fact(event) => {
                 let lost = event == Event::LeadershipLost;
-                tracing::trace!(?event, "fact");
+                tracing::trace!(?event, "event received");
                 turn.events.push_back(event);
                 if lost {
                     self.end(now, Why::LeadershipLost);
@@ -400,13 +400,13 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         self.inbox.send_off(Errand::Notice, async move {
             let now = clock.now();
             if !orders.borrow().allow(now) {
-                tracing::debug!("a notice was not sent: the lease ran out or the process was asked to end");
+                tracing::debug!("event not sent: lease expired or shutting down");
                 return Mail::Told;
             }
             tokio::select! {
                 biased;
                 () = notice => {}
-                () = clock.sleep_until(now + limit) => tracing::warn!("Kubernetes did not take a notice in time"),
+                () = clock.sleep_until(now + limit) => tracing::warn!("event not sent: request to Kubernetes timed out"),
             }
             Mail::Told
         });
@@ -416,7 +416,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         if self.ending.is_some() {
             return;
         }
-        tracing::info!(?why, under_way = self.inbox.under_way(), "ending: nothing new is begun");
+        tracing::info!(reason = ?why, in_flight = self.inbox.under_way(), "control loop stopping; starting no new operations");
         self.tally.effects_not_begun += (self.kube_waiting.len() + self.notices_waiting.len()) as u64;
         self.kube_waiting.clear();
         self.notices_waiting.clear();
@@ -430,7 +430,7 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
         if abandoned > 0 && self.clock.now() < grace_ends {
             return None;
         }
-        tracing::info!(?why, abandoned, "ended");
+        tracing::info!(reason = ?why, abandoned, "control loop stopped");
         Some(Ended { why, abandoned, tally: self.tally })
     }
 }

@@ -23,16 +23,15 @@ impl StartUp {
     pub(crate) fn saw(&mut self, now: Time, event: &Event) {
         match event {
             Event::LeadershipGained => {
-                tracing::info!("leading: everything is listed before anything is written");
+                tracing::info!("became leader; listing Kubernetes and Azure");
                 self.azure.clear();
                 self.leads_since = Some(now);
                 (self.is_compared, self.is_synced) = (false, false);
             }
-            Event::EffectFinished { outcome: Outcome::Listed { result: Ok(listing), .. }, .. } => {
-                let (listable, words) = described(listing);
-                if self.azure.insert(listable) {
-                    tracing::info!("Azure: {words}");
-                }
+            Event::EffectFinished { outcome: Outcome::Listed { result: Ok(listing), .. }, .. }
+                if self.azure.insert(kind_of(listing)) =>
+            {
+                log_listing(listing);
             }
             _ => {}
         }
@@ -57,7 +56,7 @@ impl StartUp {
                 stuck_finalizers,
             } = found;
             tracing::info!(
-                right,
+                in_sync = right,
                 create,
                 update,
                 delete,
@@ -66,7 +65,7 @@ impl StartUp {
                 addresses,
                 orphans,
                 stuck_finalizers,
-                "compared: what is right stays as it is"
+                "initial comparison done"
             );
         }
         if !engine.initial_sync_done() {
@@ -86,27 +85,30 @@ impl StartUp {
     }
 }
 
-fn described(listing: &Listing) -> (Listable, String) {
-    let (listable, count) = match listing {
+const fn kind_of(listing: &Listing) -> Listable {
+    match listing {
+        Listing::Foundation { .. } => Listable::Foundation,
+        Listing::Registrations(_) => Listable::Registrations,
+        Listing::Locations(_) => Listable::Locations,
+        Listing::LoadBalancers(_) => Listable::LoadBalancers,
+        Listing::NatGateways(_) => Listable::NatGateways,
+        Listing::PublicIps(_) => Listable::PublicIps,
+    }
+}
+
+fn log_listing(listing: &Listing) {
+    let count = match listing {
         Listing::Foundation { gateway, subnet } => {
-            let word = |is_there| if is_there { "is there" } else { "is missing" };
-            let attached = match subnet {
-                Some(subnet) if subnet.gateway.is_some() => ", attached to a gateway",
-                Some(_) => ", attached to no gateway",
-                None => "",
-            };
-            let words = format!(
-                "the gateway {}, the subnet {}{attached}",
-                word(gateway.is_some()),
-                word(subnet.is_some())
-            );
-            return (Listable::Foundation, words);
+            let subnet_attached = subnet.as_ref().is_some_and(|subnet| subnet.gateway.is_some());
+            let (gateway, subnet) = (gateway.is_some(), subnet.is_some());
+            tracing::info!(gateway, subnet, subnet_attached, "read gateway and subnet from Azure");
+            return;
         }
-        Listing::Registrations(all) => (Listable::Registrations, all.len()),
-        Listing::Locations(all) => (Listable::Locations, all.len()),
-        Listing::LoadBalancers(all) => (Listable::LoadBalancers, all.len()),
-        Listing::NatGateways(all) => (Listable::NatGateways, all.len()),
-        Listing::PublicIps(all) => (Listable::PublicIps, all.len()),
+        Listing::Registrations(all) => all.len(),
+        Listing::Locations(all) => all.len(),
+        Listing::LoadBalancers(all) => all.len(),
+        Listing::NatGateways(all) => all.len(),
+        Listing::PublicIps(all) => all.len(),
     };
-    (listable, format!("{count} {} listed", listable.word()))
+    tracing::info!(kind = kind_of(listing).word(), count, "listed Azure resources");
 }

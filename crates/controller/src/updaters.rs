@@ -94,7 +94,7 @@ impl<A: Azure> Shell<A> {
                     records.journal.sent(clock.now(), call, effect, &request);
                     // Where an operation is polled, Azure gave the address, and its query is signed.
                     let target = request.target.as_str().split(['?', '#']).next().unwrap_or_default();
-                    tracing::debug!(call = call.0, %effect, method = ?request.method, target, "call");
+                    tracing::debug!(call = call.0, %effect, method = ?request.method, target, "sending request");
                     // What the client says about the call stands under the same number.
                     let span = tracing::info_span!("call", %effect, call = call.0);
                     self.send(clock.clone(), inbox, call, request, span);
@@ -115,17 +115,17 @@ impl<A: Azure> Shell<A> {
             let given_up = clock.now() + call_limit;
             let may_begin = || orders.borrow().allow(clock.now());
             if !may_begin() {
-                let why = "not sent: the lease ran out or the process was asked to end just before";
+                let why = "the lease expired or the process is shutting down";
                 return Mail::Replied(call, Reply::not_sent(why));
             }
             let reply = tokio::select! {
                 biased;
                 reply = azure.send(request, may_begin) => reply,
                 () = clock.sleep_until(given_up) => {
-                    Reply::lost(&format!("no answer within {} s, and the call was given up", call_limit.as_secs()))
+                    Reply::lost(&format!("timed out after {} s; request abandoned", call_limit.as_secs()))
                 }
             };
-            tracing::trace!(call = call.0, answered = matches!(reply, Reply::Answered(_)), "reply");
+            tracing::trace!(call = call.0, answered = matches!(reply, Reply::Answered(_)), "request ended");
             Mail::Replied(call, reply)
         };
         inbox.send_off(Errand::Call(call), sending.instrument(span));

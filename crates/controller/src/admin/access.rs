@@ -63,7 +63,7 @@ impl std::fmt::Display for Exposed {
         let address = self.address;
         write!(
             f,
-            "the API would listen on {address}, which is not loopback, without {missing}; configure {missing}, or listen on 127.0.0.1"
+            "the API cannot listen on {address} without {missing}: the address is not loopback; configure {missing}, or listen on 127.0.0.1"
         )
     }
 }
@@ -150,16 +150,16 @@ fn refusal(access: &Access, headers: &HeaderMap) -> Option<Response> {
         return Some(problem(
             StatusCode::BAD_REQUEST,
             "BadHost",
-            "The request has not exactly one Host header.",
+            "The request must have exactly one valid Host header.",
         ));
     };
     if !access.knows(host.host()) {
-        let message = "This server is not known by the name in the Host header. Ask it as localhost, or add the \
-                       name to the configured host names.";
+        let message = "The name in the Host header is not a name of this server. Use localhost, or add the name to \
+                       `sluice.listen.hosts`.";
         return Some(problem(StatusCode::MISDIRECTED_REQUEST, "UnknownHost", message));
     }
     if !access.admits(headers) {
-        let message = "A token is needed: send it as `Authorization: Bearer …`.";
+        let message = "Authentication required: send the token as `Authorization: Bearer TOKEN`.";
         let mut answer = problem(StatusCode::UNAUTHORIZED, "Unauthorized", message);
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return Some(answer);
@@ -184,7 +184,7 @@ impl IntoResponse for Silence {
             Silence::Ended => "LoopEnded",
             Silence::Hangs => "LoopHangs",
         };
-        problem(StatusCode::SERVICE_UNAVAILABLE, error, &format!("There is no answer: {}.", self.words()))
+        problem(StatusCode::SERVICE_UNAVAILABLE, error, &format!("No answer: {}.", self.words()))
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
             [(&open(), false, "a token and TLS"), (&open(), true, "a token"), (&with_token, false, "TLS")]
         {
             let text = access.suits(pod, has_tls).unwrap_err().to_string();
-            assert!(text.contains(&format!("without {missing};")), "{text}");
+            assert!(text.contains(&format!("without {missing}:")), "{text}");
         }
     }
 }

@@ -52,11 +52,11 @@ async fn nothing_here(uri: Uri, headers: HeaderMap) -> Response {
     if is_browser && !path.starts_with("/api/") {
         return dashboard::nothing_here(&path);
     }
-    problem_with(StatusCode::NOT_FOUND, "NotFound", &format!("There is nothing at {path}."), SEE)
+    problem_with(StatusCode::NOT_FOUND, "NotFound", &format!("No endpoint at {path}."), SEE)
 }
 
 async fn read_only(method: Method) -> Response {
-    let message = format!("{method} is not possible: this API only reads. Change things through Kubernetes.");
+    let message = format!("{method} is not allowed: this API is read-only. Make changes through Kubernetes.");
     problem_with(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", &message, SEE)
 }
 
@@ -161,7 +161,7 @@ pub(super) fn egress_named(name: &str) -> Result<EgressName, String> {
     if name.eq_ignore_ascii_case(EgressName::DEFAULT) {
         return Ok(EgressName::default_outbound());
     }
-    EgressName::parse(name).map_err(|bad| format!("No egress can be called that: {bad}."))
+    EgressName::parse(name).map_err(|bad| format!("Invalid egress name: {bad}."))
 }
 
 pub(super) async fn find_egress(room: &Room, egress: EgressName) -> Result<Option<Found>, Silence> {
@@ -170,10 +170,13 @@ pub(super) async fn find_egress(room: &Room, egress: EgressName) -> Result<Optio
 
 /// What is said of something that is not there.
 pub(super) fn unknown(asked_for: &str) -> String {
-    format!(
-        "Nothing is known of {asked_for}. Either it does not exist, or it is not for us: not of type \
-         LoadBalancer, of another load balancer class, or no pod carries that egress label."
-    )
+    let check = match asked_for.starts_with("egress/") {
+        true => "Check that a pod carries the label of this egress.",
+        false => {
+            "Check that the Service exists, has type LoadBalancer and the load balancer class that Sluice serves."
+        }
+    };
+    format!("{asked_for} is not managed by Sluice. {check}")
 }
 
 fn explained(room: &Room, asked_for: &str, found: Option<Found>) -> Response {

@@ -114,7 +114,7 @@ async fn detail(
         (Err(silence), _) | (_, Err(silence)) => return silent(silence),
     };
     let Some(found) = found else {
-        let page = sluice_dashboard::message("Not known", &api::unknown(asked_for), &["/"]);
+        let page = sluice_dashboard::message("Not found", &api::unknown(asked_for), &["/"]);
         return (StatusCode::NOT_FOUND, shown(headers, page)).into_response();
     };
     let explanation =
@@ -125,8 +125,7 @@ async fn detail(
 async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = Asset::named(&name) else {
         // A page of another version names it; whoever asks for that page again gets the names of this one.
-        let page =
-            sluice_dashboard::message("Nothing here", "There is no such file in this version.", &["/"]);
+        let page = sluice_dashboard::message("Not found", "This version has no such file.", &["/"]);
         return (StatusCode::NOT_FOUND, shown(&headers, page)).into_response();
     };
     tagged(&headers, asset.content_type, FOR_EVER, &asset.etag(), asset.body.into())
@@ -134,12 +133,12 @@ async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
 
 /// A page for browsers when there is nothing at a path.
 pub(super) fn nothing_here(path: &str) -> Response {
-    let page = sluice_dashboard::message("Nothing here", &format!("There is nothing at {path}."), &["/"]);
+    let page = sluice_dashboard::message("Not found", &format!("No page at {path}."), &["/"]);
     (StatusCode::NOT_FOUND, shown(&HeaderMap::new(), page)).into_response()
 }
 
 fn silent(silence: Silence) -> Response {
-    let text = format!("There is no answer: {}. Look at the log, and load this page again.", silence.words());
+    let text = format!("No answer: {}. Check the controller log, then reload this page.", silence.words());
     let page = sluice_dashboard::message("No answer", &text, &[]);
     (StatusCode::SERVICE_UNAVAILABLE, shown(&HeaderMap::new(), page)).into_response()
 }

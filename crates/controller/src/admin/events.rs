@@ -47,12 +47,13 @@ pub(super) async fn stream(
         None => None,
         Some(Some(key)) => Some(key),
         Some(None) => {
-            let message = "The stream is of everything, or ?of=service/UID, or ?of=egress/NAME.";
+            let message = "Invalid parameter \"of\": specify service/UID or egress/NAME, or omit it for all.";
             return problem(StatusCode::BAD_REQUEST, "BadParameter", message);
         }
     };
     let Ok(place) = Arc::clone(&room.streams).try_acquire_owned() else {
-        let message = format!("{STREAMS_MAX} streams are open already; close one, or ask /api/v1/services.");
+        let message =
+            format!("All {STREAMS_MAX} event streams are in use; close one, or poll /api/v1/services.");
         return problem(StatusCode::SERVICE_UNAVAILABLE, "TooManyStreams", &message);
     };
     let mut turns = room.parts.handle.turns();
@@ -69,7 +70,7 @@ pub(super) async fn stream(
         let event = reader.next().await?;
         Some((Ok::<Event, Infallible>(event), reader))
     });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("still here")).into_response()
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response()
 }
 
 /// Reads `service/UID` or `egress/NAME`.
@@ -104,14 +105,19 @@ impl Reader {
         let asked = self.room.clock.now();
         // We are asked for the next event as soon as there is room for it on the way to the reader.
         if self.handed_over.is_some_and(|at| asked > at + PATIENCE) {
-            tracing::debug!("a reader of the stream of changes took nothing for too long and is sent away");
-            let message =
-                format!("Nothing was taken for {} s. Come back with Last-Event-ID.", PATIENCE.as_secs());
+            tracing::debug!("event stream closed: client too slow");
+            let message = format!(
+                "The client read nothing for {} s. Reconnect with Last-Event-ID.",
+                PATIENCE.as_secs()
+            );
             return Some(self.goodbye("TooSlow", message));
         }
         loop {
             if self.turns.changed().await.is_err() {
-                return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
+                return Some(self.goodbye(
+                    "LoopEnded",
+                    "The control loop has stopped; connect to the new leader.".into(),
+                ));
             }
             if let Some(at) = self.looked {
                 self.room.clock.sleep_until(at + PACE).await;
@@ -126,7 +132,10 @@ impl Reader {
                     }
                 }
                 Err(Silence::Ended) => {
-                    return Some(self.goodbye("LoopEnded", "The loop has ended; ask the new leader.".into()));
+                    return Some(self.goodbye(
+                        "LoopEnded",
+                        "The control loop has stopped; connect to the new leader.".into(),
+                    ));
                 }
                 // It was waited for long enough that this does not turn in circles.
                 Err(Silence::Hangs) => self.turns.mark_changed(),
@@ -142,7 +151,7 @@ impl Reader {
             .id(id)
             .event(delta.event())
             .json_data(delta)
-            .unwrap_or_else(|_| Event::default().comment("a change that could not be written"))
+            .unwrap_or_else(|_| Event::default().comment("change could not be encoded"))
     }
 
     fn goodbye(&mut self, reason: &str, message: String) -> Event {

@@ -34,11 +34,11 @@ pub(super) fn router(room: Arc<Room>) -> Router {
 }
 
 async fn nothing_here() -> Response {
-    plain(StatusCode::NOT_FOUND, "there are /livez, /readyz, /readyz?verbose and /metrics\n".into())
+    plain(StatusCode::NOT_FOUND, "not found; available: /livez, /readyz, /readyz?verbose, /metrics\n".into())
 }
 
 async fn read_only() -> Response {
-    plain(StatusCode::METHOD_NOT_ALLOWED, "this listener only answers GET\n".into())
+    plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; use GET\n".into())
 }
 
 fn plain(status: StatusCode, text: String) -> Response {
@@ -107,7 +107,7 @@ struct Line {
 
 fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Standing) -> Vec<Line> {
     let mut lines = vec![match asked {
-        Ok(_) => Line { mark: Mark::Good, text: "loop: turns".into() },
+        Ok(_) => Line { mark: Mark::Good, text: "loop: running".into() },
         Err(silence) => Line { mark: Mark::Bad, text: format!("loop: {}", silence.words()) },
     }];
     if watches.is_empty() {
@@ -115,7 +115,7 @@ fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Stand
     }
     for watch in watches {
         let state = match watch.listed {
-            true => format!("listed, {} objects", watch.objects),
+            true => format!("listed, {}", counted(watch.objects, "object")),
             false => "not listed yet".into(),
         };
         let trouble = watch.trouble.as_ref().map(|it| format!("; {it}")).unwrap_or_default();
@@ -126,17 +126,20 @@ fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Stand
     }
     let who = match &standing.leader {
         Some(leader) => format!("; the leader is {leader}"),
-        None => "; nobody is known to lead".into(),
+        None => "; no leader is known".into(),
     };
     lines.push(match standing.role {
         Role::Leader => Line { mark: Mark::Good, text: "role: leader".into() },
         Role::Standby => Line { mark: Mark::Good, text: format!("role: standby{who}") },
         Role::Candidate | Role::Unknown => {
-            Line { mark: Mark::Bad, text: "role: not known yet, the lease has not been read".into() }
+            Line { mark: Mark::Bad, text: "role: unknown; the Lease has not been read yet".into() }
         }
     });
     let (Role::Leader, Ok(Asked { start_up, azure })) = (standing.role, asked) else {
-        lines.push(Line { mark: Mark::Note, text: "initial sync: begins when this replica leads".into() });
+        lines.push(Line {
+            mark: Mark::Note,
+            text: "initial sync: starts when this replica becomes leader".into(),
+        });
         return lines;
     };
     let is_done = start_up.phase == Phase::Done;
@@ -146,7 +149,7 @@ fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Stand
     });
     // The initial sync stays done, whatever fails later.
     if let Some(trouble) = start_up.gateway_trouble.as_ref().filter(|_| is_done) {
-        lines.push(Line { mark: Mark::Note, text: format!("gateway: cannot be used: {trouble}") });
+        lines.push(Line { mark: Mark::Note, text: format!("gateway: unavailable: {trouble}") });
     }
     if let Some((_, trouble)) = azure {
         lines.push(Line { mark: Mark::Note, text: format!("azure: {trouble}") });
@@ -158,16 +161,21 @@ fn lines(asked: &Result<Asked, Silence>, watches: &[WatchLine], standing: &Stand
 fn progress(start: &StartUp) -> String {
     let StartUp { left, gateway_trouble, .. } = start;
     match start.phase {
-        Phase::Standby => "the engine has not been told yet that this replica leads".into(),
-        Phase::ReadingKubernetes => "Kubernetes is being listed".into(),
-        Phase::ReadingAzure => "Azure is being listed".into(),
+        Phase::Standby => "starting; leadership was just acquired".into(),
+        Phase::ReadingKubernetes => "listing Kubernetes".into(),
+        Phase::ReadingAzure => "listing Azure".into(),
         Phase::Gateway => match gateway_trouble {
-            Some(trouble) => format!("the gateway cannot be used: {trouble}"),
-            None => "the gateway is being made".into(),
+            Some(trouble) => format!("gateway unavailable: {trouble}"),
+            None => "preparing the gateway".into(),
         },
-        Phase::WorkingOff => format!("under way, {left} services left"),
+        Phase::WorkingOff => format!("in progress, {} left", counted(*left as u64, "gateway service")),
         Phase::Done => "done".into(),
     }
+}
+
+/// A number and its noun: `1 object`, `2 objects`.
+fn counted(many: u64, noun: &str) -> String {
+    format!("{many} {noun}{}", if many == 1 { "" } else { "s" })
 }
 
 async fn scrape(State(room): State<Arc<Room>>) -> Response {
@@ -254,12 +262,12 @@ mod tests {
             said(&asked),
             [
                 "[+] initial sync: done",
-                "[ ] gateway: cannot be used: the subnet is missing",
+                "[ ] gateway: unavailable: the subnet is missing",
                 "[ ] azure: Azure's gateway cannot be listed"
             ]
         );
         asked.start_up.phase = Phase::Gateway;
         asked.azure = None;
-        assert_eq!(said(&asked), ["[ ] initial sync: the gateway cannot be used: the subnet is missing"]);
+        assert_eq!(said(&asked), ["[ ] initial sync: gateway unavailable: the subnet is missing"]);
     }
 }

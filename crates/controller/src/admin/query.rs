@@ -26,7 +26,7 @@ impl Query {
             if !allowed.contains(&name.as_str()) {
                 let shown: String = name.chars().take(40).collect();
                 return Err(format!(
-                    "There is no parameter {shown:?} here; there are {}.",
+                    "Unknown parameter {shown:?}; valid parameters: {}.",
                     allowed.join(", ")
                 ));
             }
@@ -37,15 +37,15 @@ impl Query {
                         let state = State::parse(word).ok_or_else(|| {
                             let shown: String = word.chars().take(40).collect();
                             let known = State::ALL.map(State::word).join(", ");
-                            format!("{shown:?} is no state; there are {known}.")
+                            format!("Unknown state {shown:?}; valid states: {known}.")
                         })?;
                         query.states.push(state);
                     }
                 }
                 "limit" => {
                     let limit = value.parse().ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
-                    query.limit =
-                        limit.ok_or_else(|| format!("The limit is a number from 1 to {LIMIT_MAX}."))?;
+                    query.limit = limit
+                        .ok_or_else(|| format!("Invalid limit: specify a number from 1 to {LIMIT_MAX}."))?;
                 }
                 "continue" => query.after = Some(value.clone()).filter(|it| !it.is_empty()),
                 other => unreachable!("{other} is allowed and not read"),
@@ -94,12 +94,12 @@ mod tests {
     fn what_is_not_understood_is_refused_with_what_would_be() {
         assert_eq!(
             read(&[("stat", "x")]).unwrap_err(),
-            "There is no parameter \"stat\" here; there are namespace, state, limit, continue."
+            "Unknown parameter \"stat\"; valid parameters: namespace, state, limit, continue."
         );
         assert!(
             read(&[("state", "Created,Done")])
                 .unwrap_err()
-                .starts_with("\"Done\" is no state; there are NotStarted,")
+                .starts_with("Unknown state \"Done\"; valid states: NotStarted,")
         );
         for limit in ["0", "5001", "-1", "many", ""] {
             assert!(read(&[("limit", limit)]).is_err(), "{limit}");

@@ -95,7 +95,7 @@ fn drop_oldest(open: &mut Vec<Open>, candidate: impl Fn(&Open) -> bool) {
     let oldest = candidates.min_by_key(|(_, one)| one.answering.load(Ordering::Relaxed)).map(|(at, _)| at);
     if let Some(oldest) = oldest {
         open.remove(oldest).task.abort();
-        tracing::debug!("too many connections to the admin server: dropped the one that waited longest");
+        tracing::debug!("admin server: too many connections; dropped the oldest");
     }
 }
 
@@ -120,7 +120,7 @@ pub async fn serve(
                 Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
                 Err(error) => {
                     // Out of file descriptors, mostly; nobody tells when there are some again.
-                    tracing::warn!(%error, "the admin server could not accept a connection");
+                    tracing::warn!(%error, "admin server: accepting a connection failed; retrying");
                     clock.sleep_until(clock.now() + Duration::from_millis(100)).await;
                     continue;
                 }
@@ -167,10 +167,10 @@ async fn welcome(
     tokio::select! {
         shaken = tls.accept(stream) => match shaken {
             Ok(stream) => speak(stream, router, limits, end, answering).await,
-            Err(error) => tracing::debug!(%error, "a TLS handshake with the admin server failed"),
+            Err(error) => tracing::debug!(%error, "admin server: TLS handshake failed"),
         },
         () = clock.sleep_until(clock.now() + limits.patience) => {
-            tracing::debug!("a TLS handshake with the admin server took too long");
+            tracing::debug!("admin server: TLS handshake timed out");
         }
     }
 }
@@ -203,7 +203,7 @@ async fn speak(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to the admin server ended badly");
+        tracing::debug!(%error, "admin server: connection failed");
     }
 }
 
@@ -231,8 +231,8 @@ impl<S> Impatient<S> {
             .alarm
             .get_or_insert_with(|| Box::pin(async move { clock.sleep_until(clock.now() + stall).await }));
         ready!(alarm.as_mut().poll(context));
-        tracing::debug!("a reader of the admin server took nothing for too long and was cut off");
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader took nothing for too long")))
+        tracing::debug!("admin server: connection closed, client too slow");
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "client too slow")))
     }
 }
 

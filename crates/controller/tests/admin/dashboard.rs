@@ -24,7 +24,7 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
     world.until(|all| all.iter().any(|seen| seen.hold.is_some())).await;
     let (status, page) = world.ask("/").await;
     assert_eq!(status, StatusCode::OK);
-    let finding = page.find("1 service is denied by Azure").unwrap();
+    let finding = page.find("1 Service denied by Azure").unwrap();
     let row =
         page.find("scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">shop/web</a>").unwrap();
     assert!(finding < row, "{page}");
@@ -34,7 +34,7 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
     let (status, page) = world.ask("/services/shop/web").await;
     assert_eq!(status, StatusCode::OK);
     for words in [
-        "Give the identity the permission",
+        "Grant the action that Azure names",
         "<code>public-ip</code></span><span class=\"took\">failed",
         "403 AuthorizationFailed</td>",
         "publicIPAddresses/",
@@ -42,9 +42,10 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
     ] {
         assert!(page.contains(words), "{words} is not in {page}");
     }
-    for (path, words) in
-        [("/services/shop/none", "Nothing is known of service/shop/none"), ("/egresses/none", "egress/none")]
-    {
+    for (path, words) in [
+        ("/services/shop/none", "service/shop/none is not managed by Sluice"),
+        ("/egresses/none", "egress/none"),
+    ] {
         let (status, page) = world.ask(path).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         assert!(page.contains("<!DOCTYPE html>") && page.contains(words), "{page}");
@@ -101,7 +102,7 @@ async fn a_loop_that_hangs_is_said_on_the_page_and_not_hidden_behind_an_old_one(
     let world = World::hanging();
     let (status, page) = world.ask("/").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(page.contains("the loop did not answer within 10 s"), "{page}");
+    assert!(page.contains("the control loop did not answer within 10 s"), "{page}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,9 +158,9 @@ async fn the_summary_is_never_older_than_a_second() {
     world.published(1).await;
     world.wait(Duration::from_secs(5)).await;
     let before = world.ask("/fragments/summary").await.1;
-    assert!(before.contains("1 service is served"), "{before}");
+    assert!(before.contains("1 Service is served"), "{before}");
     world.apply("shop", "api");
     world.published(2).await;
     world.wait(Duration::from_secs(2)).await;
-    assert!(world.ask("/fragments/summary").await.1.contains("All 2 services are served"));
+    assert!(world.ask("/fragments/summary").await.1.contains("All 2 Services are served"));
 }

@@ -179,7 +179,7 @@ async fn a_quiet_stream_says_that_it_is_alive() {
     let mut listener = Listener::open(&world, None).await;
     let _ = listener.next().await.unwrap();
     let bytes = listener.stream.next().await.unwrap().unwrap();
-    assert_eq!(&bytes[..], b": still here\n\n");
+    assert_eq!(&bytes[..], b": keep-alive\n\n");
 }
 
 #[tokio::test(start_paused = true)]

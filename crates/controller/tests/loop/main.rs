@@ -482,9 +482,9 @@ async fn every_step_is_logged_with_its_place_its_duration_and_the_service_that_p
         r#"service="shop/web" step="1/3 public-ip""#,
         r#"message=step done effect=#"#,
         r#"service="shop/web" step="2/3 load-balancer" took_ms=300"#,
-        r#"message=leading: everything is listed before anything is written"#,
-        r#"message=Azure: 0 load-balancers listed"#,
-        r#"message=compared: what is right stays as it is right=0 create=1"#,
+        r#"message=became leader; listing Kubernetes and Azure"#,
+        r#"message=listed Azure resources kind="load-balancers" count=0"#,
+        r#"message=initial comparison done in_sync=0 create=1"#,
         r#"message=initial sync done"#,
     ] {
         assert!(log.has(line), "{line} is missing in:\n{}", log.text());
