@@ -24,11 +24,11 @@ const isDark = (colour) => colour.match(/\d+/g).slice(0, 3).every((part) => Numb
 test("the page opens on findings, the worst first, each with the next step and a link", async () => {
   const page = await browser.open(server.url);
   await isLive(page);
-  await page.getByText("2 services wait for quota").waitFor();
+  await page.getByText("2 Services waiting for Azure quota").waitFor();
   const findings = await page.locator("#findings li").allInnerTexts();
   assert.match(findings[0], /^trouble/);
   assert.match(findings.find((text) => text.includes("quota")), /shop\/checkout, shop\/search\.\s+Ask for a higher limit/);
-  assert.match(findings.at(-1), /of \d+ services and egresses are served as desired\./);
+  assert.match(findings.at(-1), /of \d+ Services and egresses are served as desired\./);
   const first = await page.locator("main h2").first().innerText();
   assert.equal(first, "Findings");
   await shoot(page, "front-light");
@@ -43,7 +43,7 @@ test("a change in the cluster is on the page without loading it again", async ()
   await isLive(page);
   await page.evaluate(() => { globalThis.sameDocument = true; });
   await page.locator("#q").fill("shop/fresh");
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
   const counted = async () => Number((await page.locator('#states a[data-state="Created"] .count').textContent()).replace(",", ""));
   const before = await counted();
   calm.tell("apply shop/fresh 3");
@@ -54,7 +54,7 @@ test("a change in the cluster is on the page without loading it again", async ()
     (count) => Number(document.querySelector('#states a[data-state="Created"] .count').textContent) === count, count);
   await becomes(before + 1);
   calm.tell("delete shop/fresh");
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
   await becomes(before);
   assert.equal(await page.evaluate(() => globalThis.sameDocument), true);
   await page.context().close();
@@ -63,14 +63,14 @@ test("a change in the cluster is on the page without loading it again", async ()
 test("the page of a service has its plan, its timeline, its events and its calls, and stays live", async () => {
   const page = await browser.open(at("/services/shop/checkout"));
   await isLive(page);
-  for (const title of ["What to do", "It waits for", "Plan", "Timeline", "Events", "Calls to Azure", "Addresses", "Facts"]) {
+  for (const title of ["What to do", "Waiting for", "Plan", "Timeline", "Events", "Calls to Azure", "Addresses", "Facts"]) {
     await page.getByRole("heading", { level: 2, name: title, exact: true }).waitFor();
   }
   assert.match(await page.locator(".steps .failed").innerText(), /public-ip[\s\S]*PublicIPCountLimitReached/);
   assert.match(await page.locator(".list").last().innerText(), /PUT publicIPAddresses\/[\s\S]*400 PublicIPCountLimitReached/);
   await shoot(page, "detail-light", { fullPage: true });
   const egress = await browser.open(at("/egresses/blue"));
-  await egress.getByText("egress/blue is registered and as wanted").waitFor();
+  await egress.locator("#summary", { hasText: /^In sync\.$/ }).waitFor();
 
   server.tell("apply mail/later 2");
   const fresh = await browser.open(at("/"));
@@ -82,7 +82,7 @@ test("the page of a service has its plan, its timeline, its events and its calls
   server.tell("apply mail/later 5");
   await fresh.locator(".figures").getByText("5", { exact: true }).first().waitFor();
   server.tell("delete mail/later");
-  await fresh.getByText("Nothing is known of service/mail/later").waitFor();
+  await fresh.getByText("service/mail/later is not managed by Sluice").waitFor();
 });
 
 test("a refresh leaves focus and selection alone, and reads aloud only what is new", async () => {
@@ -130,15 +130,15 @@ test("search and filters are in the URL, and a finding leads to its rows", async
   await page.locator("#kind").selectOption("egress");
   await shows(page, 6);
   await page.locator("#state").selectOption("NotStarted");
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
   assert.equal(new URL(page.url()).search, "?state=NotStarted&kind=egress");
   const again = await browser.open(page.url());
-  await again.getByText("Nothing matches.").waitFor();
+  await again.getByText("No matches.").waitFor();
   await page.getByText("Show all 2").click();
   await page.waitForFunction(() => document.querySelectorAll("#rows tbody th.name").length === 2);
   assert.equal(await page.locator("#q").inputValue(), "QuotaExceeded");
   await page.goBack();
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
 });
 
 test("server and browser agree on what matches and what comes first", async () => {
@@ -200,10 +200,10 @@ test("without a stream search, filters and sorting are the server's", async () =
 test("it is dark where the system is, and a switch is remembered", async () => {
   const page = await browser.open(server.url, { colorScheme: "dark" });
   await isLive(page);
-  await page.getByText("2 services wait for quota").waitFor();
+  await page.getByText("2 Services waiting for Azure quota").waitFor();
   assert.ok(isDark(await background(page)));
   await shoot(page, "front-dark");
-  await page.getByRole("button", { name: "Use light colours" }).click();
+  await page.getByRole("button", { name: "Use light colors" }).click();
   assert.ok(!isDark(await background(page)));
   await page.reload();
   assert.ok(!isDark(await background(page)));
@@ -259,7 +259,7 @@ test("a tab that nobody sees lets go of its stream, and catches up when it is se
   // The stream is open before its first message has fed the table.
   await page.locator("#rows[aria-rowcount]").waitFor();
   await page.locator("#q").fill("maps/meanwhile");
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
   const hide = (hidden) => page.evaluate((hidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -273,7 +273,7 @@ test("a tab that nobody sees lets go of its stream, and catches up when it is se
   await hide(false);
   await page.locator("#rows").getByText("Created").waitFor();
   server.tell("delete maps/meanwhile");
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No matches.").waitFor();
 });
 
 test("the keyboard is enough", async () => {
@@ -282,7 +282,7 @@ test("the keyboard is enough", async () => {
   await page.locator("#rows[aria-rowcount]").waitFor();
   const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
   await page.keyboard.press("Tab");
-  assert.equal(await focused(), "Skip to the content");
+  assert.equal(await focused(), "Skip to content");
   await page.keyboard.press("?");
   assert.ok(await page.locator("#keys").isVisible());
   await page.keyboard.press("Escape");
@@ -331,7 +331,7 @@ test("with a token a browser asks for it, and the stream is live behind it", asy
     assert.equal(refused.status, 401);
     const page = await browser.open(guarded.url, { httpCredentials: { username: "me", password: "s3cret" } });
     await isLive(page);
-    await page.getByText("All 3 services are served.").waitFor();
+    await page.getByText("All 3 Services are served.").waitFor();
     assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)), "{}{}");
     await page.context().close();
   } finally {
@@ -349,7 +349,7 @@ test("a server that goes away is said, nothing is fine any more, ages stop, and 
   await short.stop();
   await page.locator('#live[data-is="lost"]').waitFor();
   await page.locator("#stale").waitFor();
-  assert.match(await page.locator("#stale").innerText(), /^The controller has not answered since \d\d:\d\d:\d\d\. This page shows an old state\.$/);
+  assert.match(await page.locator("#stale").innerText(), /^No answer from the controller since \d\d:\d\d:\d\d\. This page is out of date\.$/);
   assert.equal(await page.locator(".fine:visible").count(), 0);
   // Ages are written every second while they count.
   const changes = await page.evaluate(() => new Promise((resolve) => {

@@ -125,7 +125,7 @@ function noticeSilence() {
   if (document.hidden || root.dataset.stale !== undefined || Date.now() - lastHeard < STALE) return;
   root.dataset.stale = "";
   const since = new Date(lastHeard).toLocaleTimeString("en-GB");
-  banner.textContent = `The controller has not answered since ${since}. This page shows an old state.`;
+  banner.textContent = `No answer from the controller since ${since}. This page is out of date.`;
   banner.hidden = false;
 }
 
@@ -176,7 +176,7 @@ function follow() {
 function rest() {
   stream?.close();
   stream = null;
-  say("resting", "resting");
+  say("resting", "paused");
 }
 
 // Light and dark.
@@ -186,7 +186,7 @@ const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: 
 
 function nameTheme() {
   theme.textContent = isDark() ? "Light" : "Dark";
-  theme.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+  theme.setAttribute("aria-label", isDark() ? "Use light colors" : "Use dark colors");
 }
 
 function turnTheme() {

@@ -139,7 +139,7 @@ function emptiness() {
     none.className = "none";
     table.after(none);
   }
-  none.textContent = records.size === 0 ? "There is nothing yet." : "Nothing matches.";
+  none.textContent = records.size === 0 ? "No Services or egresses yet." : "No matches.";
 }
 
 // What is in sight.

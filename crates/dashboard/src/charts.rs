@@ -56,24 +56,24 @@ impl Curve {
 /// All charts.
 pub(crate) fn charts(history: &History) -> Markup {
     let calls = [
-        Curve { name: "reads in a minute", points: history.per_minute(|sample| sample.reads) },
-        Curve { name: "writes in a minute", points: history.per_minute(|sample| sample.writes) },
+        Curve { name: "reads per minute", points: history.per_minute(|sample| sample.reads) },
+        Curve { name: "writes per minute", points: history.per_minute(|sample| sample.writes) },
     ];
     let buffer = [
         Curve { name: "addresses buffered", points: history.gauge(|sample| sample.buffered as f64) },
-        Curve { name: "promoted in a minute", points: history.per_minute(|sample| sample.promoted) },
+        Curve { name: "promoted per minute", points: history.per_minute(|sample| sample.promoted) },
     ];
     let latency = [
         Curve {
             name: "change to confirmation",
             points: history.mean(|sample| sample.confirmed_ms, |sample| sample.confirmed),
         },
-        Curve { name: "one sync", points: history.mean(|sample| sample.syncs_ms, |sample| sample.syncs) },
+        Curve { name: "per sync", points: history.mean(|sample| sample.syncs_ms, |sample| sample.syncs) },
     ];
     let queue = [
-        Curve { name: "workers busy", points: history.gauge(|sample| sample.working as f64) },
+        Curve { name: "busy workers", points: history.gauge(|sample| sample.working as f64) },
         Curve {
-            name: "waiting for worker or budget",
+            name: "waiting for a worker or budget",
             points: history.gauge(|sample| (sample.waiting + sample.queued) as f64),
         },
     ];
@@ -92,8 +92,8 @@ fn budget(last: Option<&Sample>) -> Markup {
             @for (name, used) in [("read budget", last.reads_used), ("write budget", last.writes_used)] {
                 @let percent = (used.clamp(0.0, 1.0) * 100.0).round() as u64;
                 label {
-                    span { (name) " " (percent) " %" }
-                    meter min="0" max="100" low="70" high="90" optimum="0" value=(percent) { (percent) " %" }
+                    span { (name) " " (percent) "%" }
+                    meter min="0" max="100" low="70" high="90" optimum="0" value=(percent) { (percent) "%" }
                 }
             }
         }
@@ -114,7 +114,7 @@ fn figure(title: &str, unit: Unit, curves: &[Curve; 2], below: Option<&Markup>) 
             div.plot aria-hidden="true" {
                 @match svg(unit, curves) {
                     Some(svg) => (PreEscaped(svg)),
-                    None => p.muted { "No chart." },
+                    None => p.muted { "No data." },
                 }
             }
             @if let Some(below) = below { (below) }
@@ -208,11 +208,11 @@ mod tests {
     fn what_a_chart_shows_is_also_in_words() {
         let html = charts(&history()).into_string();
         for words in [
-            "<b>36</b> reads in a minute",
-            "<b>12</b> writes in a minute",
+            "<b>36</b> reads per minute",
+            "<b>12</b> writes per minute",
             "<b>17</b> addresses buffered",
-            "<b>120 ms</b> one sync",
-            "write budget 42 %",
+            "<b>120 ms</b> per sync",
+            "write budget 42%",
         ] {
             assert!(html.contains(words), "{words} is not in {html}");
         }

@@ -26,7 +26,7 @@ pub fn detail(of: &Detail<'_>) -> String {
         Status::Egress(egress) => format!("egress/{}", egress.name),
     };
     let main = html! {
-        nav.crumbs aria-label="Where you are" { a href="/" { "Findings" } " / " (kind(&explanation.status)) }
+        nav.crumbs aria-label="Breadcrumb" { a href="/" { "Findings" } " / " (kind(&explanation.status)) }
         div #detail data-busy[explanation.status.progress().operation.is_some()] {
             (head(explanation, &title))
             div.columns {
@@ -46,7 +46,7 @@ pub fn detail(of: &Detail<'_>) -> String {
 
 fn kind(status: &Status) -> &'static str {
     match status {
-        Status::Service(_) => "service",
+        Status::Service(_) => "Service",
         Status::Egress(_) => "egress",
     }
 }
@@ -84,14 +84,14 @@ fn head(explanation: &Explanation, title: &str) -> Markup {
 /// A summary without how long it has been so: it is read aloud when it changes, and an age always does.
 /// The facts have the age.
 fn without_age(summary: &str, age_seconds: u64) -> String {
-    summary.replacen(&format!(", for {}", span(age_seconds)), "", 1)
+    summary.replacen(&format!(" for {}", span(age_seconds)), "", 1)
 }
 
 fn waits(explanation: &Explanation) -> Markup {
     html! {
         @if !explanation.waits_for.is_empty() {
             section.panel aria-labelledby="waits-title" {
-                h2 #waits-title { "It waits for" }
+                h2 #waits-title { "Waiting for" }
                 ul.plain { @for wait in &explanation.waits_for { li { (ticked(&wait.sentence)) } } }
             }
         }
@@ -114,18 +114,18 @@ fn figures(explanation: &Explanation) -> Markup {
             }
             dl.figures {
                 div { dt { "programmed" } dd { (grouped(addresses.programmed)) } }
-                div { dt { "wanted" } dd { (grouped(addresses.wanted)) } }
-                div { dt { "buffered until it is ready" } dd { (grouped(addresses.buffered)) } }
-                div { dt { "that Azure may still have" } dd { (grouped(addresses.mapped)) } }
-                div { dt { "waiting for their node" } dd { (grouped(addresses.unplaceable)) } }
-                div { dt { "refused by Azure" } dd { (grouped(addresses.quarantined)) } }
+                div { dt { "desired" } dd { (grouped(addresses.wanted)) } }
+                div { dt { "buffered (not registered yet)" } dd { (grouped(addresses.buffered)) } }
+                div { dt { "in Azure (confirmed or uncertain)" } dd { (grouped(addresses.mapped)) } }
+                div { dt { "node IP missing" } dd { (grouped(addresses.unplaceable)) } }
+                div { dt { "quarantined" } dd { (grouped(addresses.quarantined)) } }
             }
         }
         section.panel aria-labelledby="facts-title" {
             h2 #facts-title { "Facts" }
             dl.figures {
                 div { dt { "in this state" } dd { (span(progress.since.age_seconds)) } }
-                div { dt { "wanted" } dd { (if progress.wanted { "yes" } else { "no" }) } }
+                div { dt { "desired" } dd { (if progress.wanted { "yes" } else { "no" }) } }
                 div { dt { "carries traffic" } dd { (if progress.live { "yes" } else { "no" }) } }
                 div { dt { "failures since the last success" } dd { (progress.attempts) } }
                 @if let Some(last) = &progress.last_attempt {
@@ -142,7 +142,7 @@ fn figures(explanation: &Explanation) -> Markup {
         }
         @if let Some(failure) = &progress.last_failure {
             section.panel aria-labelledby="failure-title" {
-                h2 #failure-title { "Last failure" }
+                h2 #failure-title { "Last error" }
                 p { b { (failure.code) } " at " code { (failure.step) } ", " (span(failure.at.age_seconds)) " ago" }
                 p.muted { (failure.message) }
             }
@@ -154,7 +154,7 @@ fn timeline(explanation: &Explanation) -> Markup {
     html! {
         section.panel aria-labelledby="timeline-title" {
             h2 #timeline-title { "Timeline" }
-            @if explanation.timeline.is_empty() { p.muted { "Nothing has happened yet." } }
+            @if explanation.timeline.is_empty() { p.muted { "No entries yet." } }
             ol.timeline {
                 // The newest first, since that is what one looks for.
                 @for happening in explanation.timeline.iter().rev() {
@@ -173,14 +173,14 @@ fn timeline(explanation: &Explanation) -> Markup {
 fn operation(plan: &Operation) -> Markup {
     let done = plan.steps.iter().filter(|step| step.phase == StepPhase::Done).count();
     let standing = match (&plan.ended, &plan.failure) {
-        (None, _) => format!("under way for {}", span(plan.begun.age_seconds)),
+        (None, _) => format!("in progress for {}", span(plan.begun.age_seconds)),
         (Some(ended), None) => format!("done {} ago", span(ended.age_seconds)),
         (Some(ended), Some(_)) => format!("failed {} ago", span(ended.age_seconds)),
     };
     html! {
         section.panel aria-labelledby="plan-title" {
             h2 #plan-title { "Plan" }
-            p { b { (plan.intent) } " " span.muted { (plan.id) ", because: " (plan.cause) "; " (standing) } }
+            p { b { (plan.intent) } " " span.muted { (plan.id) ", cause: " (plan.cause) "; " (standing) } }
             @if !plan.steps.is_empty() {
                 progress max=(plan.steps.len()) value=(done) aria-label="Steps done" {}
             }
@@ -188,7 +188,7 @@ fn operation(plan: &Operation) -> Markup {
                 @for step in &plan.steps {
                     @let (class, word) = match step.phase {
                         StepPhase::Done => ("done", "done"),
-                        StepPhase::Running => ("running", "under way"),
+                        StepPhase::Running => ("running", "in progress"),
                         StepPhase::Failed => ("failed", "failed"),
                         StepPhase::Waiting | StepPhase::Unknown => ("waiting", "waiting"),
                     };
@@ -215,11 +215,11 @@ fn events(explanation: &Explanation) -> Markup {
     html! {
         section.panel aria-labelledby="events-title" {
             h2 #events-title { "Events" }
-            @if explanation.events.is_empty() { p.muted { "Nothing was told lately." } }
+            @if explanation.events.is_empty() { p.muted { "No recent events." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-labelledby="events-title" {
                     table.list {
-                        thead { tr { th scope="col" { "When" } th scope="col" { "Reason" } th scope="col" { "What was told" } } }
+                        thead { tr { th scope="col" { "When" } th scope="col" { "Reason" } th scope="col" { "Message" } } }
                         tbody {
                             @for told in explanation.events.iter().rev() {
                                 tr {
@@ -240,7 +240,7 @@ fn calls(explanation: &Explanation) -> Markup {
     html! {
         section.panel aria-labelledby="calls-title" {
             h2 #calls-title { "Calls to Azure" }
-            @if explanation.calls.is_empty() { p.muted { "None was made for it lately." } }
+            @if explanation.calls.is_empty() { p.muted { "No recent calls." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-labelledby="calls-title" {
                     table.list {
@@ -249,8 +249,8 @@ fn calls(explanation: &Explanation) -> Markup {
                                 th scope="col" { "When" }
                                 th scope="col" { "Operation" }
                                 th scope="col" { "Call" }
-                                th scope="col" { "Answer" }
-                                th scope="col" { "Took" }
+                                th scope="col" { "Response" }
+                                th scope="col" { "Duration" }
                             }
                         }
                         tbody { @for call in explanation.calls.iter().rev() { (call_line(call)) } }
@@ -273,7 +273,7 @@ fn call_line(call: &Call) -> Markup {
                     (Some(status), Some(trouble)) => { (status) " " (trouble) },
                     (Some(status), None) => (status),
                     (None, Some(trouble)) => (trouble),
-                    (None, None) => span.muted { "on its way" },
+                    (None, None) => span.muted { "in flight" },
                 }
             }
             td { @if let Some(ms) = call.took_ms { (took(ms)) } }
@@ -299,7 +299,7 @@ mod tests {
         let since = Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 };
         let explanation = Explanation {
             status: Status::Service(parked(service("shop", "web", State::NotStarted), Reason::QuotaExceeded)),
-            summary: "service/shop/web has no load balancer yet.".into(),
+            summary: "Pending: no load balancer yet.".into(),
             waits_for: Vec::new(),
             timeline: Vec::new(),
             what_to_do: vec!["Raise it. See `sluice explain SGW0008`.".into()],
@@ -366,19 +366,16 @@ mod tests {
     #[test]
     fn what_is_read_aloud_has_no_age_in_it() {
         assert_eq!(
-            without_age("shop/web has no NAT gateway yet, for 1 min 5 s.", 65),
-            "shop/web has no NAT gateway yet."
+            without_age("Pending for 1 min 5 s: no NAT gateway yet.", 65),
+            "Pending: no NAT gateway yet."
         );
-        assert_eq!(
-            without_age("It is being made, for 5 s. Wait, for 5 s.", 5),
-            "It is being made. Wait, for 5 s."
-        );
-        assert_eq!(without_age("shop/web is not wanted.", 65), "shop/web is not wanted.");
+        assert_eq!(without_age("In sync for 5 s. Wait for 5 s.", 5), "In sync. Wait for 5 s.");
+        assert_eq!(without_age("Not desired.", 65), "Not desired.");
     }
 
     #[test]
     fn a_service_for_which_nothing_was_done_has_a_page_too() {
         let html = shown(None, Vec::new());
-        assert!(html.contains("None was made for it lately.") && !html.contains("Steps done"));
+        assert!(html.contains("No recent calls.") && !html.contains("Steps done"));
     }
 }

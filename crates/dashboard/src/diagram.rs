@@ -60,7 +60,7 @@ pub(crate) fn diagram(overview: &Overview) -> Markup {
         (of(&overview.services), of(&overview.egresses))
     };
     html! {
-            svg.states viewBox="0 -20 632 284" role="group" aria-label="How many are in each state" {
+            svg.states viewBox="0 -20 632 284" role="group" aria-label="Number of Services and egresses by state" {
                 defs {
                     marker #arrow viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto" {
                         path.tip d="M0 0 L8 4 L0 8 Z" {}
@@ -72,7 +72,7 @@ pub(crate) fn diagram(overview: &Overview) -> Markup {
                     }
                     g.end {
                         rect x="36" y="210" width="108" height="44" rx="22" {}
-                        text x="90" y="237" text-anchor="middle" { "gone" }
+                        text x="90" y="237" text-anchor="middle" { "deleted" }
                     }
                 }
                 @for state in State::ALL {

@@ -11,7 +11,7 @@ use sluice_view::{EgressStatus, Overview, ServiceStatus, State};
 
 use crate::advice;
 use crate::rows::{Filter, Kind, Row};
-use crate::words::{both, count, ended, grouped};
+use crate::words::{both, count, ended, grouped, phase};
 
 /// Names that a finding has before it says how many more there are.
 const NAMES_MAX: usize = 3;
@@ -143,88 +143,85 @@ pub fn findings(overview: &Overview, services: &[ServiceStatus], egresses: &[Egr
 
 fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
     if let Some(why) = &overview.initial_sync.gateway_trouble {
-        let sentence = format!("The service gateway cannot be used: {}", why.trim_end_matches('.'));
+        let sentence = format!("The gateway is unavailable: {}", why.trim_end_matches('.'));
         all.push(
-            Finding::new(Severity::Trouble, sentence).then("Run `sluice doctor`: it says what is missing."),
+            Finding::new(Severity::Trouble, sentence).then("Run `sluice doctor` to see what is missing."),
         );
     }
     if let Some(why) = &overview.azure_trouble {
-        let step = "What is shown of Azure may be old. Look at Azure's status, the network, the credential and the permissions: `sluice doctor`.";
+        let step = "Data from Azure may be stale. Check the Azure status page, and run `sluice doctor` to check network, credential and permissions.";
         all.push(Finding::new(Severity::Trouble, why.message.trim_end_matches('.')).then(step));
     }
     for watch in &overview.watches {
         if let Some(trouble) = &watch.trouble {
-            let sentence =
-                format!("The watch of {} is in trouble: {}", watch.kind, trouble.trim_end_matches('.'));
-            let step = "Until it is mended, changes of that kind are not seen. Look at the API server and our permissions: `sluice doctor`.";
+            let kind = &watch.kind;
+            let sentence = format!("The watch on {kind} is failing: {}", trouble.trim_end_matches('.'));
+            let step = format!(
+                "Changes to {kind} are not processed until the watch recovers. Run `sluice doctor` to check the API server and the permissions."
+            );
             all.push(Finding::new(Severity::Trouble, sentence).then(step));
         }
         if watch.skipped > 0 {
             let objects = count(watch.skipped, "object", "objects");
-            let sentence = format!("{objects} of {} could not be read and were skipped", watch.kind);
-            all.push(Finding::new(Severity::Warning, sentence).then("The log names each of them."));
+            let sentence = format!("The watch on {} skipped {objects} with invalid content", watch.kind);
+            all.push(Finding::new(Severity::Warning, sentence).then("See the controller log for the names."));
         }
     }
     if overview.mass_deletion_held > 0 {
-        let teardowns = count(overview.mass_deletion_held, "teardown", "teardowns");
-        let sentence = format!(
-            "The mass-deletion guard holds {teardowns}: more would be torn down at once than is plausible"
-        );
-        let mut finding = Finding::new(Severity::Trouble, sentence).then(
-            "Compare `sluice plan` with what you expect; if the deletions are meant, run `sluice allow-deletion`.",
-        );
+        let deletions = count(overview.mass_deletion_held, "deletion", "deletions");
+        let sentence = format!("The mass-deletion guard holds {deletions}: too many at once");
+        let mut finding = Finding::new(Severity::Trouble, sentence)
+            .then("Review `sluice plan`. If the deletions are intended, run `sluice allow-deletion`.");
         let filter = Filter { state: Some(State::DeletionPending), ..Filter::default() };
-        finding.all = Some(Link { text: "Show them".into(), href: format!("{}#table", filter.href()) });
+        finding.all =
+            Some(Link { text: "Show pending deletions".into(), href: format!("{}#table", filter.href()) });
         all.push(finding);
     }
     for lane in &overview.budget {
         if lane.paused_until.as_ref().is_some_and(|due| due.in_seconds > 0) {
             let waiting = match lane.queued {
                 0 => String::new(),
-                queued => format!("; {} meanwhile", count(queued, "call waits", "calls wait")),
+                queued => format!("; {}", count(queued, "call is waiting", "calls are waiting")),
             };
-            let sentence = format!("Azure asked us to pause {}{waiting}", lane.lane.replace('-', " "));
+            let sentence = format!("Azure throttles {}{waiting}", lane.lane.replace('-', " "));
             all.push(Finding::new(Severity::Warning, sentence));
         }
     }
     if !overview.unclaimed.is_empty() {
         let many = overview.unclaimed.len() as u64;
         let names: Vec<&str> = overview.unclaimed.iter().take(NAMES_MAX).map(String::as_str).collect();
-        let verb = if many == 1 { "is" } else { "are" };
-        let registrations = count(many, "registration", "registrations");
-        let sentence =
-            format!("{registrations} {verb} wanted by nobody and not provably ours: {}", names.join(", "));
+        let registrations = count(many, "unmanaged registration", "unmanaged registrations");
+        let sentence = format!("{registrations} in the gateway: {}", names.join(", "));
         let mut finding = Finding::new(Severity::Warning, sentence)
-            .then("They are left alone. If they are ours, claim them with `sluice adopt`.");
+            .then("Sluice does not change unmanaged registrations. If they belong to this cluster, claim them with `sluice adopt`.");
         finding.more = many.saturating_sub(NAMES_MAX as u64);
         all.push(finding);
     }
     match overview.role {
         Role::Standby => {
             let leader = overview.leader.as_deref().unwrap_or("another replica");
-            let sentence = format!("This replica is on standby, and {leader} leads");
-            all.push(Finding::new(Severity::Note, sentence).then("Ask the leader for what is being done."));
+            let sentence = format!("This replica is on standby; the leader is {leader}");
+            all.push(
+                Finding::new(Severity::Note, sentence)
+                    .then("For the current state, open the dashboard of the leader."),
+            );
         }
         Role::Candidate => {
-            all.push(Finding::new(Severity::Note, "This replica does not know yet who leads"));
+            all.push(Finding::new(Severity::Note, "This replica does not know the leader yet"));
         }
         Role::Leader if !overview.initial_sync.done => {
             let left = match overview.initial_sync.left {
                 0 => String::new(),
-                left => format!(", {} left", count(left, "service", "services")),
+                left => format!(", {} left", count(left, "gateway service", "gateway services")),
             };
-            let phase = overview.initial_sync.phase.replace('-', " ");
-            all.push(Finding::new(Severity::Note, format!("The first sync is under way: {phase}{left}")));
+            let phase = phase(&overview.initial_sync.phase);
+            all.push(Finding::new(Severity::Note, format!("Initial sync in progress: {phase}{left}")));
         }
         Role::Leader | Role::Unknown => {}
     }
     let drift = overview.drift.found.saturating_sub(overview.drift.mended);
     if drift > 0 {
-        let sentence = format!(
-            "{} made by somebody else {} being repaired",
-            count(drift, "change", "changes"),
-            if drift == 1 { "is" } else { "are" }
-        );
+        let sentence = format!("Repairing drift: {} made outside Sluice", count(drift, "change", "changes"));
         all.push(Finding::new(Severity::Note, sentence));
     }
 }
@@ -256,9 +253,9 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     if !failing.is_empty() {
         let finding = Finding::new(
             Severity::Warning,
-            format!("{} failed the last attempt and will be tried again", subjects(&failing)),
+            format!("The last attempt failed and is retried for {}", subjects(&failing)),
         );
-        let step = "Open it to see what Azure answered, and when the next attempt comes.";
+        let step = "Open an entry to see the answer from Azure and the time of the next attempt.";
         all.push(finding.then(step).naming(
             &failing,
             rows,
@@ -273,21 +270,20 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     if !refused.is_empty() {
         let total = refused.iter().map(|row| row.progress.addresses.quarantined).sum();
         let sentence =
-            format!("Azure refuses {} of {}", count(total, "address", "addresses"), subjects(&refused));
-        let step = "They are set aside so that the others go through. The log has what Azure said.";
+            format!("Azure rejects {} of {}", count(total, "address", "addresses"), subjects(&refused));
+        let step = "Rejected addresses are quarantined and retried every 5 min; other addresses are not affected. See the controller log for the answer from Azure.";
         all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, rows, &by_addresses));
     }
     let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| waits_for_nodes(row)).collect();
     if !homeless.is_empty() {
         let total = homeless.iter().map(|row| row.progress.addresses.unplaceable).sum();
-        let wait = if total == 1 { "waits" } else { "wait" };
+        let are = if total == 1 { "is" } else { "are" };
         let sentence = format!(
-            "{} of {} {wait} for an address of their node",
+            "{} of {} {are} not programmed because their node has no usable IP",
             count(total, "address", "addresses"),
             subjects(&homeless)
         );
-        let step =
-            "Look whether the nodes have an InternalIP of the same family: `kubectl get nodes -o wide`.";
+        let step = "Check that the nodes have an InternalIP of the same family: `kubectl get nodes -o wide`.";
         all.push(Finding::new(Severity::Warning, sentence).then(step).naming(&homeless, rows, &by_addresses));
     }
 }
@@ -305,14 +301,12 @@ fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
     let live = wanted.iter().filter(|row| row.progress.live && !row.progress.trouble).count();
     if wanted.is_empty() {
         let sentence = match rows.is_empty() {
-            true => "There is nothing to serve yet",
-            false => "Nothing is wanted any more, and what is left is being removed",
+            true => "No Services or egresses yet",
+            false => "No Services or egresses are desired; the remaining Azure resources are being deleted",
         };
         let finding = Finding::new(Severity::Note, sentence);
         return match rows.is_empty() && overview.initial_sync.done {
-            true => finding.then(
-                "Make a Service of type LoadBalancer, or give a pod an egress label, and it appears here.",
-            ),
+            true => finding.then("Create a Service of type LoadBalancer, or add an egress label to a pod."),
             false => finding,
         };
     }
@@ -324,8 +318,8 @@ fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
     let services = wanted.iter().filter(|row| row.kind == Kind::Service).count();
     let nouns = match services {
         0 => "egresses",
-        all if all == wanted.len() => "services",
-        _ => "services and egresses",
+        all if all == wanted.len() => "Services",
+        _ => "Services and egresses",
     };
     let sentence =
         format!("{} of {} {nouns} are served as desired", grouped(live as u64), grouped(wanted.len() as u64));
@@ -380,11 +374,11 @@ pub(crate) mod tests {
     fn when_all_is_well_one_sentence_says_so() {
         let services: Vec<_> =
             (0..214).map(|n| service("shop", &format!("web-{n}"), State::Created)).collect();
-        assert_eq!(texts(&overview(), &services, &[]), ["All 214 services are served."]);
+        assert_eq!(texts(&overview(), &services, &[]), ["All 214 Services are served."]);
         let egresses = [egress("blue", State::Created)];
-        assert_eq!(texts(&overview(), &services, &egresses), ["All 214 services and 1 egress are served."]);
+        assert_eq!(texts(&overview(), &services, &egresses), ["All 214 Services and 1 egress are served."]);
         assert_eq!(texts(&overview(), &[], &egresses), ["1 egress is served."]);
-        assert!(texts(&overview(), &[], &[])[0].starts_with("There is nothing to serve yet. Make a Service"));
+        assert!(texts(&overview(), &[], &[])[0].starts_with("No Services or egresses yet. Create a Service"));
     }
 
     #[test]
@@ -395,7 +389,7 @@ pub(crate) mod tests {
         let found = findings(&overview(), &services, &[]);
         assert!(
             found[0].text().starts_with(
-                "5 services wait for quota: shop/api, shop/cart, shop/mail and 2 more. Ask for a higher limit"
+                "5 Services waiting for Azure quota: shop/api, shop/cart, shop/mail and 2 more. Request a higher limit"
             ),
             "{}",
             found[0].text()
@@ -403,10 +397,10 @@ pub(crate) mod tests {
         assert_eq!(found[0].severity, Severity::Trouble);
         assert_eq!(found[0].names[0].href, "/services/shop/api");
         assert_eq!(found[0].all.as_ref().unwrap().href, "/?q=QuotaExceeded#table");
-        assert_eq!(found[1].text(), "0 of 5 services are served as desired.");
+        assert_eq!(found[1].text(), "0 of 5 Services are served as desired.");
 
         let one = &services[..1];
-        assert!(texts(&overview(), one, &[])[0].starts_with("1 service waits for quota: shop/api."));
+        assert!(texts(&overview(), one, &[])[0].starts_with("1 Service waiting for Azure quota: shop/api."));
         assert_eq!(findings(&overview(), one, &[])[0].all, None);
     }
 
@@ -454,13 +448,13 @@ pub(crate) mod tests {
         refused.progress.addresses.quarantined = 2;
         let told = findings(&overview, &[late, fresh, refused], &[]);
         let begins = [
-            "The watch of pods is in trouble: the API server refuses it: pods is forbidden. Until it is mended",
-            "The mass-deletion guard holds 40 teardowns: more would be torn down at once than is plausible. Compare",
-            "Azure refuses 2 addresses of 1 service: shop/odd. They are set aside",
-            "Azure asked us to pause service writes; 12 calls wait meanwhile.",
-            "4 registrations are wanted by nobody and not provably ours: a, b, c and 1 more. They are left",
-            "1 service has been in deletion for over 5 minutes: shop/old. Open one",
-            "1 service is served.",
+            "The watch on pods is failing: the API server refuses it: pods is forbidden. Changes to pods are not",
+            "The mass-deletion guard holds 40 deletions: too many at once. Review",
+            "Azure rejects 2 addresses of 1 Service: shop/odd. Rejected addresses are quarantined",
+            "Azure throttles service writes; 12 calls are waiting.",
+            "4 unmanaged registrations in the gateway: a, b, c and 1 more. Sluice does not change",
+            "1 Service in deletion for over 5 min: shop/old. Open one",
+            "1 Service is served.",
         ];
         assert_eq!(told.len(), begins.len(), "{told:#?}");
         for (finding, begin) in told.iter().zip(begins) {
@@ -483,21 +477,13 @@ pub(crate) mod tests {
             service
         };
         for (state, reason, begin) in [
-            (
-                State::CreationInProgress,
-                Reason::Provisioning,
-                "1 service has been in creation for over 5 minutes",
-            ),
+            (State::CreationInProgress, Reason::Provisioning, "1 Service in creation for over 5 min"),
             (
                 State::UpdateInProgress,
                 Reason::Updating,
-                "1 service has differed from what is wanted for over 5",
+                "1 Service different from the desired state for over 5 min",
             ),
-            (
-                State::DeletionInProgress,
-                Reason::Deleting,
-                "1 service has been in deletion for over 5 minutes",
-            ),
+            (State::DeletionInProgress, Reason::Deleting, "1 Service in deletion for over 5 min"),
         ] {
             let told = texts(&overview(), &[in_trouble(old(state), reason)], &[]);
             assert!(told[0].starts_with(begin), "{told:?}");
@@ -509,17 +495,19 @@ pub(crate) mod tests {
     fn addresses_that_wait_for_a_node_are_told_when_the_rule_says_so() {
         let mut waits = service("shop", "web", State::Created);
         waits.progress.addresses.unplaceable = 2;
-        assert_eq!(texts(&overview(), &[waits.clone()], &[]), ["1 service is served."]);
+        assert_eq!(texts(&overview(), &[waits.clone()], &[]), ["1 Service is served."]);
         let told = texts(&overview(), &[in_trouble(waits.clone(), Reason::InvalidSpec)], &[]);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
-            told[0].starts_with("2 addresses of 1 service wait for an address of their node"),
+            told[0].starts_with(
+                "2 addresses of 1 Service are not programmed because their node has no usable IP"
+            ),
             "{told:?}"
         );
-        assert_eq!(told[1], "0 of 1 services are served as desired.");
+        assert_eq!(told[1], "0 of 1 Services are served as desired.");
         // A spec that is rejected is another matter.
         let told = texts(&overview(), &[parked(waits, Reason::InvalidSpec)], &[]);
-        assert!(told[0].starts_with("1 service asks for what cannot be"), "{told:?}");
+        assert!(told[0].starts_with("1 Service rejected: unsupported spec"), "{told:?}");
     }
 
     #[test]
@@ -528,14 +516,20 @@ pub(crate) mod tests {
         stuck.progress.trouble = true;
         stuck.progress.why = Some(Why::new(Reason::AzureUnavailable, "4 of 6 addresses are not programmed"));
         let told = findings(&overview(), &[stuck, service("shop", "api", State::Created)], &[]);
-        assert!(told[0].text().starts_with("1 service waits for Azure"), "{}", told[0].text());
-        assert_eq!(told[1].text(), "1 of 2 services are served as desired.");
+        assert!(
+            told[0].text().starts_with("1 Service waiting because Azure is unavailable"),
+            "{}",
+            told[0].text()
+        );
+        assert_eq!(told[1].text(), "1 of 2 Services are served as desired.");
         assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
 
         let mut overview = overview();
         overview.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure's gateway cannot be listed"));
         let told = findings(&overview, &[service("shop", "api", State::Created)], &[]);
-        assert!(told[0].text().starts_with("Azure's gateway cannot be listed. What is shown"));
+        assert!(
+            told[0].text().starts_with("Azure's gateway cannot be listed. Data from Azure may be stale.")
+        );
         assert!(told.iter().all(|finding| finding.severity != Severity::Fine));
 
         overview.azure_trouble = None;
@@ -552,7 +546,7 @@ pub(crate) mod tests {
         odd.progress.why = Some(Why::new(Reason::Refused, "Azure refuses 1 of them"));
         let told = texts(&overview(), &[odd], &[]);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("Azure refuses 1 address of 1 service: shop/odd."), "{told:?}");
+        assert!(told[0].starts_with("Azure rejects 1 address of 1 Service: shop/odd."), "{told:?}");
     }
 
     #[test]
@@ -560,13 +554,15 @@ pub(crate) mod tests {
         let mut overview = overview();
         overview.role = Role::Standby;
         overview.leader = Some("sluice-1".into());
-        assert!(texts(&overview, &[], &[])[0].starts_with("This replica is on standby, and sluice-1 leads."));
+        assert!(
+            texts(&overview, &[], &[])[0].starts_with("This replica is on standby; the leader is sluice-1.")
+        );
         overview.role = Role::Leader;
         overview.initial_sync =
             InitialSync { phase: "working-off".into(), left: 7, ..InitialSync::default() };
         assert_eq!(
             texts(&overview, &[], &[])[0],
-            "The first sync is under way: working off, 7 services left."
+            "Initial sync in progress: applying changes, 7 gateway services left."
         );
     }
 }

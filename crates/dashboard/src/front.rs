@@ -30,7 +30,7 @@ pub struct Front<'a> {
 /// The whole page.
 pub fn page(front: &Front<'_>) -> String {
     let main = html! {
-        h1.unseen { "What Sluice is doing" }
+        h1.unseen { "Sluice status" }
         (parts(front))
         (table(front))
     };
@@ -58,7 +58,7 @@ fn parts(front: &Front<'_>) -> Markup {
             }
         }
         section.charts aria-labelledby="charts-title" {
-            h2.unseen #charts-title { "The last half hour" }
+            h2.unseen #charts-title { "Last 30 minutes" }
             div #charts { (charts(front.history)) }
         }
     }
@@ -101,13 +101,13 @@ pub(crate) fn ticked(text: &str) -> Markup {
 
 fn totals(overview: &Overview) -> Markup {
     let addresses = &overview.addresses;
-    let on_their_way = addresses.dirty + addresses.in_flight;
+    let pending = addresses.dirty + addresses.in_flight;
     html! {
         dl.totals #totals {
-            div { dt { "services" } dd { (grouped(overview.services.total)) } }
+            div { dt { "Services" } dd { (grouped(overview.services.total)) } }
             div { dt { "egresses" } dd { (grouped(overview.egresses.total)) } }
             div { dt { "addresses" } dd { (grouped(addresses.programmed)) " of " (grouped(addresses.wanted)) } }
-            div { dt { "on their way" } dd { (grouped(on_their_way)) } }
+            div { dt { "updates pending" } dd { (grouped(pending)) } }
             div { dt { "operations" } dd { (grouped(overview.operations_active)) } }
         }
     }
@@ -131,12 +131,12 @@ fn table(front: &Front<'_>) -> Markup {
             }
             // The roles are said, since a phone lays the rows out in another way, and then they would be lost.
             table #rows role="table" {
-                caption.unseen { "Every service and egress, with its state" }
+                caption.unseen { "All Services and egresses with their state" }
                 thead role="rowgroup" {
                     tr role="row" {
                         (column(filter, "name", "Name", Some(Order::Name)))
                         (column(filter, "state", "State", Some(Order::Attention)))
-                        (column(filter, "age", "For", Some(Order::Age)))
+                        (column(filter, "age", "In state", Some(Order::Age)))
                         (column(filter, "attempts", "Failed", Some(Order::Attempts)))
                         (column(filter, "addresses", "Addresses", Some(Order::Addresses)))
                         (column(filter, "ip", "Public IP", None))
@@ -147,11 +147,11 @@ fn table(front: &Front<'_>) -> Markup {
             }
             @if rows.is_empty() {
                 p.none #none {
-                    @if all == 0 { "There is nothing yet." } @else { "Nothing matches. " a href="/#table" { "Show all" } }
+                    @if all == 0 { "No Services or egresses yet." } @else { "No matches. " a href="/#table" { "Show all" } }
                 }
             }
             @if pages > 1 {
-                nav.pages #pages aria-label="Pages of the table" {
+                nav.pages #pages aria-label="Table pages" {
                     @if page > 0 { a rel="prev" href=(at_page(filter, page - 1)) { "Previous" } }
                     span { "page " (page + 1) " of " (grouped(pages as u64)) }
                     @if page + 1 < pages { a rel="next" href=(at_page(filter, page + 1)) { "Next" } }
@@ -193,7 +193,7 @@ fn search(filter: &Filter) -> Markup {
             label {
                 span.unseen { "State" }
                 select #state name="state" {
-                    option value="" { "Every state" }
+                    option value="" { "All states" }
                     @for state in State::ALL {
                         option value=(state.word()) selected[filter.state == Some(state)] { (state.word()) }
                     }
@@ -202,7 +202,7 @@ fn search(filter: &Filter) -> Markup {
             label {
                 span.unseen { "Kind" }
                 select #kind name="kind" {
-                    option value="" { "Both kinds" }
+                    option value="" { "All kinds" }
                     option value="service" selected[filter.kind == Some(Kind::Service)] { "Services" }
                     option value="egress" selected[filter.kind == Some(Kind::Egress)] { "Egresses" }
                 }
@@ -266,12 +266,12 @@ mod tests {
             parked(service("shop", "api", State::NotStarted), Reason::QuotaExceeded),
         ];
         let html = shown(&services, &[egress("blue", State::Created)], &Filter::default());
-        let found = html.find("1 service waits for quota").unwrap();
+        let found = html.find("1 Service waiting for Azure quota").unwrap();
         let row = html
             .find("<th class=\"name\" scope=\"row\" role=\"rowheader\"><a href=\"/services/shop/web\">")
             .unwrap();
         assert!(found < row);
-        assert!(html.contains("Ask for a higher limit"), "{html}");
+        assert!(html.contains("Request a higher limit"), "{html}");
         assert!(html.contains("<a href=\"/egresses/blue\">blue</a><span class=\"kind\">egress</span>"));
         assert!(html.contains("3 of 3"));
     }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(lines, 250);
         assert!(shown(&services, &[], &Filter { page: 99, ..Filter::default() }).contains("page 3 of 3"));
         let none = shown(&services, &[], &Filter { text: "bank".into(), ..Filter::default() });
-        assert!(none.contains("Nothing matches") && none.contains("0 of 250"));
+        assert!(none.contains("No matches") && none.contains("0 of 250"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 use sluice_view::Overview;
 
 use crate::assets::{ICON, LIVE, STYLE, TABLE, THEME};
+use crate::words::phase;
 
 /// Which page it is, for the scripts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub(crate) fn whole(title: &str, which: Which<'_>, overview: Option<&Overview>, 
                 script type="module" src=(LIVE.path()) {}
             }
             body {
-                a.skip href="#main" { "Skip to the content" }
+                a.skip href="#main" { "Skip to content" }
                 (bar(overview))
                 p.stale #stale role="alert" hidden {}
                 main #main tabindex="-1" { (main) }
@@ -65,7 +66,7 @@ fn bar(overview: Option<&Overview>) -> Markup {
             }
             @if let Some(overview) = overview { (about(overview)) }
             div.tools {
-                span.live #live role="status" { "still picture" }
+                span.live #live role="status" { "not live" }
                 button #theme type="button" hidden { "Dark" }
                 button #keys-open type="button" hidden aria-haspopup="dialog" { "Keys " kbd { "?" } }
             }
@@ -84,7 +85,7 @@ pub(crate) fn about(overview: &Overview) -> Markup {
             div { dt { "replica" } dd { (overview.identity) } }
             div { dt { "role" } dd.(format!("role-{role}")) { (role) } }
             @if !overview.initial_sync.done {
-                div { dt { "start" } dd { (overview.initial_sync.phase.replace('-', " ")) } }
+                div { dt { "initial sync" } dd { (phase(&overview.initial_sync.phase)) } }
             }
             div.wide { dt { "version" } dd { (overview.version) } }
         }
@@ -94,17 +95,17 @@ pub(crate) fn about(overview: &Overview) -> Markup {
 fn keys() -> Markup {
     let rows = [
         ("/", "search"),
-        ("j or ↓, k or ↑", "next and previous line"),
-        ("Enter", "open the line"),
-        ("g, G", "first and last line"),
-        ("h", "back to the front page"),
-        ("t", "light or dark"),
-        ("Esc", "leave the search, or close this"),
-        ("?", "these keys"),
+        ("j or ↓, k or ↑", "next or previous row"),
+        ("Enter", "open the row"),
+        ("g, G", "first or last row"),
+        ("h", "go to the front page"),
+        ("t", "switch between light and dark"),
+        ("Esc", "leave the search or close this dialog"),
+        ("?", "show this list"),
     ];
     html! {
         dialog #keys aria-labelledby="keys-title" {
-            h2 #keys-title { "Keys" }
+            h2 #keys-title { "Keyboard shortcuts" }
             dl {
                 @for (key, what) in rows { div { dt { kbd { (key) } } dd { (what) } } }
             }
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_page_has_no_script_and_no_style_inside_and_nothing_of_other_hosts() {
-        let page = message("Nothing here", "There is nothing at <script>alert(1)</script>.", &["/"]);
+        let page = message("Not found", "No page at <script>alert(1)</script>.", &["/"]);
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
         assert!(!page.contains(" style=") && !page.contains("<style") && !page.contains("http"));
         // Every script is a file.

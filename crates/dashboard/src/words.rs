@@ -2,7 +2,7 @@
 
 use sluice_view::State;
 
-/// A number and its noun: `1 service`, `2 services`.
+/// A number and its noun: `1 object`, `2 objects`.
 pub(crate) fn count(many: u64, one: &str, more: &str) -> String {
     format!("{} {}", grouped(many), if many == 1 { one } else { more })
 }
@@ -20,18 +20,29 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Services and egresses in one phrase: `2 services and 1 egress`.
+/// Services and egresses in one phrase: `2 Services and 1 egress`.
 pub(crate) fn both(services: u64, egresses: u64) -> String {
     match (services, egresses) {
-        (services, 0) => count(services, "service", "services"),
+        (services, 0) => count(services, "Service", "Services"),
         (0, egresses) => count(egresses, "egress", "egresses"),
         (services, egresses) => {
             format!(
                 "{} and {}",
-                count(services, "service", "services"),
+                count(services, "Service", "Services"),
                 count(egresses, "egress", "egresses")
             )
         }
+    }
+}
+
+/// A start-up phase in words; a phase that this page does not know is shown by its name.
+pub(crate) fn phase(word: &str) -> String {
+    match word {
+        "reading-kubernetes" => "listing Kubernetes".into(),
+        "reading-azure" => "listing Azure".into(),
+        "gateway" => "preparing the gateway".into(),
+        "working-off" | "initial-sync" => "applying changes".into(),
+        other => other.replace('-', " "),
     }
 }
 
@@ -74,9 +85,9 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_000), "1,000");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(both(1, 0), "1 service");
+        assert_eq!(both(1, 0), "1 Service");
         assert_eq!(both(0, 1), "1 egress");
-        assert_eq!(both(2, 3), "2 services and 3 egresses");
+        assert_eq!(both(2, 3), "2 Services and 3 egresses");
     }
 
     #[test]
