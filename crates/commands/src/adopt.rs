@@ -61,23 +61,24 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     if let Some(owner) = claimed_by_another {
         let (gateway, cluster) = (&scope.gateway, &reached.cluster_id);
         return Err(anyhow!(
-            "the gateway {gateway} belongs to cluster {owner}, not to {cluster}; a gateway serves one cluster"
+            "gateway {gateway} is managed by cluster {owner}, and this cluster is {cluster}; set sluice.gateway.name to \
+             another gateway"
         )
         .into());
     }
     let Found { mut claimable, left_alone } = candidates(&scope, &worlds);
     if let Some(odd) = arguments.only.iter().find(|name| !claimable.iter().any(|it| it.of == **name)) {
         let error =
-            anyhow!("there is nothing to claim for {odd}; without a name all that can be claimed is shown");
+            anyhow!("nothing to tag for {odd}; run `sluice adopt` without a target to list all candidates");
         return Err(error.into());
     }
     claimable.retain(|it| arguments.only.is_empty() || arguments.only.contains(&it.of));
     for (name, why) in &left_alone {
-        println!("! {name} is left alone: {why}");
+        println!("! {name}: skipped ({why})");
     }
     if claimable.is_empty() {
         println!(
-            "Nothing to claim: the gateway and everything that is registered is tagged already, or is nobody's."
+            "Nothing to tag: the gateway and the registered resources of all Services and egresses have tags."
         );
         return Ok(());
     }
@@ -91,15 +92,15 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
         );
     }
     println!("Plan: {} to tag.", claimable.len());
-    if !consent::given(arguments.yes, "Claim them?")? {
-        println!("Nothing was changed.");
+    if !consent::given(arguments.yes, "Tag them?")? {
+        println!("No changes made.");
         return Ok(());
     }
     for candidate in claimable {
         let (what, name) = (candidate.what, candidate.id.name());
         match claim(&reached.azure, &candidate).await? {
-            Claimed::Yes => println!("{what} {name} is ours now."),
-            Claimed::LeftAlone(why) => println!("! {what} {name} is left alone: {why}."),
+            Claimed::Yes => println!("Tagged {what} {name}."),
+            Claimed::LeftAlone(why) => println!("! {what} {name}: skipped ({why})"),
         }
     }
     Ok(())

@@ -78,14 +78,14 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
             return Ok(());
         }
         if !consent::given(arguments.yes, "Delete them?")? {
-            say!("Nothing was changed.");
+            say!("No changes made.");
             return Ok(());
         }
         let now = held_by(&leader).await?;
         if may_allow(arguments.yes, &held, &now)? {
             break;
         }
-        say!("The held deletions have changed meanwhile; nothing was allowed. They are now:");
+        say!("No changes made: the held deletions changed. Now held:");
         held = now;
     }
     allow(&arguments.leader, &held).await?;
@@ -93,7 +93,7 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
         &arguments,
         &held,
         true,
-        "Allowed. The leader begins with its next renewal of the Lease, within seconds; watch: sluice status --watch",
+        "Allowed. The leader starts deleting within seconds; to follow, run `sluice status --watch`.",
     );
     Ok(())
 }
@@ -103,8 +103,8 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
 fn may_allow(yes: bool, shown: &BTreeSet<Held>, now: &BTreeSet<Held>) -> anyhow::Result<bool> {
     if yes && shown != now {
         return Err(anyhow!(
-            "nothing was allowed: the held deletions changed while the command ran; review them with \
-             `sluice allow-deletion` and run it again"
+            "no changes made: the held deletions changed while the command ran; review them with \
+             `sluice allow-deletion` and re-run"
         ));
     }
     Ok(shown == now)
@@ -124,7 +124,7 @@ fn plan(held: &BTreeSet<Held>) -> String {
     for Held { name, fingerprint } in held {
         text.push_str(&format!("- {name:<40} {fingerprint}\n"));
     }
-    let (count, what) = (held.len(), if held.len() == 1 { "service" } else { "services" });
+    let (count, what) = (held.len(), if held.len() == 1 { "gateway service" } else { "gateway services" });
     text.push_str(&format!(
         "Plan: {count} {what} to delete, with load balancer or NAT gateway and public IPs."
     ));
@@ -150,8 +150,8 @@ async fn allow(place: &LeaderArguments, held: &BTreeSet<Held>) -> anyhow::Result
     let change = |before: &str| annotation(before, &held);
     annotate_lease(&connection.client, &lease, ANNOTATION, change, CALL_LIMIT).await.with_context(|| {
         format!(
-            "cannot write the consent on the Lease {}/{} (--lease-namespace, --lease-name); it needs the right to \
-             get and patch leases there",
+            "cannot write the consent to Lease {}/{} (check --lease-namespace and --lease-name; grant get and patch on \
+             leases there)",
             lease.namespace, lease.name
         )
     })
@@ -160,11 +160,13 @@ async fn allow(place: &LeaderArguments, held: &BTreeSet<Held>) -> anyhow::Result
 /// The fingerprints of what was shown.
 fn fingerprints(held: &BTreeSet<Held>) -> anyhow::Result<Vec<Fingerprint>> {
     let all: Option<Vec<Fingerprint>> = held.iter().map(|it| Fingerprint::parse(&it.fingerprint)).collect();
-    let all =
-        all.context("the controller names fingerprints that this version cannot read; use its version")?;
+    let all = all.context(
+        "the controller sent fingerprints that this version cannot read; use the version of the controller",
+    )?;
     if all.len() > FINGERPRINTS_MAX {
         return Err(anyhow!(
-            "{} deletions are too many for an annotation; set sluice.allowMassDeletion for as long as they take",
+            "{} held deletions exceed the limit of {FINGERPRINTS_MAX}; set sluice.allowMassDeletion to true until they \
+             are done",
             all.len()
         ));
     }
@@ -198,7 +200,7 @@ mod tests {
         expect![[r#"
             - egress/blue                              f9a51cb829bea38a
             - egress/red                               c5925824ba1689c1
-            Plan: 2 services to delete, with load balancer or NAT gateway and public IPs."#]]
+            Plan: 2 gateway services to delete, with load balancer or NAT gateway and public IPs."#]]
         .assert_eq(&plan(&held(&["red", "blue"])));
     }
 
@@ -207,7 +209,7 @@ mod tests {
         let shown = held(&["blue", "red"]);
         for now in [held(&["blue", "green", "red"]), held(&["blue"]), held(&["blue", "green"]), held(&[])] {
             let error = may_allow(true, &shown, &now).unwrap_err().to_string();
-            assert!(error.contains("nothing was allowed: the held deletions changed"), "{error}");
+            assert!(error.contains("no changes made: the held deletions changed"), "{error}");
         }
         assert!(may_allow(true, &shown, &held(&["red", "blue"])).unwrap());
     }
@@ -234,6 +236,6 @@ mod tests {
     #[test]
     fn a_fingerprint_that_cannot_be_read_allows_nothing() {
         let odd = BTreeSet::from([Held { name: "egress/blue".into(), fingerprint: "all".into() }]);
-        assert!(fingerprints(&odd).unwrap_err().to_string().contains("use its version"));
+        assert!(fingerprints(&odd).unwrap_err().to_string().contains("use the version of the controller"));
     }
 }

@@ -63,8 +63,8 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     let reached = Reached::by(&arguments.config).await?;
     if !reached.config.leader_election.enabled && !arguments.controller_is_stopped {
         return Err(anyhow!(
-            "leader election is off, so no Lease shows whether a controller is at work; stop it, then come \
-             again with --controller-is-stopped"
+            "no changes made: leader election is disabled, so a running controller cannot be detected; stop the \
+             controller and re-run with --controller-is-stopped"
         )
         .into());
     }
@@ -77,7 +77,10 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
         false => gateway::fate(&reached, Users::after(&forecast.after, &scope)).await?,
     };
     if report.writes_nothing() && taken_back.is_empty() && gateway == Fate::Untouched {
-        println!("Nothing of cluster {} is left in {}.", reached.cluster_id, scope.resource_group);
+        println!(
+            "Nothing to delete: no resources of cluster {} in resource group {}.",
+            reached.cluster_id, scope.resource_group
+        );
         return Ok(());
     }
     print!("{}", report.text(Paint::for_stdout()));
@@ -96,18 +99,21 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
             scope.gateway
         ),
     }
-    let question = format!("Remove everything of cluster {}?", reached.cluster_id);
+    let question = format!("Delete all resources of cluster {}?", reached.cluster_id);
     if !consent::given(arguments.yes, &question)? {
-        println!("Nothing was changed.");
+        println!("No changes made.");
         return Ok(());
     }
     match carry_out::carry_out(&reached, arguments.keep_gateway).await? {
         Fate::Untouched | Fate::Deleted => {
-            println!("Everything of cluster {} is gone. Sluice can be uninstalled.", reached.cluster_id);
+            println!(
+                "All resources of cluster {} are deleted. Sluice can be uninstalled.",
+                reached.cluster_id
+            );
         }
         Fate::Kept(why) => println!(
-            "Everything of cluster {} is gone. Sluice can be uninstalled. The service gateway {} is kept, with its \
-             subnet attached: {why}.\nTo delete it, once nothing uses it and its subnets are detached: {}",
+            "All resources of cluster {} are deleted. Sluice can be uninstalled. The service gateway {} is kept, with \
+             its subnet attached: {why}.\nTo delete it, once nothing uses it and its subnets are detached: {}",
             reached.cluster_id,
             scope.gateway,
             gateway::command(&scope)

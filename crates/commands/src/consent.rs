@@ -10,7 +10,7 @@ pub fn given(yes: bool, question: &str) -> anyhow::Result<bool> {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        bail!("nothing was changed: there is nobody to ask; look at the plan above, and say --yes");
+        bail!("no changes made: not a terminal; review the plan above and re-run with --yes");
     }
     print!("{question} [yes/no] ");
     std::io::stdout().flush()?;

@@ -68,18 +68,31 @@ impl FromStr for What {
                 Ok(What::Service { namespace: (*namespace).into(), name: (*name).into() })
             }
             ["egress" | "egresses", name] if !name.is_empty() => Ok(What::Egress((*name).into())),
-            [word] => page(word).map(What::Code).ok_or_else(|| unknown(word)),
-            _ => Err("one of service/NAMESPACE/NAME, egress/NAME and SGW0001 is needed".into()),
+            [word] => page(word).map(What::Code).ok_or_else(|| unknown(&parts)),
+            _ => Err(unknown(&parts)),
         }
     }
 }
 
-fn unknown(word: &str) -> String {
-    if pages::is_code(word) {
-        let codes: Vec<&str> = every().map(|(code, _)| code).collect();
-        return format!("no such code; there are {}", codes.join(", "));
+fn unknown(parts: &[&str]) -> String {
+    let expected = "expected service/NAMESPACE/NAME, egress/NAME or a code such as SGW0008";
+    match parts {
+        [word] if pages::is_code(word) => {
+            let codes: Vec<&str> = every().map(|(code, _)| code).collect();
+            format!("unknown code; known codes: {}", codes.join(", "))
+        }
+        // Only what can be the name of an object.
+        [..] if !parts.iter().all(|part| !part.is_empty() && part.bytes().all(is_in_name)) => expected.into(),
+        [name] | ["service" | "services" | "svc", name] => {
+            format!("{expected}; did you mean service/default/{name}?")
+        }
+        [namespace, name] => format!("{expected}; did you mean service/{namespace}/{name}?"),
+        _ => expected.into(),
     }
-    "neither a code like SGW0008, nor service/NAMESPACE/NAME, nor egress/NAME".into()
+}
+
+fn is_in_name(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte)
 }
 
 /// Explains it.
@@ -106,7 +119,8 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
     let explanation: Explanation =
         leader.get(&path).await.map_err(|error| match error.downcast_ref::<crate::status::Refused>() {
             Some(refused) if refused.status == 404 => {
-                anyhow!("{} `sluice status` lists what there is.", refused.message)
+                let message = refused.message.trim_end_matches('.');
+                anyhow!("{message}; run `sluice status` to list all Services and egresses")
             }
             _ => error,
         })?;
@@ -166,12 +180,12 @@ fn told(explanation: &Explanation, paint: Paint) -> String {
     let ip = progress.public_ip.map_or("none yet".into(), |ip| ip.to_string());
     say(format!("Public IP   {ip}"));
     say(format!(
-        "Addresses   {} wanted, {} buffered, {} programmed{}{}",
+        "Addresses   {} desired, {} buffered, {} programmed{}{}",
         addresses.wanted,
         addresses.buffered,
         addresses.programmed,
-        some(addresses.unplaceable, "without an address of their node"),
-        some(addresses.quarantined, "refused by Azure"),
+        some(addresses.unplaceable, "without a node IP"),
+        some(addresses.quarantined, "quarantined"),
     ));
     if let sluice_view::Status::Egress(egress) = &explanation.status {
         say(format!("Pods        {}", egress.pods));
@@ -182,14 +196,14 @@ fn told(explanation: &Explanation, paint: Paint) -> String {
     }
     if !explanation.waits_for.is_empty() {
         say(String::new());
-        say(paint.bold("What it waits for"));
+        say(paint.bold("Waiting for"));
         for wait in &explanation.waits_for {
             say(format!("- {}", wait.sentence));
         }
     }
     if !explanation.timeline.is_empty() {
         say(String::new());
-        say(paint.bold("What happened"));
+        say(paint.bold("Timeline"));
         let ages: Vec<String> = explanation.timeline.iter().map(|it| span(it.at.age_seconds)).collect();
         let width = ages.iter().map(|age| age.chars().count()).max().unwrap_or(0);
         for (happening, age) in explanation.timeline.iter().zip(&ages) {
@@ -233,6 +247,12 @@ mod tests {
         for text in ["web", "shop/web", "service/web", "service//web", "egress/", "egress/a/b", ""] {
             assert!(text.parse::<What>().is_err(), "{text}");
         }
+        for (text, meant) in
+            [("web", "service/default/web"), ("service/web", "service/default/web"), ("a/b", "service/a/b")]
+        {
+            let error = text.parse::<What>().unwrap_err();
+            assert!(error.ends_with(&format!("; did you mean {meant}?")), "{error}");
+        }
     }
 
     #[test]
@@ -249,10 +269,10 @@ mod tests {
         }
         let explanation = Explanation {
             status,
-            summary: "egress/blue has no NAT gateway yet.".into(),
+            summary: "Pending for 1 min 5 s: no NAT gateway yet.".into(),
             waits_for: vec![Wait {
                 kind: WaitKind::Retry,
-                sentence: "The next attempt comes in 9 min 55 s; reason QuotaExceeded.".into(),
+                sentence: "Next attempt in 9 min 55 s (QuotaExceeded).".into(),
                 until: Some(Due { at: "2026-11-16T12:10:00Z".into(), in_seconds: 595 }),
             }],
             timeline: vec![
@@ -266,17 +286,17 @@ mod tests {
         };
         expect![[r#"
             egress/blue   NotStarted, parked
-            egress/blue has no NAT gateway yet.
+            Pending for 1 min 5 s: no NAT gateway yet.
 
             Public IP   none yet
-            Addresses   2 wanted, 2 buffered, 0 programmed
+            Addresses   2 desired, 2 buffered, 0 programmed
             Pods        2
             Last error  5 s ago at public-ip: PublicIPCountLimitReached: no more
 
-            What it waits for
-            - The next attempt comes in 9 min 55 s; reason QuotaExceeded.
+            Waiting for
+            - Next attempt in 9 min 55 s (QuotaExceeded).
 
-            What happened
+            Timeline
             2026-11-16T12:00:00Z 1 min 5 s ago   operation #1 started
             2026-11-16T12:00:00Z       5 s ago   operation #1 failed at public-ip
 

@@ -41,8 +41,8 @@ pub async fn has_a_home(connection: &Connection, place: &Place) -> anyhow::Resul
         return Ok(());
     };
     bail!(
-        "the Lease {}/{} cannot be kept: there is no namespace {}; make it (kubectl create namespace {}), or set \
-         sluice.leaderElection.namespace to the one that Sluice runs in",
+        "cannot use Lease {}/{}: namespace {} does not exist; run `kubectl create namespace {}`, or set \
+         sluice.leaderElection.namespace to the namespace of Sluice",
         place.namespace,
         place.name,
         place.namespace,

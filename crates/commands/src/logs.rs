@@ -90,10 +90,8 @@ fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
     let quiet = if filter.contains("kube_client") { "" } else { ",kube_client::client::builder=off" };
     EnvFilter::try_new(format!("{filter}{quiet}")).map_err(|error| Failure {
         code: 2,
-        error: anyhow::Error::new(error).context(format!("--log {filter:?} is no filter")),
-        hint: Some(
-            "one of error, warn, info, debug, trace, or module=level pairs with commas between".into(),
-        ),
+        error: anyhow::Error::new(error).context(format!("invalid log filter {filter:?}")),
+        hint: Some("use error, warn, info, debug or trace, or MODULE=LEVEL pairs separated by commas".into()),
     })
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn settings(mut settings: Config, factor: f64) -> Config {
 pub fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(factor) if (1.0..=1000.0).contains(&factor) => Ok(factor),
-        Ok(_) => Err("a factor between 1 and 1000".into()),
+        Ok(_) => Err("expected a factor from 1 to 1000".into()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -65,10 +65,8 @@ impl Reached {
 /// The configuration, or all that is wrong with it.
 pub fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {
     arguments.load().map_err(|error| {
-        Failure::new(exit::WRONG, error).hint(
-            "`sluice run --config FILE --print-config` shows what holds and where it comes from; `sluice \
-             explain SGW0101` says more",
-        )
+        Failure::new(exit::WRONG, error)
+            .hint("correct the keys above; `sluice explain SGW0101` lists the causes and their fixes")
     })
 }
 
@@ -78,21 +76,21 @@ pub async fn kubernetes(arguments: &ConfigArguments, config: &Config) -> Result<
     let limit = config.kubernetes_connect_limit();
     let connected = connect::connect_within(kubeconfig.as_deref(), context.as_deref(), limit).await;
     let connection = connected.map_err(|error| Failure::new(exit::KUBERNETES, error))?;
-    tracing::info!(host = connection.host, namespace = connection.namespace, "Kubernetes: connected");
+    tracing::info!(host = connection.host, namespace = connection.namespace, "connected to Kubernetes");
     Ok(connection)
 }
 
 /// The value of our cluster tag: the configured one, else the UID of kube-system.
 pub async fn cluster_id(config: &Config, connection: &Connection) -> Result<String, Failure> {
     if let Some(id) = &config.general.cluster_id {
-        tracing::info!(cluster_id = id, "cluster id, as configured");
+        tracing::info!(cluster_id = id, source = "sluice.clusterId", "cluster ID determined");
         return Ok(id.clone());
     }
     let id = connect::cluster_id(&connection.client).await.map_err(|error| {
         Failure::new(exit::KUBERNETES, error)
-            .hint("allow us to get the namespace kube-system, or set sluice.clusterId")
+            .hint("grant get on the namespace kube-system, or set sluice.clusterId")
     })?;
-    tracing::info!(cluster_id = id, "cluster id: the UID of the namespace kube-system");
+    tracing::info!(cluster_id = id, source = "UID of namespace kube-system", "cluster ID determined");
     Ok(id)
 }
 
@@ -104,9 +102,10 @@ pub fn azure(config: &Config, observer: impl Observer + 'static) -> Result<Clien
 
 /// There is no token, and nothing is begun without one.
 pub fn no_credential(config: &Config, why: NoCredential) -> Failure {
-    let words = if why.is_refused { "Azure refuses our credential" } else { "there is no token for Azure" };
+    let words =
+        if why.is_refused { "Azure rejected the credential" } else { "cannot get an access token for Azure" };
     Failure::new(exit::AZURE, anyhow::Error::new(why).context(words)).hint(format!(
-        "the credential is {}; `--print-config` shows the keys that it comes from",
+        "the credential is {}; run `sluice run --print-config` to see its keys, then correct them",
         config.identity.name()
     ))
 }

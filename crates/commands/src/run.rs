@@ -89,7 +89,7 @@ async fn execute(arguments: Arguments, log: Option<String>) -> Result<(), Failur
     let logs = logs::start(log.as_deref().unwrap_or(&loaded.config.log.level), format)?;
     std::panic::set_hook(Box::new(say_panic));
     for warning in &loaded.warnings {
-        tracing::warn!("configuration: {warning}");
+        tracing::warn!(%warning, "configuration warning");
     }
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -107,7 +107,7 @@ async fn execute(arguments: Arguments, log: Option<String>) -> Result<(), Failur
                 prepared = &mut preparing => break prepared?,
                 signal = signals.next() => match signal {
                     Signal::End => {
-                        tracing::info!("asked to end before anything was begun");
+                        tracing::info!("shutdown requested during start-up");
                         return Ok(());
                     }
                     other => levels.heed(other),
@@ -134,7 +134,7 @@ impl Levels {
         let done = match signal {
             Signal::End => return,
             Signal::Reload if self.is_fixed => {
-                tracing::info!("the log level stays: --log or RUST_LOG wins over the configuration");
+                tracing::info!("log level not reloaded: --log or RUST_LOG takes precedence");
                 return;
             }
             Signal::Reload => self.arguments.load().map_err(Failure::from).and_then(|loaded| {
@@ -146,14 +146,14 @@ impl Levels {
         };
         match done {
             Ok(filter) => tracing::info!(%filter, "log level changed"),
-            Err(failure) => tracing::warn!("the log level stays as it is: {:#}", failure.error),
+            Err(failure) => tracing::warn!(error = format!("{:#}", failure.error), "log level not changed"),
         }
     }
 }
 
 /// A panic is a line of the log like everything else; who waits for the task decides what it means.
 fn say_panic(panic: &PanicHookInfo<'_>) {
-    let words = panic.payload_as_str().unwrap_or("without a word");
-    let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    tracing::error!(place, "panic: {words}; this is a bug of Sluice");
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let location = panic.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(location, panic = message, "panicked; please report this bug in Sluice");
 }

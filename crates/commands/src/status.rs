@@ -116,7 +116,7 @@ struct Shown<'a> {
 
 fn state(word: &str) -> Result<State, String> {
     State::parse(word)
-        .ok_or_else(|| format!("no state; there are {}", State::ALL.map(State::word).join(", ")))
+        .ok_or_else(|| format!("unknown state; expected one of {}", State::ALL.map(State::word).join(", ")))
 }
 
 /// Asks the leader and shows what it says.
@@ -187,7 +187,7 @@ impl Arguments {
             Output::Table | Output::Wide => {
                 let mut lines = vec![table::who(overview, paint), String::new()];
                 match all.is_empty() {
-                    true => lines.push("Nothing to show.".into()),
+                    true => lines.push("No matching Services or egresses.".into()),
                     false => lines.extend(table::lines(all, self.layout(), paint)),
                 }
                 lines.push(String::new());
@@ -238,7 +238,7 @@ async fn watch(arguments: &Arguments) -> anyhow::Result<Verdict> {
             Err(error) if !has_seen => return Err(error),
             Err(error) => format!("{error:#}"),
         };
-        eprintln!("The stream has ended: {why} Looking for the leader again.");
+        eprintln!("watch interrupted: {}; reconnecting to the leader", why.trim_end_matches('.'));
         tokio::select! {
             () = tokio::time::sleep(RETRY) => {}
             _ = tokio::signal::ctrl_c() => return Ok(Verdict::Fine),
@@ -280,7 +280,7 @@ impl Board<'_> {
                     let before = std::mem::replace(&mut overview, answer?);
                     heard = Instant::now();
                     if before.role == Role::Leader && overview.role != Role::Leader {
-                        return Ok(Ended::Because(format!("{} leads no longer.", leader.name())));
+                        return Ok(Ended::Because(format!("{} is no longer the leader", leader.name())));
                     }
                     newer.set(newer_overview(&leader, self.refresh));
                     if self.redraws && *has_seen && !self.draw(&leader, &overview, heard) {
@@ -296,7 +296,7 @@ impl Board<'_> {
                 }
             };
             let Some(chunk) = chunk else {
-                return Ok(Ended::Because(format!("{} closed it.", leader.name())));
+                return Ok(Ended::Because(format!("{} closed the connection", leader.name())));
             };
             heard = Instant::now();
             reader.take(&chunk);
@@ -334,8 +334,7 @@ impl Board<'_> {
         let chosen = self.arguments.filtered(self.picture.all(if is_stale { heard } else { now }));
         let mut text = self.arguments.text(overview, &chosen, self.paint);
         if is_stale {
-            let warning =
-                format!("No answer from {leader} for {}; this is out of date.", span(silence.as_secs()));
+            let warning = format!("Stale: no response from {leader} for {}.", span(silence.as_secs()));
             text.insert_str(0, &format!("{}\n\n", self.paint.bad(&warning)));
         }
         text
@@ -421,7 +420,7 @@ mod tests {
         let asked = arguments(&["-n", "shop"]);
         let chosen = asked.filtered(vec![fine(), parked()]);
         let text = asked.text(&overview(), &chosen, Paint::NONE);
-        assert!(text.contains("\n1 service and 1 egress; 1 in trouble, not shown here ("), "{text}");
+        assert!(text.contains("\n1 Service and 1 egress; 1 in trouble, not shown here ("), "{text}");
         assert!(text.contains("service/shop/web") && !text.contains("egress/blue"), "{text}");
     }
 
@@ -513,7 +512,7 @@ mod tests {
         let shown = async {
             while let Some(table) = drawn.recv().await {
                 tables += 1;
-                if table.contains("The deletion of 7 services is held") {
+                if table.contains("Deletion of 7 gateway services is held") {
                     return true;
                 }
                 if tables > 5 {
@@ -535,7 +534,7 @@ mod tests {
         let arguments = arguments(&["--watch", "--address", &address]);
         let (mut board, _drawn) = board(&arguments);
         match board.follow(&mut false).await.unwrap() {
-            Ended::Because(why) => assert_eq!(why, format!("{address}/ leads no longer.")),
+            Ended::Because(why) => assert_eq!(why, format!("{address}/ is no longer the leader")),
             Ended::Nobody => panic!("the screen is there"),
         }
     }
@@ -555,13 +554,13 @@ mod tests {
         assert!(table(5).starts_with("sluice-0 (0.1.0) is leader"), "{}", table(5));
         assert!(table(5).contains("1 h 1 min "), "{}", table(5));
         let stale = table(600);
-        assert!(stale.starts_with("No answer from sluice-0 for 10 min; this is out of date.\n"), "{stale}");
+        assert!(stale.starts_with("Stale: no response from sluice-0 for 10 min.\n"), "{stale}");
         assert!(stale.contains("1 h 1 min ") && !stale.contains("1 h 11 min"), "{stale}");
     }
 
     #[test]
     fn a_cluster_without_services_is_no_empty_table() {
         let text = arguments(&[]).text(&overview(), &Chosen::default(), Paint::NONE);
-        assert!(text.contains("\nNothing to show.\n") && !text.contains("NAME"), "{text}");
+        assert!(text.contains("\nNo matching Services or egresses.\n") && !text.contains("NAME"), "{text}");
     }
 }

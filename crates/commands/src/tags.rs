@@ -48,5 +48,5 @@ pub(crate) async fn retag(
             _ => return Ok(Retagged::Done),
         }
     }
-    bail!("{}: another client keeps changing it; re-run when it is stable", named())
+    bail!("{} is being modified by another client; re-run the command later", named())
 }

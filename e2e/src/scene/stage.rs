@@ -281,7 +281,8 @@ impl Scene {
         let said = self.plan().await?;
         let text = String::from_utf8_lossy(&said.stdout);
         let held = text.lines().filter(|line| line.contains(&format!("({reason})"))).count();
-        let is_held = said.status.code() == Some(2) && text.contains("Held: nothing would be written");
+        let is_held =
+            said.status.code() == Some(2) && text.contains("Held: no changes to Azure or Kubernetes");
         if !is_held || held != count {
             bail!("`sluice plan` ended with {} and should have held {count}:\n{text}", said.status);
         }

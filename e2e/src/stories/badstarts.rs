@@ -79,7 +79,7 @@ async fn no_api_server(scene: &Scene) -> Result<()> {
     let kubeconfig = scene.own_kubeconfig()?;
     let closed = kubeconfig.replace(&scene.plane.ready.url, "https://127.0.0.1:1");
     ensure!(closed != kubeconfig, "the kubeconfig does not name {}", scene.plane.ready.url);
-    scene.attempt(&config, &closed).await?.failed_with(5, &["127.0.0.1:1", "cannot be reached"])?;
+    scene.attempt(&config, &closed).await?.failed_with(5, &["127.0.0.1:1", "cannot reach"])?;
     scene.tell("the token is not one of the API server's");
     let mut strange: Value = serde_json::from_str(&kubeconfig)?;
     strange["users"][0]["user"]["token"] = json!("not-a-token");
@@ -93,7 +93,7 @@ async fn no_credentials(scene: &Scene) -> Result<()> {
     config["aadClientSecret"] = json!("a-wrong-secret");
     scene.tell("the application's password is wrong");
     let attempt = scene.attempt(&config.to_string(), &kubeconfig).await?;
-    attempt.failed_with(6, &["Azure refuses our credential", "aadClientSecret"])?;
+    attempt.failed_with(6, &["Azure rejected the credential", "aadClientSecret"])?;
     attempt.keeps_to_itself("a-wrong-secret")?;
     scene.tell("there is none at all");
     config["aadClientSecret"] = Value::Null;

@@ -42,7 +42,7 @@ async fn without_a_credential_it_is_6_refused_or_away() {
     for command in COMMANDS {
         let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, 6, "{command}: {}", ended.text);
-        ended.says("there is no token for Azure");
+        ended.says("cannot get an access token for Azure");
         ended.says("more: sluice explain SGW0104");
     }
     let emulator =
@@ -51,7 +51,7 @@ async fn without_a_credential_it_is_6_refused_or_away() {
     for command in COMMANDS {
         let ended = scene.start(command, &[]).end().await;
         assert_eq!(ended.code, 6, "{command}: {}", ended.text);
-        ended.says("Azure refuses our credential");
+        ended.says("Azure rejected the credential");
         ended.keeps_the_secret();
     }
 }
@@ -68,7 +68,7 @@ async fn a_list_that_kubernetes_refuses_is_5_and_one_that_fails_for_a_moment_is_
     });
     let ended = scene.start("plan", &[]).end().await;
     assert_eq!(ended.code, 5, "{}", ended.text);
-    ended.says("forbidden: may not list nodes");
+    ended.says("list nodes denied at the cluster scope");
 
     let mut failures = 2;
     api.answer(move |heard| {

@@ -59,29 +59,27 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Addresses, true Provisioned Resources"),
         status: Says("AzureUnavailable (SGW0013): 4 of 6 addresses are not programmed in Azure"),
         explain: Says("(SGW0013): 4 of 6 addresses are not programmed in Azure"),
-        dashboard: Says(
-            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/web.",
-        ),
+        dashboard: Says("1 Service waiting because Azure is unavailable: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
         trouble: Trouble::DeletionIsStuck,
         condition: Says("true AzureUnavailable Deletion, false AzureUnavailable Deletion"),
-        status: Says("AzureUnavailable (SGW0013): its deletion waits for 2 addresses in Azure"),
-        explain: Says("(SGW0013): its deletion waits for 2 addresses in Azure"),
-        dashboard: Says(
-            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/web.",
+        status: Says(
+            "AzureUnavailable (SGW0013): Deletion is waiting for 2 addresses to be removed from the gateway",
         ),
+        explain: Says("(SGW0013): Deletion is waiting for 2 addresses to be removed from the gateway"),
+        dashboard: Says("1 Service waiting because Azure is unavailable: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
         trouble: Trouble::AddressIsRefused,
         condition: Says("true Refused Addresses, true Provisioned Resources"),
         status: Says(
-            "Refused (SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them",
+            "Refused (SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejected 1 address",
         ),
-        explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejects 1 of them"),
-        dashboard: Says("Azure refuses 1 address of 1 service: shop/web."),
+        explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejected 1 address"),
+        dashboard: Says("Azure rejects 1 address of 1 Service: shop/web."),
         metric: Says("services_in_trouble{reason=\"Refused\"} 1"),
     },
     Row {
@@ -89,7 +87,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true QuotaExceeded Resources, false QuotaExceeded Resources"),
         status: Says("QuotaExceeded (SGW0008): PublicIPCountLimitReached"),
         explain: Says("(SGW0008): PublicIPCountLimitReached"),
-        dashboard: Says("1 service waits for quota: shop/api."),
+        dashboard: Says("1 Service waiting for Azure quota: shop/api."),
         metric: Says("services_in_trouble{reason=\"QuotaExceeded\"} 1"),
     },
     Row {
@@ -97,23 +95,23 @@ const TABLE: [Row; 10] = [
         condition: Says("true Forbidden Resources, false Forbidden Resources"),
         status: Says("Forbidden (SGW0009): AuthorizationFailed"),
         explain: Says("(SGW0009): AuthorizationFailed"),
-        dashboard: Says("1 service is denied by Azure: shop/api."),
+        dashboard: Says("1 Service denied by Azure: shop/api."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
     Row {
         trouble: Trouble::GuardHolds,
         condition: Says("true MassDeletionHeld Resources, true Provisioned Resources"),
-        status: Says("MassDeletionHeld (SGW0016): the mass-deletion guard holds its deletion"),
-        explain: Says("(SGW0016): the mass-deletion guard holds its deletion"),
-        dashboard: Says("The mass-deletion guard holds 7 teardowns"),
+        status: Says("MassDeletionHeld (SGW0016): Deletion held by the mass-deletion guard"),
+        explain: Says("(SGW0016): Deletion held by the mass-deletion guard"),
+        dashboard: Says("The mass-deletion guard holds 7 deletions"),
         metric: Says("services_in_trouble{reason=\"MassDeletionHeld\"} 7"),
     },
     Row {
         trouble: Trouble::LeaderIsLost,
         condition: Cannot("only a leader writes conditions; they stay as the last one wrote them"),
-        status: Says("Only the leader knows what is in trouble, and sluice-0 does not lead"),
-        explain: Says("The replica that answers is on standby: it watches and does nothing."),
-        dashboard: Says("This replica does not know yet who leads."),
+        status: Says("sluice-0 is not the leader, so trouble is unknown"),
+        explain: Says("The replica that answered is on standby: it watches Kubernetes and makes no changes."),
+        dashboard: Says("This replica does not know the leader yet."),
         metric: Says("leader 0"),
     },
     Row {
@@ -121,25 +119,23 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Resources, false AzureUnavailable Resources"),
         status: Says("AzureUnavailable (SGW0013): ServiceUnavailable"),
         explain: Says("(SGW0013): ServiceUnavailable"),
-        dashboard: Says(
-            "1 service waits for Azure, which does not answer, answers with errors, or has not finished: shop/api.",
-        ),
+        dashboard: Says("1 Service waiting because Azure is unavailable: shop/api."),
         metric: Says("azure_listings_failing 1"),
     },
     Row {
         trouble: Trouble::ApiServerIsUnreachable,
         condition: Cannot("the API server that would store it does not answer"),
-        status: Says("The watch of services: connection refused."),
-        explain: Says("The watch of services fails, so changes are not seen: connection refused."),
-        dashboard: Says("The watch of services is in trouble: connection refused."),
+        status: Says("Watch of services: connection refused."),
+        explain: Says("The watch on services is failing: connection refused."),
+        dashboard: Says("The watch on services is failing: connection refused."),
         metric: Says("watch_in_trouble{kind=\"services\"} 1"),
     },
     Row {
         trouble: Trouble::TagsAreRemoved,
         condition: Says("true Forbidden Resources, true Provisioned Resources"),
-        status: Says("Forbidden (SGW0009): /subscriptions/sub"),
-        explain: Says("cannot be tagged: AuthorizationFailed"),
-        dashboard: Says("1 service is denied by Azure: shop/web."),
+        status: Says("Forbidden (SGW0009): Cannot tag /subscriptions/sub"),
+        explain: Says("Cannot tag /subscriptions/sub"),
+        dashboard: Says("1 Service denied by Azure: shop/web."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },
 ];
@@ -387,9 +383,9 @@ async fn a_world_without_trouble_says_none() {
     world.until(|all| all.iter().all(|seen| seen.addresses_programmed == 2)).await;
     let said = said(&world, "shop/web").await;
     assert_eq!(said.condition, FINE);
-    assert!(said.status.ends_with("\n1 service and 0 egresses; none in trouble.\n"), "{}", said.status);
+    assert!(said.status.ends_with("\n1 Service and 0 egresses; none in trouble.\n"), "{}", said.status);
     assert_eq!(said.check, 0);
-    assert!(said.explain.contains("is registered and as wanted"), "{}", said.explain);
+    assert!(said.explain.contains("In sync for "), "{}", said.explain);
     assert!(said.dashboard.contains("<li class=\"fine\">"), "{}", said.dashboard);
     let counted = said.metric.lines().filter(|line| line.starts_with("services_in_trouble{"));
     assert!(counted.clone().count() > 10 && counted.clone().all(|line| line.ends_with(" 0")));

@@ -50,7 +50,7 @@ pub(super) fn candidates(scope: &Scope, worlds: &Worlds) -> Found {
         let named = registration.pools.iter().all(|pool| *pool == scope.pool_id(&key))
             && registration.nat_gateway.iter().all(|nat| *nat == carrier);
         if !named {
-            let why = "what is registered for it is not named as ours are".to_owned();
+            let why = "its registered resources do not have the names that Sluice uses".to_owned();
             found.left_alone.push((of, why));
             continue;
         }
@@ -64,7 +64,7 @@ pub(super) fn candidates(scope: &Scope, worlds: &Worlds) -> Found {
             match meta.tags.get(CLUSTER_TAG) {
                 Some(owner) if **owner == *scope.cluster_id => {}
                 Some(owner) => {
-                    let why = format!("it belongs to cluster {owner}");
+                    let why = format!("managed by cluster {owner}");
                     found.left_alone.push((format!("{what} {}", id.name()), why));
                 }
                 None => {

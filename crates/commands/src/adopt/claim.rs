@@ -24,8 +24,10 @@ pub(super) async fn claim(azure: &impl Azure, candidate: &Candidate) -> anyhow::
     let send = async |request: Request| answered(azure, request).await;
     Ok(match retag(what, id, |now| merged(now, tags), send).await? {
         Retagged::Done => Claimed::Yes,
-        Retagged::Gone => Claimed::LeftAlone("it is gone meanwhile".to_owned()),
-        Retagged::Refused(owner) => Claimed::LeftAlone(format!("cluster {owner} has claimed it meanwhile")),
+        Retagged::Gone => Claimed::LeftAlone("deleted after the plan was shown".to_owned()),
+        Retagged::Refused(owner) => {
+            Claimed::LeftAlone(format!("tagged by cluster {owner} after the plan was shown"))
+        }
     })
 }
 
@@ -45,7 +47,7 @@ async fn answered(azure: &impl Azure, request: Request) -> anyhow::Result<(u16, 
             (_, Payload::Error(error)) => bail!("{}: {}", error.code, error.message),
             done => Ok(done),
         },
-        Reply::NotSent(why) | Reply::Lost(why) => bail!("{why}; come again, what is tagged stays tagged"),
+        Reply::NotSent(why) | Reply::Lost(why) => bail!("{why}; re-run `sluice adopt` to continue"),
     }
 }
 
@@ -160,7 +162,7 @@ mod tests {
     async fn what_another_cluster_claims_meanwhile_is_left_to_it() {
         let (azure, candidate) = world(&[&[(CLUSTER_TAG, "c2")]]);
         let claimed = claim(&azure, &candidate).await.unwrap();
-        assert_eq!(claimed, Claimed::LeftAlone("cluster c2 has claimed it meanwhile".into()));
+        assert_eq!(claimed, Claimed::LeftAlone("tagged by cluster c2 after the plan was shown".into()));
         assert_eq!(carried(&azure, &candidate), tags(&[(CLUSTER_TAG, "c2")]));
     }
 
@@ -169,12 +171,15 @@ mod tests {
         let (azure, candidate) = world(&[]);
         let gone = Candidate { id: candidate.id.clone(), ..candidate.clone() };
         azure.cloud.lock().unwrap().handle(Time::ZERO, &Request::bare(Method::Delete, gone.id.clone()));
-        assert_eq!(claim(&azure, &gone).await.unwrap(), Claimed::LeftAlone("it is gone meanwhile".into()));
+        assert_eq!(
+            claim(&azure, &gone).await.unwrap(),
+            Claimed::LeftAlone("deleted after the plan was shown".into())
+        );
 
         let edits: Vec<[(&str, &str); 1]> = ["1", "2", "3", "4", "5", "6"].map(|it| [("edit", it)]).to_vec();
         let edits: Vec<&[(&str, &str)]> = edits.iter().map(|it| &it[..]).collect();
         let (azure, candidate) = world(&edits);
         let error = claim(&azure, &candidate).await.unwrap_err().to_string();
-        assert!(error.contains("another client keeps changing it"), "{error}");
+        assert!(error.contains("is being modified by another client"), "{error}");
     }
 }

@@ -41,7 +41,10 @@ pub(super) async fn done(
                 bail!("{}: {}", error.code, error.message)
             }
             _ if clock.now() >= end => {
-                bail!("Azure's operation did not end within {} min", LIMIT.as_secs() / 60)
+                bail!(
+                    "the Azure operation did not finish within {} min; re-run to continue",
+                    LIMIT.as_secs() / 60
+                )
             }
             _ => answer = Answer { operation: Some(operation), ..poll },
         }
@@ -89,7 +92,7 @@ async fn send_while(
     let end = clock.now() + LIMIT;
     loop {
         if !may_begin() {
-            bail!("the lease is lost, and another replica may be active; re-run the command");
+            bail!("lease lost: another replica may be active; re-run the command");
         }
         let why = match reached.azure.send_while(&request, may_begin).await {
             Reply::Answered(answer) => match (&answer.payload, answer.status) {

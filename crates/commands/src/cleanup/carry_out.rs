@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use sluice_controller::{
     ApiServer, Clock, ClusterLease, Controller, Farewell, Handle, Inbox, Leadership, Monotonic,
 };
+use sluice_k8s::lease::Place;
 use sluice_k8s::watch::Watches;
 use sluice_k8s::write::Writer;
 use sluice_model::seeded::Seeded;
@@ -63,7 +64,7 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
     let timing = config.lease_timing();
     let place = lease::place(config, &reached.connection);
     lease::has_a_home(&reached.connection, &place).await?;
-    println!("Taking the Lease {}/{} …", place.namespace, place.name);
+    println!("Acquiring Lease {}/{} …", place.namespace, place.name);
     let door = ClusterLease::new(client, place.clone(), timing);
     let identity = lease::identity(INSTANCE);
     let leadership = Leadership::new(&identity, timing, door, clock, Timestamp::now, handle.clone())?;
@@ -73,15 +74,14 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
 
     let patience = clock.now() + timing.lease * 3;
     tokio::select! {
-        led = standing.wait_for(|it| it.role == Role::Leader) => drop(led.context("the lease cannot be taken")?),
+        led = standing.wait_for(|it| it.role == Role::Leader) => drop(led.context("cannot acquire the Lease")?),
         () = clock.sleep_until(patience) => {
-            let holder = seen.borrow().leader.clone().unwrap_or_else(|| "somebody".to_owned());
-            return Err(anyhow!(
-                "{holder} holds the lease {}/{}: a controller is at work. Scale it to zero first, \
-                 then come again; nothing was changed",
-                place.namespace, place.name
-            )
-            .into());
+            let holder = seen.borrow().leader.clone().unwrap_or_else(|| "an unknown process".to_owned());
+            let Place { namespace, name } = &place;
+            let error = anyhow!("no changes made: Lease {namespace}/{name} is held by {holder}");
+            return Err(Failure::from(error).hint(format!(
+                "run `kubectl -n {namespace} scale deployment/sluice --replicas=0` and retry"
+            )));
         }
     }
     // Before the loop looks at Azure: what it sees with our tags and nobody wants, it deletes.
@@ -95,7 +95,7 @@ pub(super) async fn carry_out(reached: &Reached, keep_gateway: bool) -> Result<F
         },
     };
     handle.stop();
-    let ended = work.await.context("the loop died")?;
+    let ended = work.await.context("the controller loop failed")?;
     let farewell_word = if ended.abandoned == 0 { Farewell::Release } else { Farewell::Keep };
     // Whoever has lost the lease listens no more.
     let _ = farewell.send(farewell_word);
@@ -123,7 +123,7 @@ async fn release(
         clock.sleep_until(clock.now() + reached.config.drift.settle).await;
     }
     Err(anyhow!(
-        "resources of another controller get the tags of this cluster again and again; stop what tags them, \
+        "resources of another controller keep getting the tags of this cluster; stop the client that tags them, \
          then re-run"
     )
     .into())
@@ -148,7 +148,7 @@ async fn tear_down(
     loop {
         let left = handle.services().await?.len();
         if shown != Some(left) {
-            println!("{left} services and egresses left …");
+            println!("{left} Services and egresses left …");
             shown = Some(left);
         }
         // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.
@@ -173,8 +173,8 @@ async fn still_there(handle: &Handle) -> anyhow::Result<Fate> {
     let mut lines = String::new();
     for view in handle.services().await? {
         let name = view.object.map_or_else(|| view.key.to_string(), |object| object.to_string());
-        let why = view.hold.map_or_else(String::new, |hold| format!(": {}", hold.text));
-        lines.push_str(&format!("\n  {name} is {}{why}", view.state));
+        let why = view.hold.map_or_else(String::new, |hold| format!(" ({})", hold.text));
+        lines.push_str(&format!("\n  {name}: {}{why}", view.state));
     }
-    bail!("not everything is gone after {} min; come again, nothing is lost:{lines}", LIMIT.as_secs() / 60)
+    bail!("timed out after {} min; re-run to continue; remaining:{lines}", LIMIT.as_secs() / 60)
 }

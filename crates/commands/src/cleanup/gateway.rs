@@ -124,7 +124,7 @@ async fn other_subnets(reached: &Reached, scope: &Scope) -> anyhow::Result<Vec<S
     loop {
         let request = Request { page, ..Request::bare(Method::List, all.clone()) };
         let Payload::Subnets(found) = send(reached, request).await?.payload else {
-            bail!("the subnets of the virtual network {} cannot be listed", scope.virtual_network);
+            bail!("cannot list the subnets of virtual network {}", scope.virtual_network);
         };
         let others = found.items.iter().filter(|it| it.gateway.as_ref() == Some(&gateway) && it.id != own);
         names.extend(others.map(|it| it.id.name().to_owned()));
@@ -159,8 +159,7 @@ async fn delete(
     may_begin: &(impl Fn() -> bool + Send + Sync),
 ) -> anyhow::Result<()> {
     let gateway = scope.gateway_id();
-    let is_detached =
-        attach(reached, scope, false, may_begin).await.context("the subnet cannot be detached")?;
+    let is_detached = attach(reached, scope, false, may_begin).await.context("cannot detach the subnet")?;
     println!("Deleting the service gateway {} …", gateway.name());
     let deleted = async {
         let read = send(reached, Request::bare(Method::Get, gateway)).await?;
@@ -170,13 +169,13 @@ async fn delete(
         }
     };
     let Err(error) = deleted.await else { return Ok(()) };
-    let error = error.context("the gateway cannot be deleted");
+    let error = error.context("cannot delete the service gateway");
     if !is_detached {
         return Err(error);
     }
     Err(match attach(reached, scope, true, may_begin).await {
-        Ok(_) => error.context("the subnet is attached again"),
-        Err(why) => error.context(format!("the subnet stays detached: {why:#}")),
+        Ok(_) => error.context("the subnet was attached again"),
+        Err(why) => error.context(format!("the subnet is still detached ({why:#})")),
     })
 }
 
@@ -187,7 +186,7 @@ fn deletion(scope: &Scope, read: &Payload) -> anyhow::Result<Option<Request>> {
             let request = Request::bare(Method::Delete, scope.gateway_id());
             Ok(Some(Request { if_match: Some(gateway.meta.etag.clone()), ..request }))
         }
-        Payload::Gateway(_) => bail!("its tags have changed since the plan was shown; re-run the command"),
+        Payload::Gateway(_) => bail!("its tags changed after the plan was shown; re-run the command"),
         _ => Ok(None),
     }
 }
@@ -280,7 +279,7 @@ mod tests {
         let request = deletion(&scope, &Payload::Gateway(created)).unwrap().unwrap();
         assert_eq!((request.method, request.if_match), (Method::Delete, Some(ETag("1".into()))));
         let claimed = Payload::Gateway(gateway(scope.gateway_tags()));
-        assert!(deletion(&scope, &claimed).unwrap_err().to_string().contains("tags have changed"));
+        assert!(deletion(&scope, &claimed).unwrap_err().to_string().contains("changed after the plan"));
         assert_eq!(deletion(&scope, &Payload::None).unwrap(), None, "it is gone");
     }
 

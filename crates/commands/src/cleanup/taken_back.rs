@@ -154,13 +154,13 @@ async fn written(service: &ObjectRef, write: impl AsyncFn() -> KubeOutcome) -> a
         match write().await {
             KubeOutcome::Done { .. } | KubeOutcome::Gone => return Ok(()),
             KubeOutcome::Refused(why) => {
-                bail!("Service {}: Kubernetes rejected the write: {why}", service.name)
+                bail!("Kubernetes rejected the update of Service {}: {why}", service.name)
             }
             KubeOutcome::Conflict | KubeOutcome::Unavailable => {}
         }
         clock.sleep_until(clock.now() + PACE).await;
     }
-    bail!("Service {}: the finalizer cannot be removed; re-run to continue", service.name)
+    bail!("cannot update Service {} after {TRIES} attempts; re-run to continue", service.name)
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ pub fn changes(scope: &Scope, forecast: &Forecast) -> Changes {
         let object = new.or(old)?;
         let details = match (old, new) {
             (Some(old), Some(new)) => service(old, new)?,
-            _ => "finalizer off, and it is gone".to_owned(),
+            _ => "finalizer removed, then deleted".to_owned(),
         };
         let subject = Subject::Service(object.name.to_string());
         let (what, name) = ("Service", object.name.to_string());
@@ -176,7 +176,7 @@ fn written_again(scope: &Scope, forecast: &Forecast, names: &Names, changes: &mu
                 deed: Deed::Update,
                 what: "resource",
                 name: write.target.name().to_owned(),
-                details: "written again".to_owned(),
+                details: "update repeated".to_owned(),
             };
             changes.entry(names.subject(key, &name)).or_default().push(change);
         }
@@ -269,7 +269,7 @@ fn load_balancer(old: &LoadBalancer, new: &LoadBalancer) -> Option<String> {
         (was != is).then(|| format!("{} instead of {}", rules(&new.rules), rules(&old.rules))),
         (old.public_ip != new.public_ip).then(|| "public IP".to_owned()),
         (old.pools != new.pools).then(|| "backend pool".to_owned()),
-        (old.edited && !new.edited).then(|| "somebody's edit undone".to_owned()),
+        (old.edited && !new.edited).then(|| "manual edit reverted".to_owned()),
         tags(&old.meta, &new.meta),
     ])
 }
@@ -299,15 +299,15 @@ fn rules(rules: &[Rule]) -> String {
 
 fn service(old: &ServiceObject, new: &ServiceObject) -> Option<String> {
     let finalizer = match (old.finalizer, new.finalizer) {
-        (false, true) => Some("finalizer on".to_owned()),
-        (true, false) => Some("finalizer off".to_owned()),
-        _ => (old.inherited && !new.inherited).then(|| "inherited finalizers off".to_owned()),
+        (false, true) => Some("finalizer added".to_owned()),
+        (true, false) => Some("finalizer removed".to_owned()),
+        _ => (old.inherited && !new.inherited).then(|| "inherited finalizers removed".to_owned()),
     };
     // The address of a public IP that is not there yet is made up by the model.
     let ingress = match (old.published, new.published) {
-        (None, Some(_)) => Some("IP published".to_owned()),
+        (None, Some(_)) => Some("public IP published".to_owned()),
         (Some(ip), None) => Some(format!("{ip} retracted")),
-        (Some(old), Some(new)) if old != new => Some(format!("another IP than {old}")),
+        (Some(old), Some(new)) if old != new => Some(format!("public IP replaces {old}")),
         _ => (old.ingress != new.ingress).then(|| "ingress".to_owned()),
     };
     let conditions = (old.conditions.len() != new.conditions.len()

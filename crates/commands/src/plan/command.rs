@@ -49,7 +49,10 @@ async fn execute(arguments: Arguments) -> Result<Verdict, Failure> {
         }
     }
     if report.in_sync && !report.settles {
-        return Err(anyhow::anyhow!("not everything can be foreseen: see the lines above").into());
+        return Err(anyhow::anyhow!(
+            "the plan is incomplete: not all changes can be predicted; see the warnings above"
+        )
+        .into());
     }
     Ok(report.verdict)
 }

@@ -40,7 +40,7 @@ pub(super) fn held(forecast: &Forecast) -> Vec<Case> {
 fn holds(view: &ServiceView, waits: &[WaitsFor]) -> Option<(&'static str, String)> {
     if waits.contains(&WaitsFor::MassDeletionConsent) {
         let message =
-            "its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`"
+            "held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`"
                 .to_owned();
         return Some((Reason::MassDeletionHeld.word(), message));
     }
@@ -53,11 +53,11 @@ fn holds(view: &ServiceView, waits: &[WaitsFor]) -> Option<(&'static str, String
         None => {}
     }
     if waits.contains(&WaitsFor::Gateway) && view.state != State::Created {
-        let message = "it waits for the service gateway".to_owned();
+        let message = "waiting for the service gateway".to_owned();
         return Some((Reason::GatewayUnavailable.word(), message));
     }
     if waits.contains(&WaitsFor::ConfirmedAbsence) {
-        let message = "nothing goes before it is certain that its Service is gone".to_owned();
+        let message = "not deleted before Kubernetes confirms that the Service is deleted".to_owned();
         return Some(("Unclear", message));
     }
     None

@@ -12,7 +12,7 @@ use sluice_updater::{Output, Updaters};
 
 /// Something of Azure could not be listed.
 #[derive(Debug, thiserror::Error)]
-#[error("Azure's {} cannot be listed: {failure}", what.word())]
+#[error("cannot list {} in Azure: {failure}", what.word())]
 pub struct Unreadable {
     /// What.
     pub what: Listable,

@@ -112,42 +112,49 @@ impl Report {
             text.push('\n');
         }
         for it in &self.not_served {
-            let _ = writeln!(text, "! {} is not served as it asks ({}): {}", it.name, it.reason, it.message);
+            let _ =
+                writeln!(text, "! {} is not served as specified ({}): {}", it.name, it.reason, it.message);
         }
         for warning in &self.warnings {
             let _ = writeln!(text, "! {warning}");
         }
         for name in &self.unclaimed {
-            let _ =
-                writeln!(text, "! {name} is registered, unwanted and not provably ours; it is left alone");
+            let _ = writeln!(
+                text,
+                "! {name} is registered, but neither desired nor managed by this cluster; left unchanged"
+            );
         }
         match self.kept_for_others {
             0 => {}
-            1 => text.push_str("! 1 address is kept for services that Sluice does not manage\n"),
+            1 => text.push_str("! 1 address is kept for unmanaged gateway services\n"),
             many => {
-                let _ =
-                    writeln!(text, "! {many} addresses are kept for services that Sluice does not manage");
+                let _ = writeln!(text, "! {many} addresses are kept for unmanaged gateway services");
             }
         }
         // What is held says so itself.
         if !self.settles && self.held.is_empty() {
-            let _ =
-                writeln!(text, "! not everything would be done: see the lines above, and `sluice explain`");
+            let _ = writeln!(
+                text,
+                "! the plan is incomplete: some changes stay pending; see the lines above and `sluice explain`"
+            );
         }
-        let nothing = "nothing would be written, neither to Azure nor to Kubernetes";
         match self.verdict {
             Verdict::InSync => {
                 // Whoever reads only this line must learn of the others.
                 let _ = match text.lines().filter(|line| line.starts_with('!')).count() {
-                    0 => writeln!(text, "In sync: {nothing}."),
-                    1 => writeln!(text, "No changes: {nothing}; see the warning above."),
-                    several => writeln!(text, "No changes: {nothing}; see the {several} warnings above."),
+                    0 => writeln!(text, "In sync: no changes to Azure or Kubernetes."),
+                    1 => writeln!(text, "No changes to Azure or Kubernetes; see the warning above."),
+                    several => {
+                        writeln!(text, "No changes to Azure or Kubernetes; see the {several} warnings above.")
+                    }
                 };
                 return text;
             }
             Verdict::Held => {
-                let _ =
-                    writeln!(text, "Held: {nothing}, though it should be; see above what stands against it.");
+                let _ = writeln!(
+                    text,
+                    "Held: no changes to Azure or Kubernetes until the blockers above are resolved."
+                );
                 return text;
             }
             Verdict::Changes => {}
@@ -157,7 +164,7 @@ impl Report {
         let _ = writeln!(text, "Plan: {made} to create, {changed} to change, {gone} to delete.");
         let calls: Vec<String> = self.calls.iter().map(|(word, count)| format!("{count} {word}")).collect();
         let noun = if self.writes == 1 { "write" } else { "writes" };
-        let _ = writeln!(text, "Calls to Azure: {} {noun}; in all {}.", self.writes, calls.join(", "));
+        let _ = writeln!(text, "Azure calls: {} {noun}; in total {}.", self.writes, calls.join(", "));
         text
     }
 }

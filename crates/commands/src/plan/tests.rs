@@ -183,17 +183,17 @@ fn a_new_service_and_a_new_egress_are_foreseen_with_everything_that_they_take() 
           + load balancer   00000000-0000-0000-0000-000000000001  (tcp 80 → 8080)
           + registration    00000000-0000-0000-0000-000000000001
           + addresses       1
-          ~ Service         shop/web  (finalizer on, IP published, conditions)
+          ~ Service         shop/web  (finalizer added, public IP published, conditions)
 
         Plan: 9 to create, 2 to change, 0 to delete.
-        Calls to Azure: 9 writes; in all 7 get, 9 list, 9 poll, 6 put, 2 updateAddressLocations, 1 updateServices.
+        Azure calls: 9 writes; in total 7 get, 9 list, 9 poll, 6 put, 2 updateAddressLocations, 1 updateServices.
     "#]]);
 }
 
 #[test]
 fn what_was_carried_out_is_in_sync() {
     World::empty().service("web", 1).egress("blue").carried_out().shows(&expect![[r#"
-        In sync: nothing would be written, neither to Azure nor to Kubernetes.
+        In sync: no changes to Azure or Kubernetes.
     "#]]);
 }
 
@@ -207,7 +207,7 @@ fn an_edit_is_one_load_balancer() {
           ~ load balancer   00000000-0000-0000-0000-000000000001  (tcp 443 → 8080 instead of tcp 80 → 8080)
 
         Plan: 0 to create, 1 to change, 0 to delete.
-        Calls to Azure: 1 write; in all 3 get, 5 list, 1 poll, 1 put.
+        Azure calls: 1 write; in total 3 get, 5 list, 1 poll, 1 put.
     "#]]);
 }
 
@@ -230,7 +230,7 @@ fn what_nobody_wants_any_more_goes_and_says_so() {
           - addresses       1
 
         Plan: 0 to create, 0 to change, 8 to delete.
-        Calls to Azure: 11 writes; in all 4 delete, 9 get, 10 list, 11 poll, 1 put, 2 updateAddressLocations, 4 updateServices.
+        Azure calls: 11 writes; in total 4 delete, 9 get, 10 list, 11 poll, 1 put, 2 updateAddressLocations, 4 updateServices.
     "#]]);
 }
 
@@ -243,8 +243,8 @@ fn services_that_only_inherited_finalizers_keep_are_foreseen_to_be_released() {
         (service.selected, service.deleting, service.inherited) = (false, deleting, true);
     }
     let text = world.report().text(Paint::NONE);
-    assert!(text.contains("shop/gone  (finalizer off, and it is gone)"), "{text}");
-    assert!(text.contains("shop/was  (inherited finalizers off)"), "{text}");
+    assert!(text.contains("shop/gone  (finalizer removed, then deleted)"), "{text}");
+    assert!(text.contains("shop/was  (inherited finalizers removed)"), "{text}");
     assert!(text.contains("Plan: 0 to create, 2 to change, 0 to delete."), "{text}");
 }
 
@@ -283,18 +283,18 @@ fn a_mass_deletion_is_held_and_said() {
           ~ Service         shop/s8  (conditions)
 
         held
-          ! service/shop/s1 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s2 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s3 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s4 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s5 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s6 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s7 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
-          ! service/shop/s8 (MassDeletionHeld): its deletion is one of too many at once; if they are meant, run `sluice allow-deletion`
+          ! service/shop/s1 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s2 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s3 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s4 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s5 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s6 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s7 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
+          ! service/shop/s8 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
 
-        ! mass-deletion guard: too many services are missing at once without an observed deletion; the deletion of 8 is held: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8; to delete them, run `sluice allow-deletion`
+        ! Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
         Plan: 0 to create, 8 to change, 0 to delete.
-        Calls to Azure: 0 writes; in all 2 get, 5 list.
+        Azure calls: 0 writes; in total 2 get, 5 list.
     "#]]);
 }
 
@@ -316,10 +316,10 @@ fn a_gateway_that_cannot_be_used_holds_what_waits_for_it() {
     world.mode = GatewayMode::Verify;
     world.carried_out().shows(&expect![[r#"
         held
-          ! gateway (GatewayUnavailable): the gateway /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw does not exist; create it, or set sluice.gateway.mode to ensure
-          ! service/shop/web (GatewayUnavailable): it waits for the service gateway
+          ! gateway (GatewayUnavailable): Gateway /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw does not exist. Create it, or set sluice.gateway.mode to ensure
+          ! service/shop/web (GatewayUnavailable): waiting for the service gateway
 
-        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+        Held: no changes to Azure or Kubernetes until the blockers above are resolved.
     "#]]);
 }
 
@@ -338,9 +338,9 @@ fn a_name_that_somebody_else_has_holds_the_egress() {
     assert_eq!(report.verdict, Verdict::Held);
     expect![[r#"
         held
-          ! egress/blue (Conflict): /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and does not carry our cluster tag; remove it, or claim it with `sluice adopt`
+          ! egress/blue (Conflict): /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
 
-        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+        Held: no changes to Azure or Kubernetes until the blockers above are resolved.
     "#]].assert_eq(&report.text(Paint::NONE));
 }
 
@@ -368,9 +368,9 @@ fn addresses_of_services_of_others_are_counted_and_their_pods_named() {
     let report = world.report();
     assert_eq!(report.kept_for_others, 2);
     let text = report.text(Paint::NONE);
-    let belongs = format!("! its address {pod_ip} belongs to the egress partner");
+    let belongs = format!("! Address {pod_ip} belongs to the unmanaged egress partner");
     assert!(text.contains(&belongs), "{text}");
-    assert!(text.contains("! 2 addresses are kept for services that Sluice does not manage\n"), "{text}");
+    assert!(text.contains("! 2 addresses are kept for unmanaged gateway services\n"), "{text}");
 }
 
 #[test]
@@ -379,15 +379,15 @@ fn what_cannot_be_served_is_named_and_costs_nothing() {
     world.services[0].spec.client_ip_affinity = true;
     world.shows(&expect![[r#"
         service/shop/web
-          ~ Service         shop/web  (finalizer on, conditions)
+          ~ Service         shop/web  (finalizer added, conditions)
 
-        ! service/shop/web is not served as it asks (InvalidSpec): sessionAffinity ClientIP is not supported; use None
+        ! service/shop/web is not served as specified (InvalidSpec): spec.sessionAffinity ClientIP is not supported; set it to None
         Plan: 0 to create, 1 to change, 0 to delete.
-        Calls to Azure: 0 writes; in all 2 get, 5 list.
+        Azure calls: 0 writes; in total 2 get, 5 list.
     "#]]);
     world.carried_out().shows(&expect![[r#"
-        ! service/shop/web is not served as it asks (InvalidSpec): sessionAffinity ClientIP is not supported; use None
-        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
+        ! service/shop/web is not served as specified (InvalidSpec): spec.sessionAffinity ClientIP is not supported; set it to None
+        No changes to Azure or Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -401,7 +401,7 @@ fn a_plan_without_changes_counts_its_warnings_and_is_not_just_in_sync() {
     assert_eq!(report.verdict, Verdict::InSync);
     assert_eq!(report.not_served.len(), 2);
     let text = report.text(Paint::NONE);
-    let last = "No changes: nothing would be written, neither to Azure nor to Kubernetes; see the 2 warnings above.\n";
+    let last = "No changes to Azure or Kubernetes; see the 2 warnings above.\n";
     assert!(text.ends_with(last), "{text}");
     assert!(!text.contains("In sync"), "{text}");
 }
@@ -419,8 +419,8 @@ fn a_port_whose_name_no_pod_has_is_named() {
     world.services[0].spec.ports.push(named);
     world.services[0].version += 100;
     world.carried_out().shows(&expect![[r#"
-        ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "admin" is
-        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
+        ! service/shop/web is not served as specified (PortUnresolved): No ready endpoint defines targetPort "admin"
+        No changes to Azure or Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -433,8 +433,8 @@ fn a_port_whose_name_no_pod_has_any_more_stays_and_is_named() {
     let mut world = world.carried_out();
     world.slices.clear();
     world.carried_out().shows(&expect![[r#"
-        ! service/shop/web is not served as it asks (PortUnresolved): no endpoint says which port "http" is; it stays 8080
-        No changes: nothing would be written, neither to Azure nor to Kubernetes; see the warning above.
+        ! service/shop/web is not served as specified (PortUnresolved): No ready endpoint defines targetPort "http"; the load balancer keeps port 8080
+        No changes to Azure or Kubernetes; see the warning above.
     "#]]);
 }
 
@@ -448,11 +448,11 @@ fn a_service_that_cannot_be_read_is_named_and_nothing_is_deleted_for_its_absence
         vec![(Kind::Service, "one of the services cannot be read: its uid is odd; it is skipped".into())];
     world.shows(&expect![[r#"
         held
-          ! service/00000000-0000-0000-0000-000000000001 (Unclear): nothing goes before it is certain that its Service is gone
+          ! service/00000000-0000-0000-0000-000000000001 (Unclear): not deleted before Kubernetes confirms that the Service is deleted
 
-        ! its deletion waits for 1 addresses, 10.244.0.1 at 10.0.0.4
+        ! Deletion is waiting for 1 address to be removed from the gateway: 10.244.0.1 on node IP 10.0.0.4. Run `sluice status --trouble`
         ! one of the services cannot be read: its uid is odd; it is skipped
-        Held: nothing would be written, neither to Azure nor to Kubernetes, though it should be; see above what stands against it.
+        Held: no changes to Azure or Kubernetes until the blockers above are resolved.
     "#]]);
 }
 
@@ -487,11 +487,11 @@ fn a_wrong_name_of_the_gateway_counts_no_calls_that_wait_for_it() {
           ~ Service         shop/web  (conditions)
 
         held
-          ! gateway (GatewayUnavailable): the subnet is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw; detach it or configure that gateway
-          ! service/shop/web (GatewayUnavailable): it waits for the service gateway
-          ! egress/blue (GatewayUnavailable): it waits for the service gateway
+          ! gateway (GatewayUnavailable): Subnet is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw. Detach it, or set sluice.gateway.name to that gateway
+          ! service/shop/web (GatewayUnavailable): waiting for the service gateway
+          ! egress/blue (GatewayUnavailable): waiting for the service gateway
 
         Plan: 0 to create, 1 to change, 0 to delete.
-        Calls to Azure: 0 writes; in all 2 get, 5 list.
+        Azure calls: 0 writes; in total 2 get, 5 list.
     "#]]);
 }

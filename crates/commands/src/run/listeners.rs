@@ -71,7 +71,9 @@ fn bind(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     listen().map_err(|error: io::Error| Failure {
         code: exit::LISTEN,
         error: anyhow::Error::new(error).context(format!("cannot listen on {address} ({key})")),
-        hint: Some(format!("does another process have the port? --set {key}=HOST:PORT chooses another")),
+        hint: Some(format!(
+            "if another process uses the port (`ss -ltnp`), stop it or choose another with `--set {key}=HOST:PORT`"
+        )),
     })
 }
 

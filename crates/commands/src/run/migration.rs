@@ -53,7 +53,7 @@ pub(crate) async fn release_with<Pass: Future<Output = Result<Released, Trouble>
     if standing.wait_for(|it| it.role == Role::Leader).await.is_err() {
         return;
     }
-    tracing::info!("migration: pods that the predecessor held are released");
+    tracing::info!("migration: removing the predecessor's finalizer from pods");
     loop {
         under_way.set(true);
         let ended = pass().await;
@@ -65,10 +65,10 @@ pub(crate) async fn release_with<Pass: Future<Output = Result<Released, Trouble>
                 }
             }
             Err(trouble) if trouble.is_passing() => {
-                tracing::warn!("migration: pods cannot be listed, and it is tried again: {trouble}");
+                tracing::warn!(error = %trouble, "migration: cannot list pods; retrying");
             }
             Err(trouble) => {
-                tracing::error!("migration: pods cannot be released before the next start: {trouble}");
+                tracing::error!(error = %trouble, "migration: cannot list pods; restart Sluice to retry");
                 return;
             }
         }
@@ -81,12 +81,12 @@ fn say(outcome: &Released) -> bool {
     let Released { seen, released, left } = outcome;
     if let Some(first) = left.iter().find(|left| left.is_passing) {
         let Left { pod, why, .. } = first;
-        tracing::warn!(seen, released, left = left.len(), "migration: tried again soon; {pod}: {why}");
+        tracing::warn!(seen, released, left = left.len(), %pod, error = %why, "migration: pods left; retrying");
         return true;
     }
     tracing::info!(seen, released, left = left.len(), "migration: done");
     for Left { pod, why, .. } in left.iter().take(NAMED_MAX) {
-        tracing::warn!(%pod, "migration: the predecessor's finalizer stays until the next start: {why}");
+        tracing::warn!(%pod, error = %why, "migration: finalizer not removed; restart Sluice to retry");
     }
     false
 }

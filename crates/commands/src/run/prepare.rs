@@ -95,25 +95,28 @@ async fn permitted(config: &Config, connection: &Connection, namespace: &str) ->
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| Failure {
         code: exit::KUBERNETES,
         error: error.into(),
-        hint: Some("the API server could not say what we may do; without that nothing is begun".into()),
+        hint: Some(
+            "the permissions of the account could not be checked; run `kubectl auth can-i --list`, then retry".into(),
+        ),
     })?;
     let (bearable, fatal): (Vec<Need>, Vec<Need>) = missing.into_iter().partition(Need::is_bearable);
     for need in &bearable {
-        let less = match need.resource {
-            "events" => "people will miss our events",
-            _ => "whether a cloud controller manager works beside us cannot be seen",
-        };
-        tracing::warn!("Kubernetes: we {need}; {less}. The shipped manifests grant it");
+        let (permission, impact) = (doctor::permission(need), doctor::impact(need));
+        tracing::warn!(
+            permission,
+            impact,
+            "missing Kubernetes permission; apply the shipped ClusterRole and Role"
+        );
     }
     if fatal.is_empty() {
-        tracing::info!(asked = needs.len(), missing = bearable.len(), "Kubernetes: permissions");
+        tracing::info!(asked = needs.len(), missing = bearable.len(), "checked Kubernetes permissions");
         return Ok(());
     }
-    let list: Vec<String> = fatal.iter().map(|need| format!("\n  we {need}")).collect();
+    let list: Vec<String> = fatal.iter().map(|need| format!("\n  {}", doctor::permission(need))).collect();
     Err(Failure {
         code: exit::KUBERNETES,
-        error: anyhow::anyhow!("Kubernetes does not allow us what we need:{}", list.concat()),
-        hint: Some("bind the shipped ClusterRole and Role to our account; `kubectl auth can-i --list` shows what it has".into()),
+        error: anyhow::anyhow!("the Kubernetes account lacks these permissions:{}", list.concat()),
+        hint: Some(doctor::GRANT.into()),
     })
 }
 
@@ -124,10 +127,11 @@ async fn alone(config: &Config, connection: &Connection) -> Result<(), Failure> 
     };
     let remedy = remedy.unwrap_or_default();
     if mark != Mark::Problem {
-        tracing::warn!("Kubernetes: {text}; {remedy}");
+        tracing::warn!(finding = text, remedy, "another controller may use the gateway");
         return Ok(());
     }
-    Err(Failure::new(exit::FAILED, anyhow::anyhow!("another controller is at work: {text}")).hint(remedy))
+    Err(Failure::new(exit::FAILED, anyhow::anyhow!("another controller uses the gateway: {text}"))
+        .hint(remedy))
 }
 
 /// A client whose credential works, or whose issuer is merely away: that may pass, and is said in the
@@ -142,10 +146,10 @@ async fn azure(config: &Config) -> Result<(sluice_arm::Client, Arc<Calls>), Fail
         Ok(()) => tracing::info!(
             host = client.host(),
             credential = config.identity.name(),
-            "Azure: a token has come"
+            "received Azure access token"
         ),
         Err(why) if why.is_refused => return Err(reach::no_credential(config, why)),
-        Err(why) => tracing::warn!("Azure: there is no token yet, and it is asked for again: {why}"),
+        Err(why) => tracing::warn!(error = %why, "no Azure access token yet; retrying"),
     }
     Ok((client, calls))
 }

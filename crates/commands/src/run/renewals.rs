@@ -113,13 +113,17 @@ fn tell(what: &str, look: anyhow::Result<bool>, said: &mut Option<String>) {
     match look {
         Ok(true) => {
             *said = None;
-            tracing::info!("API: a new {what} counts from now on");
+            tracing::info!(kind = what, "reloaded API credential");
         }
         Ok(false) => {}
         Err(error) => {
             let words = format!("{error:#}");
             if said.as_ref() != Some(&words) {
-                tracing::warn!("API: the {what} stays as it was: {words}");
+                tracing::warn!(
+                    kind = what,
+                    error = words,
+                    "cannot reload API credential; the previous one stays in use"
+                );
             }
             *said = Some(words);
         }
@@ -138,8 +142,7 @@ impl ResolvesServerCert for Newest {
 
 fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Vec<u8>>> {
     let one = |path: &PathBuf| {
-        std::fs::read(path)
-            .with_context(|| format!("cannot read {}, which the API needs (sluice.listen)", path.display()))
+        std::fs::read(path).with_context(|| format!("cannot read {} (sluice.listen)", path.display()))
     };
     files.iter().map(one).collect()
 }
@@ -148,24 +151,26 @@ fn token(files: &[PathBuf], read: &[Vec<u8>]) -> anyhow::Result<Secret> {
     let text = read.first().map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let text = text.filter(|text| !text.is_empty());
     let text =
-        text.with_context(|| format!("{} has no token in it (sluice.listen.tokenFile)", name(files, 0)))?;
+        text.with_context(|| format!("{} contains no token (sluice.listen.tokenFile)", name(files, 0)))?;
     Ok(Secret::new(text))
 }
 
 fn certified(files: &[PathBuf], read: &[Vec<u8>]) -> anyhow::Result<Arc<CertifiedKey>> {
-    let [certificate, key] = read else { anyhow::bail!("a certificate needs a key") };
+    let [certificate, key] = read else {
+        anyhow::bail!("sluice.listen.tlsCertFile needs sluice.listen.tlsKeyFile")
+    };
     let (named, key_named) = (name(files, 0), name(files, 1));
     let chain: Result<Vec<CertificateDer<'static>>, _> =
         CertificateDer::pem_slice_iter(certificate).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
-    let chain = chain.with_context(|| {
-        format!("cannot use {named} as a certificate (sluice.listen.tlsCertFile); it is to be PEM")
+    let chain = chain
+        .with_context(|| format!("{named} contains no valid PEM certificate (sluice.listen.tlsCertFile)"))?;
+    let key = PrivateKeyDer::from_pem_slice(key).with_context(|| {
+        format!("{key_named} contains no valid PEM private key (sluice.listen.tlsKeyFile)")
     })?;
-    let key = PrivateKeyDer::from_pem_slice(key)
-        .with_context(|| format!("cannot use {key_named} as a key (sluice.listen.tlsKeyFile)"))?;
-    let provider = CryptoProvider::get_default().context("the program has no cryptography")?;
+    let provider = CryptoProvider::get_default().context("no TLS crypto provider is installed")?;
     let certified = CertifiedKey::from_der(chain, key, provider)
-        .with_context(|| format!("{named} and {key_named} do not belong together"))?;
+        .with_context(|| format!("certificate {named} and private key {key_named} do not match"))?;
     Ok(Arc::new(certified))
 }
 
@@ -217,8 +222,8 @@ mod tests {
         write("token", " \n");
         write("tls.crt", &new.0);
         let [token, certificate] = outcome(&mut renewals);
-        assert!(token.unwrap_err().contains("has no token in it"));
-        assert!(certificate.unwrap_err().contains("do not belong together"));
+        assert!(token.unwrap_err().contains("contains no token"));
+        assert!(certificate.unwrap_err().contains("do not match"));
         assert_eq!(tokens.borrow().reveal(), "s3cret");
         assert!(Arc::ptr_eq(&first, &served.borrow()));
 
@@ -241,7 +246,7 @@ mod tests {
         let mut config = listen(folder.path());
         (config.tls_certificate, config.tls_key) = (None, None);
         let error = Renewals::first(&config).map(drop).unwrap_err().to_string();
-        assert!(error.contains("has no token in it (sluice.listen.tokenFile)"), "{error}");
+        assert!(error.contains("contains no token (sluice.listen.tokenFile)"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]

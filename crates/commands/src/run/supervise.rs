@@ -67,7 +67,7 @@ pub fn work<'a>(
         let crew = {
             let factor = prepared.time_factor;
             if factor != 1.0 {
-                tracing::warn!(factor, "time goes faster than it should: this is for emulators");
+                tracing::warn!(factor, "clock runs faster than real time; use only with the emulator");
             }
             let fast = FastClock::start(factor);
             // The loop's clock is read first, so that whatever holds us up in between only brings the
@@ -236,11 +236,13 @@ impl Crew {
             tokio::select! {
                 signal = signals.next() => match signal {
                     Signal::End if is_asked => {
-                        let error = anyhow::anyhow!("asked to end twice; what is on the wire is not awaited");
+                        let error = anyhow::anyhow!(
+                            "second signal received: exiting without waiting for in-flight requests"
+                        );
                         return Err(Failure { code: exit::FAILED, error, hint: None });
                     }
                     Signal::End => {
-                        tracing::info!("asked to end: nothing new is begun, what is on the wire is awaited");
+                        tracing::info!(grace = ?self.grace, "shutting down; waiting for in-flight requests");
                         is_asked = true;
                         self.handle.stop();
                         stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
@@ -248,7 +250,7 @@ impl Crew {
                     other => heed(other),
                 },
                 () = stuck => {
-                    let error = anyhow::anyhow!("the loop did not come to its end");
+                    let error = anyhow::anyhow!("shutdown timed out: the controller loop did not stop");
                     let code = if lost.is_some() { exit::LEASE } else { exit::FAILED };
                     return Err(Failure { code, error, hint: None });
                 }
@@ -263,11 +265,11 @@ impl Crew {
                     Some(Ok(Part::Watches)) if self.handle.is_closed() => {
                         stuck_at = stuck_at.or(Some(self.clock.now() + STUCK_AFTER));
                     }
-                    Some(Ok(Part::Watches)) => return Err(died("the watches of Kubernetes have ended")),
-                    Some(Ok(Part::Lease(_))) => return Err(died("the holder of the lease has ended")),
-                    Some(Ok(Part::Listener)) => return Err(died("a listener has ended")),
-                    Some(Err(error)) => return Err(died(&format!("a part of the controller died: {error}"))),
-                    None => return Err(died("every part of the controller has ended")),
+                    Some(Ok(Part::Watches)) => return Err(exited("the Kubernetes watches")),
+                    Some(Ok(Part::Lease(_))) => return Err(exited("leader election")),
+                    Some(Ok(Part::Listener)) => return Err(exited("a listener")),
+                    Some(Err(error)) => return Err(failed(&format!("a task of the controller failed: {error}"))),
+                    None => return Err(exited("every task of the controller")),
                 },
             }
         }
@@ -280,7 +282,7 @@ impl Crew {
         let farewell = match ended.abandoned {
             0 if is_idle => Farewell::Release,
             abandoned => {
-                tracing::warn!(abandoned, "calls are still on the wire, so the lease is left to run out");
+                tracing::warn!(count = abandoned, "lease not released: requests in flight");
                 Farewell::Keep
             }
         };
@@ -294,16 +296,19 @@ impl Crew {
         };
         tokio::select! {
             () = others => {}
-            () = self.clock.sleep_until(limit) => tracing::warn!("not every part came to its end in time"),
+            () = self.clock.sleep_until(limit) => tracing::warn!("shutdown timed out: some tasks did not stop"),
         }
         match ended.why {
             Why::Asked => Ok(()),
             Why::LeadershipLost => {
-                let why = lost.unwrap_or_else(|| "it was not renewed".to_owned());
+                let why = lost.unwrap_or_else(|| "not renewed in time".to_owned());
                 Err(Failure {
                     code: exit::LEASE,
-                    error: anyhow::anyhow!("the lease was lost: {why}"),
-                    hint: Some("start again, as the kubelet does; whoever leads now has taken over".into()),
+                    error: anyhow::anyhow!("lease lost: {why}"),
+                    hint: Some(
+                        "restart the process, as the kubelet does; another replica takes over meanwhile"
+                            .into(),
+                    ),
                 })
             }
         }
@@ -337,7 +342,7 @@ fn note_lost_lease(ended: Result<Part, JoinError>, lost: &mut Option<String>) {
 
 /// Without an election nobody competes, so the lease is held for good.
 async fn lead_alone(handle: Handle, heard: oneshot::Receiver<Farewell>) -> Part {
-    tracing::warn!("leader election is off: there must never be two of us");
+    tracing::warn!("leader election is disabled; run exactly one replica");
     handle.fence(Some(Time::NEVER));
     // A loop that has ended needs no leader.
     let _ = handle.post(Event::LeadershipGained).await;
@@ -345,11 +350,15 @@ async fn lead_alone(handle: Handle, heard: oneshot::Receiver<Farewell>) -> Part 
     Part::Lease(LeaseEnd::Released)
 }
 
-fn died(what: &str) -> Failure {
+fn exited(task: &str) -> Failure {
+    failed(&format!("{task} exited unexpectedly"))
+}
+
+fn failed(what: &str) -> Failure {
     Failure {
         code: exit::FAILED,
-        error: anyhow::anyhow!("{what}; a half of a controller is worse than none, so the process ends"),
-        hint: Some("this is a bug of Sluice; the log above says more".into()),
+        error: anyhow::anyhow!("{what}; shutting down"),
+        hint: Some("this is a bug in Sluice; report it with the log above".into()),
     }
 }
 
@@ -411,12 +420,12 @@ mod tests {
         one.parts.spawn(async { panic!("a part that was told to panic") });
         let failure = end_of(one).await.unwrap_err();
         let text = failure.error.to_string();
-        assert!(failure.code == exit::FAILED && text.contains("a part of the controller died"), "{text}");
+        assert!(failure.code == exit::FAILED && text.contains("a task of the controller failed"), "{text}");
 
         for (part, words) in [
-            (Part::Watches, "the watches of Kubernetes have ended"),
-            (Part::Listener, "a listener has ended"),
-            (Part::Lease(LeaseEnd::Kept), "the holder of the lease has ended"),
+            (Part::Watches, "the Kubernetes watches exited unexpectedly; shutting down"),
+            (Part::Listener, "a listener exited unexpectedly"),
+            (Part::Lease(LeaseEnd::Kept), "leader election exited unexpectedly"),
         ] {
             let (mut one, _heard) = crew();
             one.parts.spawn(async { part });
@@ -487,7 +496,7 @@ mod tests {
         let failure = end_of(one).await.unwrap_err();
         assert_eq!(
             (failure.code, failure.error.to_string().as_str()),
-            (exit::LEASE, "the lease was lost: somebody else has it")
+            (exit::LEASE, "lease lost: somebody else has it")
         );
     }
 

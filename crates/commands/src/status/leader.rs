@@ -94,7 +94,9 @@ impl Leader {
         let token = match &arguments.token_file {
             Some(path) => {
                 let read = std::fs::read_to_string(path);
-                Some(Secret::new(read.with_context(|| format!("cannot read the token, {}", path.display()))?))
+                Some(Secret::new(read.with_context(|| {
+                    format!("cannot read the token file {} (--token-file)", path.display())
+                })?))
             }
             None => None,
         };
@@ -128,12 +130,15 @@ impl Leader {
         };
         let asked = tokio::time::timeout(LIMIT, asking).await;
         let (status, body) =
-            asked.map_err(|_| anyhow!("{} did not answer within {} s", self.name, LIMIT.as_secs()))??;
+            asked.map_err(|_| anyhow!("{} did not respond within {} s", self.name, LIMIT.as_secs()))??;
         if !(200..300).contains(&status) {
             return Err(self.refused(status, &body));
         }
         serde_json::from_slice(&body).with_context(|| {
-            format!("{} answers, but not in words that this version understands; is it Sluice?", self.name)
+            format!(
+                "{} sent a response that this version cannot read; use the version of the controller",
+                self.name
+            )
         })
     }
 
@@ -165,7 +170,7 @@ impl Leader {
         let opening = self.send("/api/v1/events", &headers);
         let opened = tokio::time::timeout(LIMIT, opening).await;
         let mut answer =
-            opened.map_err(|_| anyhow!("{} did not answer within {} s", self.name, LIMIT.as_secs()))??;
+            opened.map_err(|_| anyhow!("{} did not respond within {} s", self.name, LIMIT.as_secs()))??;
         if answer.status != 200 {
             let mut body = Vec::new();
             while let Some(chunk) = answer.next().await? {
@@ -184,12 +189,15 @@ impl Leader {
     fn refused(&self, status: u16, body: &[u8]) -> anyhow::Error {
         let name = &self.name;
         match serde_json::from_slice::<Problem>(body) {
-            Ok(Problem { error, message, .. }) if status == 401 => {
-                Refused { status, error, message: format!("{message} Here: --token-file FILE.") }.into()
+            Ok(Problem { error, message, .. }) if status == 401 => Refused {
+                status,
+                error,
+                message: format!("{}; set --token-file FILE", message.trim_end_matches('.')),
             }
+            .into(),
             Ok(Problem { error, message, .. }) => Refused { status, error, message }.into(),
             Err(_) => {
-                anyhow!("{name} answers with status {status}, and not as Sluice would; is the address right?")
+                anyhow!("{name} answered with status {status} and without a Sluice error; check the address")
             }
         }
     }
@@ -197,7 +205,8 @@ impl Leader {
     async fn send(&self, path: &str, headers: &[(&str, &str)]) -> anyhow::Result<Chunks> {
         match &self.way {
             Way::Direct { client, base } => {
-                let url = base.join(path).with_context(|| format!("{base} and {path} make no address"))?;
+                let url =
+                    base.join(path).with_context(|| format!("invalid address: {base} with path {path}"))?;
                 let mut request = client.get(url);
                 for (name, value) in headers {
                     request = request.header(*name, *value);
@@ -205,10 +214,10 @@ impl Leader {
                 if let Some(token) = &self.token {
                     request = request.bearer_auth(token.reveal());
                 }
-                let answer = request.send().await.map_err(reqwest::Error::without_url);
-                let answer = answer.with_context(|| {
-                    format!(
-                        "{} cannot be reached; does a controller listen there (sluice.listen.api)?",
+                let answer = request.send().await.map_err(|error| {
+                    let why = anyhow::Error::new(error.without_url());
+                    anyhow!(
+                        "cannot connect to {}: {why:#}; check that a controller listens there (sluice.listen.api)",
                         self.name
                     )
                 })?;
@@ -223,11 +232,11 @@ impl Leader {
                     request = request.header("authorization", format!("Bearer {}", token.reveal()));
                 }
                 let request =
-                    request.body(Empty::<Bytes>::new()).context("no request can be made of this")?;
-                tunnel(pods, pod, *port, request).await.with_context(|| {
-                    format!(
-                        "{} cannot be asked through the API server (port {port}); \
-                         if the API can be reached from here, set --address or SLUICE_ADDRESS to its URL",
+                    request.body(Empty::<Bytes>::new()).context("invalid path or token for a request")?;
+                tunnel(pods, pod, *port, request).await.map_err(|why| {
+                    anyhow!(
+                        "cannot port-forward to {}, port {port}: {why:#}; to connect directly, set --address or \
+                         SLUICE_ADDRESS",
                         self.name
                     )
                 })
@@ -308,11 +317,11 @@ async fn tunnel(
 fn forwarding(error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status) if status.code == 403 => {
-            anyhow!("this account may not forward ports there (create pods/portforward): {}", status.message)
+            anyhow!("access denied, needs create on pods/portforward: {}", status.message)
         }
         // Its own words are a dump of the answer.
         kube::Error::Api(status) => {
-            anyhow!("the API server does not forward the port: {} ({})", status.message, status.code)
+            anyhow!("the API server rejected the port-forward: {} ({})", status.message, status.code)
         }
         _ => anyhow::Error::new(error),
     }
@@ -324,17 +333,15 @@ async fn holder(client: &kube::Client, place: &Place) -> anyhow::Result<String> 
     let lease = match read_lease(client, place, LIMIT).await {
         Answer::Found(lease) => lease,
         Answer::Missing => bail!(
-            "there is no Lease {namespace}/{name}, so no controller has led here yet; if it runs elsewhere, say \
+            "no leader: Lease {namespace}/{name} does not exist; if the controller runs elsewhere, set \
              --lease-namespace and --lease-name, or --address"
         ),
-        Answer::Failed(trouble) => bail!("the Lease {namespace}/{name} cannot be read: {trouble}"),
-        Answer::Written(_) | Answer::Conflict => bail!("the Lease {namespace}/{name} was only read"),
+        Answer::Failed(trouble) => bail!("cannot read Lease {namespace}/{name}: {trouble}"),
+        Answer::Written(_) | Answer::Conflict => bail!("unexpected response for Lease {namespace}/{name}"),
     };
     let holder = lease.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty());
     holder.with_context(|| {
-        format!(
-            "nobody holds the Lease {namespace}/{name}: no controller leads at the moment; try again soon"
-        )
+        format!("no leader: Lease {namespace}/{name} has no holder; check `kubectl -n {namespace} get pods`")
     })
 }
 
@@ -347,7 +354,7 @@ fn pod_of(holder: &str) -> &str {
 fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.ok_or_else(|| {
-        "it must be a URL of the controller's API, like http://127.0.0.1:8082 (--address or SLUICE_ADDRESS)"
+        "expected the URL of the controller API, for example http://127.0.0.1:8082 (--address or SLUICE_ADDRESS)"
             .to_owned()
     })
 }
@@ -366,7 +373,7 @@ fn direct(address: &Url, ca_file: Option<&PathBuf>) -> anyhow::Result<reqwest::C
         "http" => {}
         _ => builder = builder.tls_backend_preconfigured(trust(ca_file)?),
     }
-    builder.build().context("no client can be made for the API")
+    builder.build().context("cannot create an HTTP client")
 }
 
 fn trust(ca_file: Option<&PathBuf>) -> anyhow::Result<rustls::ClientConfig> {
@@ -379,7 +386,7 @@ fn trust(ca_file: Option<&PathBuf>) -> anyhow::Result<rustls::ClientConfig> {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         Some(path) => {
-            let unusable = || format!("cannot use {} as a CA", path.display());
+            let unusable = || format!("cannot read CA certificates from {} (--ca-file)", path.display());
             for certificate in CertificateDer::pem_file_iter(path).with_context(unusable)? {
                 roots.add(certificate.with_context(unusable)?).with_context(unusable)?;
             }
@@ -412,7 +419,7 @@ mod tests {
     fn an_address_that_is_no_http_url_is_refused_with_an_example() {
         for wrong in ["", "foo", "127.0.0.1:8082", "localhost:8082", "ftp://example.com", "http://"] {
             let error = address(wrong).unwrap_err();
-            assert!(error.contains("like http://127.0.0.1:8082"), "{wrong}: {error}");
+            assert!(error.contains("for example http://127.0.0.1:8082"), "{wrong}: {error}");
         }
         for right in ["http://127.0.0.1:8082", "https://sluice.example/"] {
             address(right).unwrap();
@@ -426,7 +433,7 @@ mod tests {
         let error = format!("{:#}", forwarding(kube::Error::Api(status.boxed())));
         assert_eq!(
             error,
-            "the API server does not forward the port: pods/portforward is not served here (404)"
+            "the API server rejected the port-forward: pods/portforward is not served here (404)"
         );
     }
 }

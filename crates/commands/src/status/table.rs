@@ -271,8 +271,7 @@ pub(super) fn doubts(overview: &Overview) -> Vec<String> {
     let mut doubts = Vec::new();
     if overview.role != Role::Leader {
         doubts.push(format!(
-            "Only the leader knows what is in trouble, and {} does not lead: `sluice status` without an address \
-             finds the leader by its Lease.",
+            "{} is not the leader, so trouble is unknown: run `sluice status` without --address to query the leader.",
             overview.identity
         ));
     }
@@ -281,13 +280,13 @@ pub(super) fn doubts(overview: &Overview) -> Vec<String> {
     }
     let sync = &overview.initial_sync;
     match &sync.gateway_trouble {
-        Some(trouble) if sync.done => doubts.push(format!("The service gateway cannot be used: {trouble}.")),
+        Some(trouble) if sync.done => doubts.push(format!("Service gateway unusable: {trouble}.")),
         _ if has_gaps(overview) => doubts.push(sync_line(overview)),
         _ => {}
     }
     for watch in overview.watches.iter().filter(|watch| watch.trouble.is_some() || !watch.listed) {
         let trouble = watch.trouble.as_deref().unwrap_or("not listed yet");
-        doubts.push(format!("The watch of {}: {}.", watch.kind, trouble.trim_end_matches('.')));
+        doubts.push(format!("Watch of {}: {}.", watch.kind, trouble.trim_end_matches('.')));
     }
     doubts
 }
@@ -327,7 +326,7 @@ fn verdict(chosen: &Chosen, is_known: bool, paint: Paint) -> String {
     let not_shown = match (shown, hidden) {
         (_, 0) => String::new(),
         (0, _) => ", not shown here (`sluice status --trouble` shows all)".into(),
-        _ => format!(", {hidden} of them not shown here (`sluice status --trouble` shows all)"),
+        _ => format!(", {hidden} not shown here (`sluice status --trouble` shows all)"),
     };
     paint.bad(&format!("{at_least}{many} in trouble{not_shown}"))
 }
@@ -337,7 +336,7 @@ pub(super) fn summary(overview: &Overview, chosen: &Chosen, paint: Paint) -> Vec
     let doubts = doubts(overview);
     let mut lines = vec![format!(
         "{} and {}; {}.",
-        counted(overview.services.total, "service"),
+        counted(overview.services.total, "Service"),
         counted(overview.egresses.total, "egress"),
         verdict(chosen, doubts.is_empty(), paint)
     )];
@@ -348,25 +347,31 @@ pub(super) fn summary(overview: &Overview, chosen: &Chosen, paint: Paint) -> Vec
     for lane in &overview.budget {
         if let Some(until) = &lane.paused_until {
             let left = span(until.in_seconds);
-            lines.push(paint.busy(&format!("Azure asked for a pause of {}: another {left}.", lane.lane)));
+            lines
+                .push(paint.busy(&format!("Throttled by Azure ({}): paused for another {left}.", lane.lane)));
         }
     }
     if overview.mass_deletion_held > 0 {
-        let held = counted(overview.mass_deletion_held, "service");
-        lines.push(paint.bad(&format!("The deletion of {held} is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).")));
+        let held = counted(overview.mass_deletion_held, "gateway service");
+        lines.push(paint.bad(&format!(
+            "Deletion of {held} is held; to allow it, run `sluice allow-deletion` (`sluice explain SGW0016`)."
+        )));
     }
     if !overview.unclaimed.is_empty() {
-        lines.push(format!("Not provably ours, and unwanted: {}.", overview.unclaimed.join(", ")));
+        lines.push(format!(
+            "Registrations that are not desired and not managed by this cluster, left unchanged: {}.",
+            overview.unclaimed.join(", ")
+        ));
     }
     if !overview.released.is_empty() {
         let released = overview.released.join(", ");
         lines.push(format!(
-            "Public IPs without the cluster tag, kept when their service is deleted: {released}."
+            "Public IPs without the cluster tag, kept when their Service is deleted: {released}."
         ));
     }
     let others = overview.addresses.kept_for_others;
     if others > 0 {
-        lines.push(format!("Kept for services that Sluice does not manage: {}.", counted(others, "address")));
+        lines.push(format!("Addresses kept for unmanaged gateway services: {others}."));
     }
     if let Some(first) = chosen.shown.iter().find(|status| status.progress().trouble) {
         lines.push(paint.faint(&format!("Why: sluice explain {}", first.title())));
@@ -381,7 +386,7 @@ pub(super) fn who(overview: &Overview, paint: Paint) -> String {
     let line = format!("{identity} ({version}) is {}, up for {up}.", role.word());
     match &overview.leader {
         Some(leader) if leader != identity => paint.busy(&format!("{line} The leader is {leader}.")),
-        None if *role != Role::Leader => paint.busy(&format!("{line} It does not know who leads.")),
+        None if *role != Role::Leader => paint.busy(&format!("{line} The leader is unknown.")),
         _ => paint.faint(&line),
     }
 }
@@ -583,7 +588,7 @@ pub(crate) mod tests {
     #[test]
     fn the_summary_names_what_to_look_at_next() {
         let calm = summary(&overview(), &chosen(&[fine()]), Paint::NONE);
-        assert_eq!(calm, ["1 service and 1 egress; none in trouble."]);
+        assert_eq!(calm, ["1 Service and 1 egress; none in trouble."]);
         let mut troubled = overview();
         troubled.mass_deletion_held = 7;
         troubled.addresses.kept_for_others = 2;
@@ -595,12 +600,12 @@ pub(crate) mod tests {
         let lines = summary(&troubled, &chosen(&[fine(), parked()]), Paint::NONE);
         expect![[r#"
             [
-                "1 service and 1 egress; at least 1 in trouble.",
+                "1 Service and 1 egress; at least 1 in trouble.",
                 "AzureUnavailable (SGW0013): Azure's gateway cannot be listed.",
                 "Initial sync in progress: waiting for the service gateway: the subnet is missing.",
-                "The deletion of 7 services is held; to delete them, run `sluice allow-deletion` (`sluice explain SGW0016`).",
-                "Public IPs without the cluster tag, kept when their service is deleted: /subscriptions/s/…/publicIPAddresses/web-pip.",
-                "Kept for services that Sluice does not manage: 2 addresses.",
+                "Deletion of 7 gateway services is held; to allow it, run `sluice allow-deletion` (`sluice explain SGW0016`).",
+                "Public IPs without the cluster tag, kept when their Service is deleted: /subscriptions/s/…/publicIPAddresses/web-pip.",
+                "Addresses kept for unmanaged gateway services: 2.",
                 "Why: sluice explain egress/blue",
             ]
         "#]]
@@ -626,9 +631,9 @@ pub(crate) mod tests {
             summary(&overview(), &chosen, Paint::ALWAYS).remove(0)
         };
         let more = "not shown here (`sluice status --trouble` shows all)";
-        let bad = |words: String| format!("1 service and 1 egress; {}.", Paint::ALWAYS.bad(&words));
+        let bad = |words: String| format!("1 Service and 1 egress; {}.", Paint::ALWAYS.bad(&words));
         assert_eq!(first(&[fine()], 2), bad(format!("2 in trouble, {more}")));
-        assert_eq!(first(&[fine(), parked()], 2), bad(format!("3 in trouble, 2 of them {more}")));
+        assert_eq!(first(&[fine(), parked()], 2), bad(format!("3 in trouble, 2 {more}")));
         assert_eq!(first(&[fine(), parked()], 0), bad("1 in trouble".into()));
     }
 
@@ -636,16 +641,19 @@ pub(crate) mod tests {
     fn a_replica_that_cannot_know_does_not_say_that_none_is_in_trouble() {
         type Change = fn(&mut Overview);
         let kinds: [(Change, &str); 8] = [
-            (|it| it.role = Role::Standby, "sluice-0 does not lead: `sluice status` without an address"),
-            (|it| it.role = Role::Candidate, "Only the leader knows"),
-            (|it| it.role = Role::Unknown, "Only the leader knows"),
+            (
+                |it| it.role = Role::Standby,
+                "sluice-0 is not the leader, so trouble is unknown: run `sluice status` without --address",
+            ),
+            (|it| it.role = Role::Candidate, "sluice-0 is not the leader"),
+            (|it| it.role = Role::Unknown, "sluice-0 is not the leader"),
             (
                 |it| it.azure_trouble = Some(Why::new(Reason::AzureUnavailable, "Azure cannot be listed.")),
                 "AzureUnavailable (SGW0013): Azure cannot be listed.",
             ),
             (
                 |it| it.initial_sync.gateway_trouble = Some("the subnet is missing".into()),
-                "The service gateway cannot be used: the subnet is missing.",
+                "Service gateway unusable: the subnet is missing.",
             ),
             (
                 |it| (it.initial_sync.done, it.initial_sync.phase) = (false, "reading-azure".into()),
@@ -661,11 +669,11 @@ pub(crate) mod tests {
                         ..WatchLine::default()
                     }];
                 },
-                "The watch of pods: connection refused.",
+                "Watch of pods: connection refused.",
             ),
             (
                 |it| it.watches = vec![WatchLine { kind: "pods".into(), ..WatchLine::default() }],
-                "The watch of pods: not listed yet.",
+                "Watch of pods: not listed yet.",
             ),
         ];
         for (change, why) in kinds {
@@ -686,7 +694,7 @@ pub(crate) mod tests {
             sluice_view::overview::InitialSync { phase: "working-off".into(), left: 3, ..Default::default() };
         assert_eq!(
             summary(&busy, &chosen(&[fine()]), Paint::NONE),
-            ["1 service and 1 egress; none in trouble.", "Initial sync in progress: 3 operations left."]
+            ["1 Service and 1 egress; none in trouble.", "Initial sync in progress: 3 operations left."]
         );
     }
 
@@ -704,6 +712,6 @@ pub(crate) mod tests {
         );
         standby.leader = None;
         let line = who(&standby, Paint::NONE);
-        assert!(line.ends_with(" It does not know who leads."), "{line}");
+        assert!(line.ends_with(" The leader is unknown."), "{line}");
     }
 }
