@@ -27,7 +27,7 @@ test("the page opens on findings, the worst first, each with the next step and a
   await page.getByText("2 Services waiting for Azure quota").waitFor();
   const findings = await page.locator("#findings li").allInnerTexts();
   assert.match(findings[0], /^trouble/);
-  assert.match(findings.find((text) => text.includes("quota")), /shop\/checkout, shop\/search\.\s+Ask for a higher limit/);
+  assert.match(findings.find((text) => text.includes("quota")), /shop\/checkout, shop\/search\.\s+Request a higher limit/);
   assert.match(findings.at(-1), /of \d+ Services and egresses are served as desired\./);
   const first = await page.locator("main h2").first().innerText();
   assert.equal(first, "Findings");
