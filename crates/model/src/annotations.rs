@@ -73,7 +73,11 @@ const fn rejected(key: &'static str, asks: Asks, why: &'static str) -> Row {
 /// Every annotation that is not just without effect.
 pub const TABLE: &[Row] = &[
     Row { key: IDLE_TIMEOUT, with_suffixes: false, rule: Rule::Read },
-    rejected(INTERNAL, Asks::IfTrue, "Internal load balancers are not supported; remove the annotation"),
+    rejected(
+        INTERNAL,
+        Asks::IfTrue,
+        "Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation",
+    ),
     rejected(
         PRIVATE_LINK,
         Asks::UnlessFalse,

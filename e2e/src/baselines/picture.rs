@@ -83,7 +83,21 @@ pub(super) fn of_end(
     picture.append(&mut flat("service", &all["service"]));
     picture.retain(|path, _| !path.ends_with(" etag") && !path.ends_with(" lastTransitionTime"));
     picture.append(&mut of_states(states));
-    Ok(picture)
+    Ok(without_wording(picture))
+}
+
+/// Of the messages of conditions only the published IP, as version 0.1 reads it there. The wording differs between
+/// versions.
+pub(super) fn without_wording(picture: Picture) -> Picture {
+    let kept = |(path, leaf): (String, Value)| {
+        if !path.contains(" conditions ") || !path.ends_with(" message") {
+            return Some((path, leaf));
+        }
+        let (_, rest) = leaf.as_str()?.split_once("Reached at ")?;
+        let address = rest.split_whitespace().next()?;
+        Some((path, json!(address.strip_suffix('.').unwrap_or(address))))
+    };
+    picture.into_iter().filter_map(kept).collect()
 }
 
 fn addresses(azure: &Value) -> BTreeSet<String> {
@@ -111,5 +125,20 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("azure loadBalancers b tags cluster is"), "{lines:?}");
         assert_eq!(differences(&wanted, &of_azure(&json!({"loadBalancers": [lb("a", "e2e")]}))).len(), 3);
+    }
+
+    #[test]
+    fn of_a_message_only_the_published_ip_counts() {
+        let of = |message: &str, reason: &str| {
+            let condition = json!({"type": "LoadBalancerServing", "message": message, "reason": reason});
+            without_wording(flat("service web", &json!({"status": {"conditions": [condition]}})))
+        };
+        let wanted = of("Reached at 198.18.0.1.", "Provisioned");
+        let reworded = of("Reached at 198.18.0.1. In sync.", "Provisioned");
+        assert_eq!(differences(&wanted, &reworded), Vec::<String>::new());
+        for other in [of("Reached at 198.18.0.2.", "Provisioned"), of("In sync.", "Provisioned")] {
+            assert_eq!(differences(&wanted, &other).len(), 1);
+        }
+        assert_eq!(differences(&wanted, &of("Reached at 198.18.0.1.", "Updating")).len(), 1);
     }
 }

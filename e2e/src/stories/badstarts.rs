@@ -121,7 +121,7 @@ async fn missing_subnet(scene: &Scene) -> Result<()> {
             scene.service("web").port(80, 8080).selecting("web").make().await
         })
         .await?;
-    scene.warned_somewhere(&["GatewayUnavailable", "the subnet", "does not exist"]).await?;
+    scene.warned_somewhere(&["GatewayUnavailable", "Subnet", "does not exist"]).await?;
     scene
         .until("the conditions of web say that there is no gateway", async || {
             let service = scene.service_object("web").await?.context("it is not there")?;

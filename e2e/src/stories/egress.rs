@@ -399,12 +399,12 @@ async fn namespaces(scene: &Scene) -> Result<()> {
             scene.egress_pods("green", 1, 1, &["a"]).await
         })
         .await?;
-    scene.warned("Pod", "green-1", &["green", "may not use egress gateways"]).await?;
+    scene.warned("Pod", "green-1", &["green", "is not in sluice.egress.namespaces"]).await?;
     scene.settled().await?;
     scene.no_write_about(mark, "green").await?;
     // The name is everybody's: one of them may not share it either.
     scene.meanwhile(scene.set_egress("green-1", Some("blue"))).await?;
-    scene.warned("Pod", "green-1", &["blue", "may not use egress gateways"]).await?;
+    scene.warned("Pod", "green-1", &["blue", "is not in sluice.egress.namespaces"]).await?;
     scene.settled().await?;
     // The name is in the configuration, so it must be free again for whoever plays this next.
     allowed.end_all_pods().await?;
@@ -422,7 +422,7 @@ async fn one_too_many(scene: &Scene) -> Result<()> {
         it.unserved.insert("green".to_string());
     });
     scene.meanwhile(scene.egress_pods("green", 1, 1, &["a"])).await?;
-    scene.warned_somewhere(&["egress gateways already", "raise sluice.egress.max"]).await?;
+    scene.warned_somewhere(&["Egress limit reached (sluice.egress.max=1)"]).await?;
     scene.settled().await?;
     scene.no_write_about(mark, "green").await?;
     scene.except(|it| it.unserved.clear());

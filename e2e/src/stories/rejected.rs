@@ -249,7 +249,13 @@ async fn annotations_without_effect(scene: &Scene) -> Result<()> {
             both.with("ipFamilyPolicy", "PreferDualStack").make().await
         })
         .await?;
-    scene.warned("Service", "web", &["without effect", "azure-pip-tags", "azure-dns-label-name"]).await?;
+    scene
+        .warned(
+            "Service",
+            "web",
+            &["Ignored unsupported annotations", "azure-pip-tags", "azure-dns-label-name"],
+        )
+        .await?;
     scene.warned("Service", "both", &["PreferDualStack", "first IP family"]).await?;
     scene.settled().await?;
     scene.ip_of("both").await?;

@@ -97,7 +97,7 @@ async fn changed_cluster_id(scene: &Scene) -> Result<()> {
     scene.restart_with("cluster id \"other\"", |it| it.cluster_id = "other".to_string()).await?;
     let label = json!({"metadata": {"labels": {"team": "shop"}}});
     scene.meanwhile(scene.edit_service("web-1", "gets a label", label)).await?;
-    scene.warned_somewhere(&["GatewayUnavailable", "belongs to the cluster e2e"]).await?;
+    scene.warned_somewhere(&["GatewayUnavailable", "belongs to cluster e2e"]).await?;
     // Whoever comes now is told why nothing happens, by the process that runs now.
     scene.service("late").port(80, 8080).selecting("web").make().await?;
     scene

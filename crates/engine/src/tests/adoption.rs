@@ -137,10 +137,10 @@ pub(super) fn what_is_registered_and_invalid_is_live_and_waits_for_its_owner() {
          lead
          explain web",
         expect![[r#"
-            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             #1 push 10.0.0.4 to node-a for web   because service became ready
             web is Created, wanted, live, 20.1.2.1, addresses: 1 wanted, 0 programmed, 1 mapped
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
         "#]],
     );
 }

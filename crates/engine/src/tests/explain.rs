@@ -119,7 +119,7 @@ pub(super) fn a_service_waits_for_its_owner() {
          explain web",
         expect![[r#"
             web is NotStarted, wanted
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
         "#]],
     );
 }

@@ -352,10 +352,10 @@ pub(super) fn an_invalid_service_gets_a_condition_and_nothing_is_made() {
          explain web
          service web applied",
         expect![[r#"
-            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
             web is NotStarted, wanted
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
         "#]],

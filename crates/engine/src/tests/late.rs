@@ -168,7 +168,7 @@ fn a_spec_that_is_rejected_right_before_our_write_is_not_served() {
             #1 provision busy: public-ip, load-balancer, register   because service applied
             #2 add finalizer to web   because service applied
             web is NotStarted, wanted
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
         "#]],
     );
 }

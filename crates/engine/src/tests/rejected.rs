@@ -23,14 +23,14 @@ pub(super) fn a_service_rejected_during_its_creation_is_torn_down_and_never_publ
         expect![[r#"
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
             web is DeletionPending, wanted
               waits for operation #1
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             web is NotStarted, wanted
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #3 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned)
@@ -183,7 +183,7 @@ pub(super) fn a_published_service_that_lost_its_registration_keeps_its_ip_while_
          explain web",
         expect![[r#"
             web is NotStarted, wanted, 20.1.2.1
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
         "#]],
     );
 }
@@ -205,7 +205,7 @@ pub(super) fn an_update_that_waits_is_not_made_for_a_rejected_spec() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 update web: load-balancer   because service applied
             web is Created, wanted, live, 20.1.2.1
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             #3 inspect web: read-load-balancer   because outcome unknown
             #4 update web: load-balancer   because service applied
             web is Created

@@ -229,9 +229,9 @@ pub(super) fn an_invalid_change_leaves_the_live_load_balancer_as_it_is() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            warn web: InvalidSpec: Internal load balancers are not supported; remove the annotation
+            warn web: InvalidSpec: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             web is Created, wanted, live, 20.1.2.1
-              waits for a change: Internal load balancers are not supported; remove the annotation
+              waits for a change: Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
             #2 push 10.0.0.4 to node-a for web   because addresses changed
             web is Created
         "#]],

@@ -89,7 +89,7 @@ fn each_spec_that_cannot_be_served_is_refused_with_its_reason() {
         text.push('\n');
     }
     expect![[r#"
-        Internal load balancers are not supported; remove the annotation
+        Internal load balancers (azure-load-balancer-internal) are not supported; remove the annotation
         A public IP of your choice (azure-pip-name, azure-pip-prefix-id, azure-load-balancer-ipv4, azure-load-balancer-ipv6) is not supported; remove the annotation
         Private link services (azure-pls-create) are not supported; remove the annotation
         Annotation example.com/odd is not supported; remove it
