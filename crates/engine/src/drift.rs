@@ -134,11 +134,11 @@ impl Engine {
             let was_unseen = core::mem::take(&mut slot.unseen);
             if busy_since.is_some() || slot.is_fresh(began, settle) {
                 let was_in_doubt = slot.suspected.take().is_some() || was_unseen;
-                // The plan may have written a public IP long before it ended, and others may have deleted it since.
-                let may_be_gone = match busy_since {
-                    Some(since) => was_in_doubt || since + settle <= began,
-                    None => matches!(kind, Listable::PublicIps) && slot.present().is_some(),
-                };
+                // A public IP that was there before the plan, or that the plan wrote long before it ended: others may
+                // have deleted it since.
+                let is_known = matches!(kind, Listable::PublicIps) && slot.present().is_some();
+                let may_be_gone =
+                    is_known || busy_since.is_some_and(|since| was_in_doubt || since + settle <= began);
                 slot.unseen = seen.is_none() && may_be_gone;
                 look_again |= slot.unseen && busy_since.is_none();
                 if was_in_doubt {

@@ -193,8 +193,10 @@ impl Planner<'_> {
                 match &slot.knowledge {
                     Knowledge::Absent => {}
                     Knowledge::Present(ip) if !may_delete(&ip.meta) => {}
+                    // Its own record may be older than the load balancer that uses it.
                     Knowledge::Present(ip)
-                        if self.is_used_elsewhere(ip) || self.is_used_here(ip) && stays =>
+                        if self.is_used_elsewhere(ip)
+                            || stays && (self.is_used_here(ip) || self.is_named_by_carrier(ip)) =>
                     {
                         steps.push(Step::ReleasePublicIp(id));
                     }
@@ -314,6 +316,17 @@ impl Planner<'_> {
 
     fn is_used_here(&self, ip: &PublicIp) -> bool {
         ip.used_by.is_some() && !self.is_used_elsewhere(ip)
+    }
+
+    /// The load balancer or NAT gateway names this public IP.
+    fn is_named_by_carrier(&self, ip: &PublicIp) -> bool {
+        match self.actual.carrier.present() {
+            Some(Carrier::LoadBalancer(lb)) => lb.public_ip.as_ref() == Some(&ip.meta.id),
+            Some(Carrier::NatGateway(nat)) => {
+                nat.public_ips.iter().chain(&nat.public_ips_v6).any(|id| *id == ip.meta.id)
+            }
+            None => false,
+        }
     }
 
     fn is_used_elsewhere(&self, ip: &PublicIp) -> bool {

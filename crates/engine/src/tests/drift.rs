@@ -307,6 +307,33 @@ fn an_ip_is_not_published_if_a_listing_soon_after_its_creation_lacks_it() {
 }
 
 #[test]
+fn a_public_ip_that_a_listing_during_a_short_operation_lacks_is_read_before_it_is_published() {
+    check(
+        "hold status
+         service web applied
+         #1 done
+         #2 done
+         #3 unavailable
+         tick 1004
+         azure loses public-ip web
+         service web applied port=80->8081
+         tick 20
+         last done
+         last done
+         last done",
+        expect![[r#"
+            #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            #2 provision web: public-ip, load-balancer, register   because service applied
+            #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            #5 update web: load-balancer   because service applied
+            #6 inspect web: read-public-ip   because outcome unknown
+            #7 update web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() {
     check(
         "show status

@@ -242,3 +242,26 @@ fn released_public_ips_are_listed_while_their_services_live() {
     story.play("last done\n azure adopts web\n tick 1900");
     assert_eq!(story.engine.released(), []);
 }
+
+#[test]
+fn a_public_ip_is_not_deleted_under_the_untagged_load_balancer_of_a_service_that_is_gone() {
+    check(
+        "service web applied
+         #1 done
+         azure untags load-balancer web
+         service web applied port=80->8081
+         #2 failed ReadLagsBehind 503
+         service web applied deleting port=80->8081
+         #3 failed ReadLagsBehind 503
+         service web deleted
+         tick 40
+         last done",
+        expect![[r#"
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 update web: load-balancer   because service applied
+            #3 inspect web: read-load-balancer   because outcome unknown
+            #4 inspect web: read-load-balancer   because outcome unknown
+            #5 deprovision web: release-public-ip   because last address left
+        "#]],
+    );
+}
