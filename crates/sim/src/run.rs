@@ -294,7 +294,7 @@ pub fn run(plan: &Plan) -> Report {
         liveness_phase(&mut world, plan)?;
         if plan.compare {
             compared = same_as_without_faults(&mut world, plan)?;
-            reordered = compared && same_in_another_order(&world, plan)?;
+            reordered = compared && same_in_another_order(&mut world, plan)?;
         }
         Ok(())
     })();

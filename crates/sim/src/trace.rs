@@ -47,6 +47,13 @@ impl Trace {
         &self.text
     }
 
+    /// Adds the lines of another run under a title.
+    pub(crate) fn append(&mut self, title: &str, other: &Trace) {
+        if self.on {
+            let _ = writeln!(self.text, "\n{title}:\n{}", other.text);
+        }
+    }
+
     /// A fact reached a process, and this is what its engine asked for.
     pub fn fact(&mut self, now: Time, process: &str, event: &Event, effects: &[Effect]) {
         if !self.on {

@@ -22,14 +22,15 @@ const REORDERED_ONE_IN: u64 = 4;
 /// The same actions at the same times without a single fault must end the same; and the faulty run
 /// may have written at most three times as much, and two more for each fault (**L8**).
 pub(crate) fn same_as_without_faults(world: &mut World, plan: &Plan) -> Result<bool, Violation> {
-    let other = calm(world, plan, actions_of(world))?;
+    let given = actions_of(world);
+    let other = calm(world, plan, given, "the run without faults")?;
     l8(world, &other)?;
     world.coverage.judged_at_the_end(Invariant::L8);
     agree(world, &other, "the run without faults")
 }
 
 /// The same edits, each with its neighbour here and there, must end the same.
-pub(crate) fn same_in_another_order(world: &World, plan: &Plan) -> Result<bool, Violation> {
+pub(crate) fn same_in_another_order(world: &mut World, plan: &Plan) -> Result<bool, Violation> {
     if !plan.setup.seed.is_multiple_of(REORDERED_ONE_IN) {
         return Ok(false);
     }
@@ -44,7 +45,8 @@ pub(crate) fn same_in_another_order(world: &World, plan: &Plan) -> Result<bool, 
         }
         at += 1;
     }
-    let other = calm(world, plan, times.into_iter().zip(actions).collect())?;
+    let given = times.into_iter().zip(actions).collect();
+    let other = calm(world, plan, given, "the same edits in another order")?;
     agree(world, &other, "the same edits in another order")
 }
 
@@ -53,14 +55,18 @@ fn actions_of(world: &World) -> Vec<(Time, UserAction)> {
     done.map(|(at, action, _)| (*at, action.clone())).collect()
 }
 
-/// A world without faults in which people do this, brought to rest.
-fn calm(world: &World, plan: &Plan, given: Vec<(Time, UserAction)>) -> Result<World, Violation> {
+/// A world without faults in which people do this, brought to rest. If that fails, its trace follows that of `world`.
+fn calm(
+    world: &mut World,
+    plan: &Plan,
+    given: Vec<(Time, UserAction)>,
+    title: &str,
+) -> Result<World, Violation> {
     let mut setup = plan.setup.clone();
     setup.plan = FaultPlan::none();
     setup.kube_faults = KubeFaults::none();
     setup.crash = None;
     setup.processes = 1;
-    setup.traced = false;
     let calm = Plan {
         setup,
         script: Script::Given(given),
@@ -69,11 +75,16 @@ fn calm(world: &World, plan: &Plan, given: Vec<(Time, UserAction)>) -> Result<Wo
         scene: Scene::default(),
     };
     let mut other = World::new(calm.setup.clone());
-    fault_phase(&mut other, &calm)?;
-    other.run_until(other.now.max(world.faults_ended_at))?;
-    other.calm_down();
-    converge(&mut other)?;
-    Ok(other)
+    let result = (|| {
+        fault_phase(&mut other, &calm)?;
+        other.run_until(other.now.max(world.faults_ended_at))?;
+        other.calm_down();
+        converge(&mut other)
+    })();
+    if result.is_err() {
+        world.trace.append(title, &other.trace);
+    }
+    result.map(|()| other)
 }
 
 fn agree(world: &World, other: &World, which: &str) -> Result<bool, Violation> {
