@@ -46,7 +46,7 @@ struct Tour<'a> {
 
 impl Tour<'_> {
     async fn play(&mut self, steps: &[Step]) -> Result<usize> {
-        let mut compared = 0;
+        let (mut compared, mut different) = (0, Vec::new());
         for step in steps {
             match step {
                 Step::Text(command) => self.stay(command).await?,
@@ -61,13 +61,17 @@ impl Tour<'_> {
                         Some(shows) => {
                             let shown = spelling::of_pages(shows);
                             let is_shown = |printed: &str| spelling::of_pages(printed) == shown;
-                            self.shell.until(&commands, shows, is_shown).await?;
-                            compared += 1;
+                            // All differences at once, so that the page can be corrected from one run.
+                            match self.shell.until(&commands, shows, is_shown).await {
+                                Ok(()) => compared += 1,
+                                Err(difference) => different.push(format!("{difference:#}")),
+                            }
                         }
                     }
                 }
             }
         }
+        ensure!(different.is_empty(), "{}", different.join("\n\n"));
         Ok(compared)
     }
 
