@@ -137,6 +137,32 @@ fn names_of_others_that_one_listing_has_shown_are_not_overwritten() {
     }
 }
 
+#[test]
+fn a_name_of_others_that_one_listing_lacks_is_not_written_again() {
+    for in_flight in [false, true] {
+        let mut world = shared();
+        if in_flight {
+            world.list(false);
+            world.remove_slice(&slice_name("s"));
+            assert!(world.send(), "the listing is new");
+        }
+        // Others leave the address.
+        world.azure.insert((ip("10.0.0.1"), ip("10.1.0.1")), ["web".into()].into());
+        world.list(false);
+        if in_flight {
+            world.finish(End::Throttled);
+            world.wait(Duration::from_secs(10));
+        } else {
+            world.remove_slice(&slice_name("s"));
+        }
+        assert!(!world.send(), "the entry waits for a second listing, in flight: {in_flight}");
+        world.wait(Duration::from_secs(60));
+        world.list(false);
+        world.drain(10);
+        assert_eq!(azure(&world), Vec::<String>::new(), "in flight: {in_flight}");
+    }
+}
+
 /// The simulator cannot see this bug, so it is planted here.
 #[cfg(feature = "seeded-bugs")]
 #[test]

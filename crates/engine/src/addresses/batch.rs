@@ -139,7 +139,8 @@ impl Addresses {
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
-        if self.names_others(services) && !self.is_listed() || self.others_were_seen(spot) {
+        let is_certain = self.is_listed() && !self.others_were_missing(spot);
+        if self.names_others(services) && !is_certain || self.others_were_seen(spot) {
             self.await_listing(spot);
             return Fit::Waits;
         }

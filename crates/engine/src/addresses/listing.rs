@@ -58,6 +58,7 @@ impl Addresses {
         }
         let recent = self.written_since(margin);
         let before = core::mem::take(&mut self.sightings);
+        self.unshown.clear();
         let mut accepted = 0;
         self.forget_hollow();
         for location in locations {
@@ -127,6 +128,23 @@ impl Addresses {
         let is_of_others =
             |name: &Arc<str>| self.services.find(name).is_none_or(|it| self.services[it].is_unmanaged());
         shown.is_some_and(|names| names.iter().any(is_of_others))
+    }
+
+    /// Whether the last listing lacks an unmanaged service that we know of at this entry.
+    pub(super) fn others_were_missing(&self, spot: Spot) -> bool {
+        self.unshown.contains(&spot)
+    }
+
+    /// Notes an entry of which a listing lacks an unmanaged service: it is not written until that is certain.
+    fn note_missing_others(&mut self, spot: Spot, shown: &[Arc<str>]) {
+        let is_missing = |service: &ServiceIndex| {
+            let identity = self.services.identity(*service);
+            self.services[*service].is_unmanaged()
+                && !shown.iter().any(|name| name.eq_ignore_ascii_case(identity))
+        };
+        if self.possible_sets(spot).into_iter().any(|set| self.sets.members(set).iter().any(is_missing)) {
+            self.unshown.insert(spot);
+        }
     }
 
     /// Whether a list names an unmanaged service.
@@ -241,6 +259,9 @@ impl Addresses {
         }
         let awaited = spot.is_some_and(|spot| self.awaits_listing.contains_key(&spot));
         if !first && !awaited && before.get(&at) != Some(&identities) {
+            if let Some(spot) = spot {
+                self.note_missing_others(spot, &identities);
+            }
             self.sightings.insert(at, identities);
             return 0;
         }
@@ -263,6 +284,7 @@ impl Addresses {
 
     /// Notes names of others at an entry that we wrote too recently to ask about our own: no write of ours adds them.
     fn sight_others(&mut self, spot: Spot, at: (IpAddr, IpAddr), services: &[Arc<str>]) {
+        self.note_missing_others(spot, services);
         let sets = self.possible_sets(spot);
         let is_new = |name: &&Arc<str>| match self.services.find(name) {
             None => true,
@@ -313,11 +335,21 @@ impl Addresses {
                 let seen = entry.is(Entry::SEEN);
                 entry.clear(Entry::SEEN);
                 let anything = entry.actual() != SetId::EMPTY || entry.is(Entry::ODD);
-                if !seen && anything && !entry.is(Entry::IN_FLIGHT) {
-                    missing.push(addr);
+                if !seen && anything {
+                    missing.push((addr, entry.is(Entry::IN_FLIGHT)));
                 }
             }
-            missing.retain(|&addr| !recent.spots.contains(&Spot { place, addr }));
+            let mut missing: Vec<_> = missing
+                .into_iter()
+                .filter_map(|(addr, in_flight)| {
+                    let spot = Spot { place, addr };
+                    if in_flight || recent.spots.contains(&spot) {
+                        self.note_missing_others(spot, &[]);
+                        return None;
+                    }
+                    Some(addr)
+                })
+                .collect();
             missing.sort_unstable_by_key(|&addr| self.addrs.ip(family, addr));
             for addr in missing {
                 let spot = Spot { place, addr };
@@ -330,6 +362,7 @@ impl Addresses {
                     self.believe(spot, SetId::EMPTY);
                     accepted += 1;
                 } else {
+                    self.note_missing_others(spot, &[]);
                     self.sightings.insert(at, Vec::new());
                 }
             }

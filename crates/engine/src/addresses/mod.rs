@@ -177,6 +177,8 @@ pub struct Addresses {
     batch_number: u32,
     bisect: bisect::Bisect,
     sightings: listing::Sightings,
+    /// Entries of which the last listing lacks an unmanaged service that is known there.
+    unshown: BTreeSet<Spot>,
     /// When the last listing began.
     listing_began: Option<Time>,
     /// Until when it may be used to decide what is unmanaged.
@@ -230,6 +232,7 @@ impl Addresses {
             batch_number: 0,
             bisect: bisect::Bisect::default(),
             sightings: listing::Sightings::new(),
+            unshown: BTreeSet::new(),
             listing_began: None,
             listing_valid_until: None,
             awaits_listing: BTreeMap::new(),
