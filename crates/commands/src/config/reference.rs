@@ -7,11 +7,11 @@ use super::table::{Default, Row};
 pub fn markdown() -> String {
     let rows = Config::rows();
     let mut text = String::new();
-    let mut heading = "";
+    let mut heading = None;
     for row in &rows {
         let section = section(row.path);
-        if section != heading {
-            heading = section;
+        if heading != Some(section) {
+            heading = Some(section);
             let title = match section {
                 "" => "Keys of azure.json".to_owned(),
                 "sluice" => "`sluice`".to_owned(),
@@ -82,6 +82,17 @@ mod tests {
         panic!(
             "docs/configuration.md is out of date; run `cargo xtask bless`. First difference: {differs:#?}"
         );
+    }
+
+    #[test]
+    fn every_section_begins_with_a_heading_and_a_table_header() {
+        let text = markdown();
+        assert!(text.starts_with("\n### Keys of azure.json\n\n| key |"), "{}", &text[..80]);
+        for table in text.split("\n\n").filter(|part| part.starts_with('|')) {
+            let mut lines = table.lines();
+            assert_eq!(lines.next(), Some("| key | value | default | meaning |"));
+            assert_eq!(lines.next(), Some("|---|---|---|---|"));
+        }
     }
 
     #[test]
