@@ -5,6 +5,7 @@
 
 mod arrows;
 mod commands;
+mod coverage;
 mod links;
 mod literals;
 mod modules;
@@ -31,6 +32,7 @@ const CHECKS: &[Check] = &[
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
+    ("every item of the design names a test that covers it", coverage::check),
     ("no semicolon cuts a line of a diagram", words::check_diagrams),
 ];
 
