@@ -110,30 +110,30 @@ pub(crate) fn replay(_: &Tree) -> Result<String, Vec<String>> {
     }
 }
 
-/// Runs what the README tells people to run, exactly as printed there.
-pub(crate) fn readme_commands(tree: &Tree) -> Result<String, Vec<String>> {
+/// Runs the commands of cargo that README.md, CONTRIBUTING.md and the page about performance show, exactly as printed.
+pub(crate) fn commands_of_pages(tree: &Tree) -> Result<String, Vec<String>> {
     let mut done = Vec::new();
-    for command in readme::commands(tree) {
+    for (page, command) in readme::commands_of_pages(tree) {
         // Being in this stage at all is the run of the one; the playground never ends by itself and has a
         // stage of its own, with what is typed beside it.
         let has_a_stage = command == readme::PLAYGROUND || readme::is_beside_the_playground(&command);
-        if command == "cargo xtask test" || has_a_stage {
+        if command == readme::TEST || has_a_stage {
             continue;
         }
         let words: Vec<&str> = command.split_whitespace().collect();
         let Some((&"cargo", arguments)) = words.split_first() else {
-            return Err(vec![format!("README.md: `{command}` is not run by any test")]);
+            return Err(vec![format!("{page}: `{command}` is not run by any test")]);
         };
         let output = cargo_quietly(arguments)?;
         if output.trim().is_empty() {
-            return Err(vec![format!("README.md: `{command}` prints nothing")]);
+            return Err(vec![format!("{page}: `{command}` prints nothing")]);
         }
-        done.push(command);
+        done.push(format!("ran: {command} ({page})"));
     }
     if done.is_empty() {
-        return Err(vec!["README.md has no command to try".to_string()]);
+        return Err(vec!["the pages have no command to try".to_string()]);
     }
-    Ok(done.iter().map(|command| format!("ran: {command}")).collect::<Vec<_>>().join("\n"))
+    Ok(done.join("\n"))
 }
 
 #[cfg(test)]

@@ -313,7 +313,7 @@ pub(crate) const STAGES: &[Stage] = &[
     // PROGRAMS and SEEDS have built what it runs.
     Stage {
         after: &[PROGRAMS, SEEDS],
-        ..own("the README's commands", Tier::Test, 30, &[], outputs::readme_commands)
+        ..own("cargo commands of the documentation", Tier::Test, 30, &[], outputs::commands_of_pages)
     },
     // Of those that wait, the longest come first.
     Stage { after: &[PROGRAMS], ..own(E2E, Tier::Test, 40, &[Part::ControlPlane], e2e::run) },
