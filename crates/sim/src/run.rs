@@ -8,9 +8,9 @@ use sluice_model::lease::Timing;
 use sluice_model::seeded::Seeded;
 use sluice_model::{ObjectName, Time};
 
-use crate::cluster::KubeFaults;
 use crate::cluster::objects::{AddressType, EndpointRecord, Health, PodRecord, ServiceRecord};
 use crate::cluster::stories::{FirstGateway, OwnerBy, SliceDraft, Storm, Story, UserAction, taken_over};
+use crate::cluster::{KubeFault, KubeFaults};
 use crate::coverage::Coverage;
 use crate::faults::{FaultPlan, kube_faults, only_kube_faults};
 use crate::liveness::{compare, foreigners_untouched, nothing_waits};
@@ -138,8 +138,11 @@ impl Plan {
             false => Pace::random(&mut paces),
         };
         let kube_faults = kube_faults(&mut dice);
+        // Not where lists are stale: a registration of others that leads to nothing names no Service, so two stale lists in
+        // a row are enough to lose it.
+        let is_stale = kube_faults.per_mille(KubeFault::StaleList) > 0;
         let mut before = rng.fork("before");
-        let was_served = before.chance(250);
+        let was_served = before.chance(250) && !is_stale;
         // Where another controller was first, it has made the gateway.
         let gateway = match first_gateway(&mut rng.fork("gateway")) {
             FirstGateway::Missing if was_served => FirstGateway::OfOthers,
