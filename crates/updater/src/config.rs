@@ -48,6 +48,8 @@ pub struct Config {
     pub poll: PollSchedule,
     /// How often a page of a listing that fails for the moment is repeated.
     pub page_retries_max: u32,
+    /// So long after a write a read may not show it yet.
+    pub reads_lag_max: Duration,
     /// How often a public IP is read again after its PUT while the read lags behind.
     pub readback_retries_max: u32,
     /// The first wait before a page or a lagging read is repeated; it doubles.
@@ -84,6 +86,7 @@ impl Default for Config {
             poll: PollSchedule::default(),
             page_retries_max: 3,
             // 0.5 + 1 + 2 + 4 + 4 s: a read lags at most 10 s.
+            reads_lag_max: Duration::from_secs(30),
             readback_retries_max: 5,
             reread_wait_first: Duration::from_millis(500),
             reread_wait_max: Duration::from_secs(4),

@@ -98,16 +98,16 @@ enum Doing {
 const NOT_MANAGED: &str = "NotManaged";
 
 /// The resources that got our tags lately, and when: a read may not show them yet.
-#[derive(Default)]
-struct Tagged(BTreeMap<ArmId, Time>);
-
-/// So long after a write a read may be behind.
-const READS_LAG_MAX: Duration = Duration::from_secs(30);
+struct Tagged {
+    at: BTreeMap<ArmId, Time>,
+    reads_lag_max: Duration,
+}
 
 impl Tagged {
     fn remember(&mut self, id: &ArmId, now: Time) {
-        self.0.retain(|_, at| now.since(*at) < READS_LAG_MAX);
-        self.0.insert(id.clone(), now);
+        let max = self.reads_lag_max;
+        self.at.retain(|_, at| now.since(*at) < max);
+        self.at.insert(id.clone(), now);
     }
 
     /// A missing tag that we wrote a moment ago says nothing: the read is repeated later.
@@ -145,7 +145,7 @@ impl Tagged {
     }
 
     fn may_lag(&self, id: &ArmId, now: Time) -> bool {
-        self.0.get(id).is_some_and(|at| now.since(*at) < READS_LAG_MAX)
+        self.at.get(id).is_some_and(|at| now.since(*at) < self.reads_lag_max)
     }
 }
 
@@ -180,7 +180,7 @@ impl Plans {
         Plans {
             running: BTreeMap::new(),
             notes: Notes::default(),
-            tagged: Tagged::default(),
+            tagged: Tagged { at: BTreeMap::new(), reads_lag_max: config.reads_lag_max },
             readback_retries_max: config.readback_retries_max,
             reread_wait_first: config.reread_wait_first,
             reread_wait_max: config.reread_wait_max,
@@ -396,7 +396,7 @@ impl Plans {
                     Step::DeletePublicIp(id) | Step::DeleteLoadBalancer(id) | Step::DeleteNatGateway(id),
                     Ok(_),
                 ) => {
-                    self.tagged.0.remove(id);
+                    self.tagged.at.remove(id);
                 }
                 (step, Ok(_)) => {
                     if let Some(id) = tagged_by(step) {
