@@ -18,6 +18,7 @@ use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::addresses::ServiceIndex;
 use crate::engine::Engine;
+use crate::failure_row::clause;
 use crate::resources::Knowledge;
 use crate::service::{Compared, Service};
 use crate::state::State;
@@ -133,17 +134,20 @@ impl Engine {
         if let Some(record) = self.record_mut(service) {
             record.adoption.trouble = Some((reason, text.clone()));
         }
-        self.tell(service, reason, text);
+        self.tell(service, reason, text, failure.is_about_credential());
     }
 
     /// Why a resource cannot be tagged, and the command to run.
     pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
+        // After a rejection it is the whole message of a conflict; otherwise it follows what Azure did.
+        let tagging = if failure.class == FailureClass::Refused { "Tagging" } else { "tagging" };
+        let failed = format!("{tagging} {id} failed: {}", clause(failure));
         if failure.is_about_credential() {
-            return format!("Cannot tag {id}: {failure}");
+            return failed;
         }
         let cluster = &self.config.scope.cluster_id;
         format!(
-            "Cannot tag {id}: {failure}. Run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"
+            "{failed}. To tag it yourself, run `az tag update --resource-id {id} --operation Merge --tags {CLUSTER_TAG}={cluster}`"
         )
     }
 
@@ -152,7 +156,7 @@ impl Engine {
         let Some(key) = self.record(service).map(|record| record.key.clone()) else { return };
         let id = self.config.scope.carrier_id(&key);
         let text = format!(
-            "Tags of {id} were removed again. Sluice restores them before its next change; exempt it from the tool that removes them"
+            "Tags of {id} were removed again. Sluice restores them only before it changes or deletes the resource; exempt it from the tool that removes them"
         );
         let Some(record) = self.record_mut(service) else { return };
         record.adoption.trouble = Some((Reason::Conflict, text.clone()));

@@ -205,10 +205,12 @@ impl Engine {
         let Some(record) = self.record(service) else { return };
         let what = if record.key.is_inbound() { "load balancer" } else { "NAT gateway" };
         let before = record.object.as_ref().is_some_and(|object| object.published.is_some());
-        let done = match (repaired, before) {
-            (true, _) => format!("Restored {what} after an external change"),
-            (false, true) => format!("Updated {what}"),
-            (false, false) => format!("Created {what}"),
+        let done = match (repaired, before, record.key.is_inbound()) {
+            (true, ..) => format!("Restored {what} after an external change"),
+            (false, true, _) => format!("Updated {what}"),
+            // It may be new, or an egress or an unpublished Service that was updated.
+            (false, false, true) => "Load balancer is ready".into(),
+            (false, false, false) => "NAT gateway is ready".into(),
         };
         let address = record.public_address().map(|ip| format!("; public IP {ip}")).unwrap_or_default();
         let text = format!("{done}{address}");
@@ -287,7 +289,7 @@ impl Engine {
         if now < since + UNRESOLVED_TOLD_AFTER || record.unresolved_told {
             return;
         }
-        let text = Reason::PortUnresolved.note(text);
+        let text = Reason::PortUnresolved.note(text, false);
         record.unresolved_told = true;
         let about = self.about(service);
         self.notify(about, true, Reason::PortUnresolved, text);

@@ -68,7 +68,7 @@ impl Engine {
 }
 
 fn pair(reason: Reason, concern: Concern, serving: Condition) -> Vec<Condition> {
-    debug_assert!(reason.stands_in_conditions(), "docs/conditions.md knows no such condition: {reason}");
+    debug_assert!(reason.stands_in_conditions(), "not a reason of conditions: {reason}");
     let (kind, holds) = (ConditionKind::Provisioning, reason != Reason::Provisioned);
     vec![Condition { kind, holds, reason, concern }, serving]
 }

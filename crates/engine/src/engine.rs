@@ -507,7 +507,7 @@ impl Engine {
     pub(crate) fn notify(&mut self, about: About, warning: bool, reason: Reason, text: String) {
         if self.is_leading() {
             let notice = Notice { about, warning, reason, text };
-            debug_assert!(is_promised(&notice), "docs/events.md knows no such event: {notice:?}");
+            debug_assert!(is_promised(&notice), "no row in the table of events: {notice:?}");
             self.emit(Action::Notify(notice), Cause::Notice);
         }
     }

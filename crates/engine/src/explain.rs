@@ -107,8 +107,8 @@ pub struct Trouble {
     pub concern: Concern,
     /// A sentence, with numbers and Azure's words.
     pub text: String,
-    /// Azure does not accept the credential.
-    pub is_about_credential: bool,
+    /// Whether Azure denies a request because of the credential, if that is known.
+    pub is_about_credential: Option<bool>,
 }
 
 /// One service, and why it is where it is.

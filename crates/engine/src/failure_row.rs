@@ -3,8 +3,20 @@
 //! An outage mixes 429, 503 and time-outs. If each retry changed the reason, it would also write the conditions of every
 //! Service again.
 
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
 use sluice_model::reason::Reason;
 use sluice_model::{Failure, FailureClass, Time};
+
+/// A text of others without the period at its end, for a sentence that continues.
+pub(crate) fn clause(text: &impl fmt::Display) -> String {
+    let mut text = format!("{text}");
+    let kept = text.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len();
+    text.truncate(kept);
+    text
+}
 
 /// Failures in a row.
 #[derive(Clone, PartialEq, Eq, Debug)]

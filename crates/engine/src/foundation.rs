@@ -16,6 +16,7 @@ use sluice_model::{Action, EffectId, Plan, Step, Time};
 use crate::addresses::{ServiceIndex, Trust};
 use crate::config::{Config, GatewayMode};
 use crate::engine::{Engine, Errand};
+use crate::failure_row::clause;
 use crate::hold::{Attempts, Hold};
 
 /// The longest wait before the gateway is tried again, whatever went wrong.
@@ -197,7 +198,10 @@ impl Engine {
                         About::Cluster,
                         true,
                         reason,
-                        format!("Cannot create the gateway: {text}. Retrying; run `sluice doctor`"),
+                        format!(
+                            "Cannot set up the gateway: {}. Sluice retries; run `sluice doctor`",
+                            clause(&text)
+                        ),
                     );
                     self.touch_all();
                 }
@@ -219,13 +223,14 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>,
     let ensure = config.gateway_mode == GatewayMode::Ensure;
     let Some(subnet) = subnet else {
         return Standing::Unusable(format!(
-            "Subnet {} does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName",
+            "Subnet {} does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName (or sluice.gateway.subnet)",
             scope.subnet_id()
         ));
     };
     if let Some(other) = subnet.gateway.as_ref().filter(|other| **other != id) {
         return Standing::Unusable(format!(
-            "Subnet is attached to {other}. Detach it, or set sluice.gateway.name to that gateway"
+            "Subnet {} is attached to {other}. Detach it, or set sluice.gateway.name to that gateway",
+            subnet.id
         ));
     }
     let mut steps = Vec::new();

@@ -66,7 +66,7 @@ impl Engine {
             return keeper(
                 Listable::Registrations,
                 format!(
-                    "the gateway has this Service registered for {id}, which is not managed by Sluice. Remove the registration"
+                    "the registration of this Service in the gateway points to {id}, which is not managed by Sluice. Remove the registration"
                 ),
             );
         }

@@ -284,7 +284,7 @@ impl Engine {
         }
         if let Some((address, egress)) = self.addresses.take_held(pod.uid) {
             let text = format!(
-                "Address {address} belongs to the unmanaged egress {egress} in the gateway, so this pod's egress does not get it. Run `sluice adopt` or delete that egress"
+                "Address {address} belongs to the unmanaged egress {egress} in the gateway, so this pod's egress does not get it. Remove the address from that egress, or delete the egress"
             );
             let about = About::Pod(ObjectRef { uid: pod.uid, name: pod.name.clone() });
             self.notify(about, true, Reason::Conflict, text);
@@ -321,26 +321,26 @@ impl Engine {
             .egress_namespaces
             .as_ref()
             .is_some_and(|allowed| !allowed.contains(&pod.name.namespace));
-        let why = if forbidden {
-            format!("namespace {} is not in sluice.egress.namespaces", pod.name.namespace)
+        let (why, step) = if forbidden {
+            let namespace = &pod.name.namespace;
+            let why = format!("namespace {namespace} is not in sluice.egress.namespaces");
+            (why, "Add it, or remove the label")
         } else if pod.host_network {
-            "the pod uses the host network".to_string()
+            ("the pod uses the host network".to_string(), "Remove hostNetwork or the label")
         } else {
             match EgressName::parse(label) {
                 Ok(name) => {
                     self.warned_pods.remove(&pod.uid);
                     return Some(name);
                 }
-                Err(bad) => format!("the name {}", bad.why),
+                Err(bad) => (format!("the name {}", bad.why), "Correct the label"),
             }
         };
         let known = self.warned_pods.get(&pod.uid).is_some_and(|warned| warned.label == *label);
         if pod.phase != Phase::Finished && !known {
-            self.refuse(format!("pod {}", pod.name), why.clone());
-            let unsaid = Some((
-                pod.name.clone(),
-                format!("Ignored egress label {label:?}: {why}. Correct or remove the label"),
-            ));
+            let text = format!("Ignored egress label {label:?}: {why}. {step}");
+            self.refuse(format!("pod {}", pod.name), why);
+            let unsaid = Some((pod.name.clone(), text));
             self.warned_pods.insert(pod.uid, Warned { label: label.clone(), unsaid });
             if self.is_leading() {
                 self.warn_of_pod(pod.uid);

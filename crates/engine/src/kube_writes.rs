@@ -18,6 +18,7 @@ use crate::addresses::ServiceIndex;
 use crate::conditions::same_conditions;
 use crate::engine::{Engine, Errand, KubeWrite};
 use crate::explain::Moment;
+use crate::failure_row::clause;
 use crate::service::Service;
 use crate::state::State;
 
@@ -180,8 +181,9 @@ impl Engine {
         }
         self.note_published(service, published, true);
         if let Some((about, why)) = refused {
+            let why = clause(&why);
             let text = format!(
-                "The API server rejected the patch: {why}. Retrying; exempt the service account of Sluice"
+                "The API server rejected the patch: {why}. Sluice retries; grant the permission, or exempt its service account from the webhook or policy"
             );
             self.notify(about, true, Reason::KubernetesRefused, text);
         }
@@ -215,7 +217,7 @@ impl Engine {
                     "Public IP changed from {before} to {after} because {before} was deleted in Azure. Update DNS records"
                 ),
                 None => format!(
-                    "Public IP {before} was deleted in Azure. Sluice creates a new one; update DNS records"
+                    "Public IP {before} was deleted in Azure. Sluice creates a new one; update DNS records when it is published"
                 ),
             };
             let about = self.about(service);

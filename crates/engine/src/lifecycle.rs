@@ -268,7 +268,7 @@ impl Engine {
             about,
             true,
             Reason::InternalError,
-            format!("Internal error: an invariant check failed: {what}. No change was made. Report this bug"),
+            format!("Internal error: an invariant check failed: {what}. Sluice suspends this gateway service; report this bug"),
         );
     }
 

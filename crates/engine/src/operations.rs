@@ -164,7 +164,7 @@ impl Engine {
         let now = self.now;
         if intent == Intent::Deprovision {
             self.note_teardown(service);
-            self.tell_teardown(service);
+            self.tell_teardown(service, &plan.steps);
         }
         if let Some(record) = self.record_mut(service) {
             record.teardown_begun |= intent == Intent::Deprovision;
@@ -182,15 +182,30 @@ impl Engine {
         let until = self.now + LOOK_AGAIN;
         let Some(record) = self.record_mut(service) else { return };
         record.hold = Some(Hold { until, parked: true, reason: Reason::Conflict, text: text.clone() });
-        self.tell(service, Reason::Conflict, text);
+        self.tell(service, Reason::Conflict, text, false);
         self.touch(service);
     }
 
     /// Says that a teardown begins, once.
-    fn tell_teardown(&mut self, service: ServiceIndex) {
-        let Some(record) = self.record(service).filter(|record| !record.teardown_begun) else { return };
-        let what = if record.key.is_inbound() { "load balancer" } else { "NAT gateway" };
-        let text = format!("Drained; deleting {what} and public IP");
+    fn tell_teardown(&mut self, service: ServiceIndex, steps: &[Step]) {
+        if self.record(service).is_none_or(|record| record.teardown_begun) {
+            return;
+        }
+        let carrier = steps.iter().find_map(|step| match step {
+            Step::DeleteLoadBalancer(_) => Some("load balancer"),
+            Step::DeleteNatGateway(_) => Some("NAT gateway"),
+            _ => None,
+        });
+        let ips = match steps.iter().filter(|step| matches!(step, Step::DeletePublicIp(_))).count() {
+            0 => None,
+            1 => Some("public IP"),
+            _ => Some("public IPs"),
+        };
+        let text = match (carrier, ips) {
+            (Some(carrier), Some(ips)) => format!("Drained; deleting {carrier} and {ips}"),
+            (Some(one), None) | (None, Some(one)) => format!("Drained; deleting {one}"),
+            (None, None) => "Drained; removing the registration".into(),
+        };
         let about = self.about(service);
         self.notify(about, false, Reason::Deleting, text);
     }
@@ -439,7 +454,7 @@ impl Engine {
         }
         if let Some(reason) = parked.filter(|_| !unwanted) {
             self.counters.parks = self.counters.parks.saturating_add(1);
-            self.tell(service, reason, text);
+            self.tell(service, reason, text, failure.is_about_credential());
         }
     }
 
@@ -448,12 +463,18 @@ impl Engine {
     }
 
     /// Tells people once per reason.
-    pub(crate) fn tell(&mut self, service: ServiceIndex, reason: Reason, text: String) {
+    pub(crate) fn tell(
+        &mut self,
+        service: ServiceIndex,
+        reason: Reason,
+        text: String,
+        is_about_credential: bool,
+    ) {
         let Some(record) = self.record_mut(service) else { return };
         if record.told.as_ref().is_some_and(|(told, _)| *told == reason) {
             return;
         }
-        let note = reason.note(&text);
+        let note = reason.note(&text, is_about_credential);
         record.told = Some((reason, text));
         let about = self.about(service);
         self.notify(about, true, reason, note);

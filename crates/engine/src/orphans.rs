@@ -187,7 +187,7 @@ impl Engine {
             let more = unclaimed.difference(&self.survey.unclaimed).count() - news.len();
             let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let text = format!(
-                "Unmanaged registrations left unchanged: {}{and_more}. Run `sluice adopt` or delete them",
+                "Unmanaged registrations left unchanged: {}{and_more}. No Service or egress needs them; delete them if they are unused",
                 news.join(", ")
             );
             self.notify(About::Cluster, true, Reason::Conflict, text);
@@ -357,7 +357,7 @@ impl Engine {
             more => format!(" and {more} more"),
         };
         let text = format!(
-            "Held deletion of {count} of {total} gateway services: {}{and_more}. Review `sluice plan`, then run `sluice allow-deletion`",
+            "Mass-deletion guard: held deletion of {count} gateway services: {}{and_more}. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`",
             names.join(", ")
         );
         self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);

@@ -384,12 +384,12 @@ impl Planner<'_> {
     fn refuse_what_is_not_ours(&self, families: &[Family]) -> Result<(), NoPlan> {
         let conflict = |id: &ArmId| {
             Err(NoPlan::Conflict(format!(
-                "{id} exists and is not managed by this cluster. Delete it, or run `sluice adopt`"
+                "{id} exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes"
             )))
         };
         if let Some(id) = self.is_registered_elsewhere() {
             return Err(NoPlan::Conflict(format!(
-                "The gateway has this registration for {id}, which is not managed by this cluster. Remove the registration"
+                "The registration of this name in the gateway points to {id}, which is not managed by this cluster. Remove the registration"
             )));
         }
         let live_inbound = self.key.is_inbound() && self.actual.is_live();

@@ -23,7 +23,7 @@ use sluice_model::{
 use crate::addresses::{ServiceIndex, Trust};
 use crate::config::DefaultOutbound;
 use crate::engine::{Engine, Errand};
-use crate::failure_row::FailureRow;
+use crate::failure_row::{FailureRow, clause};
 use crate::plan::is_default_of_others;
 use crate::resources::{Actual, Carrier};
 use crate::start_up::FirstDifference;
@@ -315,8 +315,9 @@ impl Engine {
                 let missing = failure.class == FailureClass::NotFound;
                 if forbidden || look.failures == self.config.retry.attempts_max && !missing {
                     let text = format!(
-                        "Cannot list {} in Azure: {failure}. No change is made until it succeeds; run `sluice doctor`",
-                        kind.word()
+                        "Cannot read {} from Azure: {}. Sluice retries; run `sluice doctor`",
+                        kind.phrase(),
+                        clause(&failure)
                     );
                     let reason = if forbidden { Reason::Forbidden } else { Reason::AzureUnavailable };
                     self.notify(About::Cluster, true, reason, text);

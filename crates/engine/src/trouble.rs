@@ -174,18 +174,18 @@ impl Engine {
     /// The same, in words.
     pub(crate) fn told_trouble(&self, record: &Service) -> Option<explain::Trouble> {
         let Trouble { reason, concern, cause } = self.lasting_trouble(record)?;
-        let is_about_credential = reason == Reason::Forbidden
-            && match cause {
-                Cause::Listing(_, row) | Cause::Lane(LaneTrouble::Failing(row)) => {
-                    row.last.is_about_credential()
-                }
-                // Without a failed operation, the sentence is about tags.
-                Cause::Said(_) => match &record.last_failure {
-                    Some(failure) => failure.is_about_credential,
-                    None => record.adoption.is_about_credential,
-                },
-                _ => false,
-            };
+        let is_about_credential = match cause {
+            Cause::Listing(_, row) | Cause::Lane(LaneTrouble::Failing(row)) => {
+                Some(row.last.is_about_credential())
+            }
+            // Without a failed operation, the sentence is about tags.
+            Cause::Said(_) => Some(match &record.last_failure {
+                Some(failure) => failure.is_about_credential,
+                None => record.adoption.is_about_credential,
+            }),
+            _ => None,
+        };
+        let is_about_credential = is_about_credential.filter(|_| reason == Reason::Forbidden);
         let text = self.sentence(record, concern, cause);
         Some(explain::Trouble { reason, concern, text, is_about_credential })
     }
@@ -211,10 +211,10 @@ impl Engine {
             Cause::Said(text) => text.into(),
             Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
             Cause::Listing(kind, row) => {
-                format!("Cannot list {} in Azure, so no change is made. {}", kind.word(), row.last)
+                format!("Cannot read {} from Azure, so no change is made. {}", kind.phrase(), row.last)
             }
             Cause::MassDeletion => {
-                "Deletion held by the mass-deletion guard. Review `sluice plan`, then run `sluice allow-deletion`"
+                "Deletion held by the mass-deletion guard. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`"
                     .into()
             }
             Cause::ConflictInDoubt => {
@@ -261,7 +261,7 @@ impl Engine {
                 let many = self.addresses.quarantined(service);
                 let many = addresses_in_words(many as usize);
                 let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
-                format!("{what}. Azure rejected {many}, retried every 5 min{said}")
+                format!("{what}. Azure rejected {many}; Sluice retries{said}")
             }
             Cause::KeptByOthers => {
                 let many = self.addresses.kept_from(service);
@@ -285,7 +285,7 @@ impl Engine {
     /// Why the state of Azure is not known any more, if listings fail for long.
     pub fn listing_trouble(&self) -> Option<(Reason, String)> {
         let (kind, row) = self.failing_listing().filter(|_| self.is_leading())?;
-        Some((row.reason, format!("Cannot list {} in Azure. {}", kind.word(), row.last)))
+        Some((row.reason, format!("Cannot read {} from Azure. {}", kind.phrase(), row.last)))
     }
 
     /// What is the same for all services and can begin or end without an event about any of them.

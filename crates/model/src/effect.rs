@@ -163,6 +163,18 @@ impl Listable {
             Listable::PublicIps => "public-ips",
         }
     }
+
+    /// What a sentence calls it.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Listable::Foundation => "the gateway",
+            Listable::Registrations => "the registrations of the gateway",
+            Listable::Locations => "the addresses of the gateway",
+            Listable::LoadBalancers => "the load balancers",
+            Listable::NatGateways => "the NAT gateways",
+            Listable::PublicIps => "the public IPs",
+        }
+    }
 }
 
 /// Something that people should know; becomes a Kubernetes event and a log line.

@@ -163,7 +163,7 @@ impl Failure {
 const UNWORDED: &str = "Http";
 
 /// How a failure is shown that is about the credential.
-pub(crate) const CREDENTIAL_NOT_ACCEPTED: &str = "credential not accepted";
+const CREDENTIAL_NOT_ACCEPTED: &str = "credential not accepted";
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

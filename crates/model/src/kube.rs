@@ -192,6 +192,19 @@ impl Concern {
             Concern::Deletion => Some("The deletion does not complete."),
         }
     }
+
+    /// The concern in the message of a condition, also in one that an older version wrote.
+    pub fn in_message(message: &str) -> Concern {
+        let says = |concern: &Concern| {
+            let old = match concern {
+                Concern::Resources => None,
+                Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
+                Concern::Deletion => Some("Its deletion is stuck."),
+            };
+            [concern.sentence(), old].into_iter().flatten().any(|sentence| message.contains(sentence))
+        };
+        Concern::ALL.into_iter().find(says).unwrap_or_default()
+    }
 }
 
 /// Our two conditions.

@@ -50,16 +50,25 @@ pub struct Row {
     pub warning: bool,
     /// Where it can stand.
     pub places: &'static [Place],
-    /// When it is told.
+    /// When it is recorded.
     pub when: &'static str,
+    /// What to do, where the action of the reason does not fit.
+    pub action: Option<&'static str>,
+}
+
+impl Row {
+    /// With what to do instead of the action of the reason.
+    const fn action(self, action: &'static str) -> Row {
+        Row { action: Some(action), ..self }
+    }
 }
 
 const fn normal(reason: Reason, places: &'static [Place], when: &'static str) -> Row {
-    Row { reason, warning: false, places, when }
+    Row { reason, warning: false, places, when, action: None }
 }
 
 const fn warning(reason: Reason, places: &'static [Place], when: &'static str) -> Row {
-    Row { reason, warning: true, places, when }
+    Row { reason, warning: true, places, when, action: None }
 }
 
 /// A warning about a gateway service, recorded for what the reason means.
@@ -81,12 +90,14 @@ pub const TABLE: &[Row] = &[
         Reason::Deleting,
         ITS_OWN,
         "All addresses are removed, and the Azure resources are being deleted. Or a public IP was not deleted, because its tag was removed or an unmanaged resource uses it.",
-    ),
+    )
+    .action("Delete a kept public IP if it is unused."),
     warning(
         Reason::Updating,
         &[Place::Service],
         "The public IP of the Service was deleted in Azure, and the Service gets another one.",
-    ),
+    )
+    .action("Update DNS records that contain the old public IP."),
     warning(
         Reason::Draining,
         ITS_OWN,
@@ -97,18 +108,22 @@ pub const TABLE: &[Row] = &[
         Reason::InvalidSpec,
         &[Place::Service],
         "The Service uses a field or annotation that is not supported or has no effect, or one of its EndpointSlices has unusable addresses.",
-    ),
+    )
+    .action("Correct the field, remove the annotation, or correct the EndpointSlice."),
     warning(
         Reason::InvalidSpec,
         &[Place::Pod],
         "The egress label has no effect: the name is invalid, the namespace is not allowed to use egresses, or the pod uses the host network.",
-    ),
+    )
+    .action("Correct or remove the label, correct the pod, or extend `sluice.egress.namespaces`."),
     warning(
         Reason::InvalidSpec,
         &[Place::Key],
         "The egress is not created, because `sluice.egress.max` is reached.",
-    ),
-    warning(Reason::InvalidSpec, &[Place::Cluster], "A node has no InternalIP of the IP family of its pods."),
+    )
+    .action("Raise `sluice.egress.max`, or remove an egress."),
+    warning(Reason::InvalidSpec, &[Place::Cluster], "A node has no InternalIP of the IP family of its pods.")
+        .action("Correct the Node or the EndpointSlice."),
     warning(
         Reason::Throttled,
         &[Place::Cluster],
@@ -124,25 +139,28 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Forbidden,
         &[Place::Cluster],
-        "Azure denies listing, or the creation or attachment of the gateway. Sluice makes no change until it is allowed.",
+        "Azure denies listing, or the creation or attachment of the gateway. At start-up, Sluice makes no change until it is allowed.",
     ),
     its_own(Reason::Conflict),
     warning(
         Reason::Conflict,
         &[Place::Pod],
         "The address of the pod belongs to an unmanaged egress in the gateway.",
-    ),
+    )
+    .action("Remove the address from that egress, or delete the egress."),
     warning(
         Reason::Conflict,
         &[Place::Cluster],
         "The gateway has unmanaged registrations that no Kubernetes object needs. Sluice leaves them unchanged.",
-    ),
+    )
+    .action("Delete them if they are unused."),
     its_own(Reason::Refused),
     warning(
         Reason::Refused,
         &[Place::Cluster],
         "Azure rejected the gateway, or the removal of an address, which was removed by a full update of its location.",
-    ),
+    )
+    .action("Run `sluice doctor`."),
     its_own(Reason::AzureUnavailable),
     warning(
         Reason::AzureUnavailable,
@@ -175,8 +193,8 @@ mod tests {
 
     const HEAD: &str = "# Events
 
-Sluice records Kubernetes events for changes and problems that concern people. Only the leader records events, and it logs
-each of them.
+Sluice records Kubernetes events for changes and problems that concern people. Only the leader records events. It logs them,
+too, except those above the limit below.
 
 | object | command |
 |---|---|
@@ -210,7 +228,7 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
             text.push_str(&format!(
                 "| {kind} | `{word}` | [{code}](errors/{code}.md) | {at} | {} | {} |\n",
                 row.when,
-                row.reason.row().action
+                row.action.unwrap_or(row.reason.row().action)
             ));
         }
         text + TAIL
@@ -234,6 +252,12 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
         for row in TABLE {
             let ok = row.when.starts_with(char::is_uppercase) && row.when.ends_with('.');
             assert!(ok, "{}: {}", row.reason, row.when);
+            let action = row.action.unwrap_or("None.");
+            assert!(
+                action.starts_with(char::is_uppercase) && action.ends_with('.'),
+                "{}: {action}",
+                row.reason
+            );
         }
     }
 

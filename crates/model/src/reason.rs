@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-use crate::failure::CREDENTIAL_NOT_ACCEPTED;
+use crate::key::ObjectName;
 use crate::kube::Concern;
 
 /// A reason, as conditions, events, metrics and explanations show it.
@@ -39,7 +39,7 @@ pub enum Reason {
     Refused,
     /// Azure does not answer, answers with errors, or does not complete an operation.
     AzureUnavailable,
-    /// A bug: an invariant check failed before a change was made.
+    /// A bug: an invariant check failed.
     InternalError,
     /// The API server rejects a write, or does not answer it.
     KubernetesRefused,
@@ -112,7 +112,7 @@ impl Reason {
                 label: "Provisioning",
                 code: "SGW0001",
                 severity: Severity::Status,
-                meaning: "The Azure resources of a Service or egress are being created.",
+                meaning: "The Azure resources are being created.",
                 specific: "Creating Azure resources: {}",
                 group: "in creation for over 5 min",
                 impact: "The Service has no public IP yet, or the egress no NAT gateway. Pods that exist are buffered.",
@@ -132,7 +132,7 @@ impl Reason {
                 label: "Updating",
                 code: "SGW0003",
                 severity: Severity::Status,
-                meaning: "The Azure resources of a live Service are being changed.",
+                meaning: "The Azure resources are being changed.",
                 specific: "Updating Azure resources: {}",
                 group: "different from the desired state for over 5 min",
                 impact: "Traffic continues with the last configuration.",
@@ -142,9 +142,9 @@ impl Reason {
                 label: "Draining",
                 code: "SGW0004",
                 severity: Severity::Status,
-                meaning: "The addresses of a Service or egress are being removed before its Azure resources are deleted.",
+                meaning: "The addresses are being removed before the Azure resources are deleted.",
                 specific: "{}",
-                group: "not deleted: addresses remain in the gateway",
+                group: "waiting for addresses to be removed before deletion",
                 impact: "No Azure resource is deleted before its last address is removed.",
                 action: "Run `sluice status --trouble` if the number of addresses does not fall.",
             },
@@ -152,7 +152,7 @@ impl Reason {
                 label: "Deleting",
                 code: "SGW0005",
                 severity: Severity::Status,
-                meaning: "The Azure resources of a Service or egress are being deleted.",
+                meaning: "The Azure resources are being deleted.",
                 specific: "Deleting Azure resources: {}",
                 group: "in deletion for over 5 min",
                 impact: "The Service or egress carries no traffic any more.",
@@ -186,7 +186,7 @@ impl Reason {
                 specific: "Azure quota used up: {}",
                 group: "waiting for Azure quota",
                 impact: "A new Service gets no public IP, or a new egress no NAT gateway. Existing ones keep working.",
-                action: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries within 1 h, and at once when the Service changes.",
+                action: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries, and at once when the Service changes.",
             },
             Reason::Forbidden => &Row {
                 label: "Forbidden",
@@ -196,7 +196,7 @@ impl Reason {
                 specific: "Azure denied the request: {}",
                 group: "denied by Azure",
                 impact: "The change is not made. Existing load balancers and NAT gateways keep working.",
-                action: "Grant the action that Azure names to the identity of Sluice, or remove the lock or policy. Run `sluice doctor` to check the permissions.",
+                action: "Run `sluice doctor` to see whether the credential or a permission is the cause. Then renew the credential, grant the action that Azure names to the identity of Sluice, or remove the lock or policy.",
             },
             Reason::InvalidSpec => &Row {
                 label: "InvalidSpec",
@@ -204,9 +204,9 @@ impl Reason {
                 severity: Severity::Problem,
                 meaning: "A Service or pod uses a field, annotation or label value that Sluice does not support, or a node has no usable IP.",
                 specific: "{}",
-                group: "rejected: unsupported spec",
-                impact: "A new Service is not created. A live Service keeps its last configuration.",
-                action: "Change the Service or pod. Sluice applies the change at once.",
+                group: "with an unsupported spec",
+                impact: "A new Service gets no load balancer, and a new egress no NAT gateway. A live Service keeps its last configuration.",
+                action: "Correct the named field, annotation, label or node, or raise `sluice.egress.max`.",
             },
             Reason::Conflict => &Row {
                 label: "Conflict",
@@ -216,7 +216,7 @@ impl Reason {
                 specific: "{}",
                 group: "blocked by an unmanaged Azure resource",
                 impact: "Sluice does not change the unmanaged resource. The Service or egress is not changed, or its deletion waits.",
-                action: "Delete the unmanaged resource, or claim it with `sluice adopt`.",
+                action: "Delete the unmanaged resource, or claim it as `sluice explain SGW0011` describes.",
             },
             Reason::Refused => &Row {
                 label: "Refused",
@@ -226,23 +226,23 @@ impl Reason {
                 specific: "Azure rejected the request: {}",
                 group: "rejected by Azure",
                 impact: "The change is not made. The last configuration stays. Rejected addresses get no traffic.",
-                action: "Change the Service as the error of Azure says. If the request is valid, report it with the correlation ID in the log.",
+                action: "Correct what the error of Azure names. If the request is valid, report it with the correlation ID; `sluice explain SGW0012` says how to get it.",
             },
             Reason::AzureUnavailable => &Row {
                 label: "AzureUnavailable",
                 code: "SGW0013",
                 severity: Severity::Warning,
                 meaning: "Azure does not answer, answers with errors, or does not complete an operation.",
-                specific: "Azure is unavailable: {}",
-                group: "waiting because Azure is unavailable",
+                specific: "Azure did not complete the request: {}",
+                group: "waiting because Azure does not complete a request",
                 impact: "Changes are delayed. Existing load balancers and NAT gateways keep working.",
-                action: "Check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds.",
+                action: "Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds.",
             },
             Reason::InternalError => &Row {
                 label: "InternalError",
                 code: "SGW0014",
                 severity: Severity::Problem,
-                meaning: "A bug in Sluice: an invariant check failed before a change was made.",
+                meaning: "A bug in Sluice: an invariant check failed.",
                 specific: "Internal error: an invariant check failed: {}",
                 group: "suspended because of a bug in Sluice",
                 impact: "Sluice makes no change for this gateway service. All others are processed as usual.",
@@ -265,7 +265,7 @@ impl Reason {
                 meaning: "The mass-deletion guard holds the deletion of many gateway services that no Kubernetes object needs any more.",
                 specific: "{}",
                 group: "held by the mass-deletion guard",
-                impact: "Nothing is deleted. The held services keep working.",
+                impact: "The held gateway services are not deleted and keep working. Other deletions continue.",
                 action: "Review `sluice plan`. If the deletions are intended, run `sluice allow-deletion`.",
             },
             Reason::GatewayUnavailable => &Row {
@@ -302,44 +302,59 @@ impl Reason {
 
     /// What to do about it; none if there is nothing to do.
     pub fn advice(self) -> Option<&'static str> {
-        self.advice_for(Concern::Resources, false)
+        self.advice_for(Concern::Resources, None)
     }
 
-    /// The same, where the row's action does not fit: addresses whose node has no IP, and a credential that Azure does
-    /// not accept.
-    pub fn advice_for(self, concern: Concern, is_about_credential: bool) -> Option<&'static str> {
-        match (self, concern) {
-            (Reason::Forbidden, _) if is_about_credential => Some(RENEW_CREDENTIAL),
-            (Reason::InvalidSpec, Concern::Addresses) => Some(CORRECT_NODE),
+    /// The same, where more is known: about addresses whose node has no IP, and whether the credential or a permission
+    /// is the cause of a denial.
+    pub fn advice_for(self, concern: Concern, is_about_credential: Option<bool>) -> Option<&'static str> {
+        match (self, concern, is_about_credential) {
+            (Reason::Forbidden, _, Some(true)) => Some(RENEW_CREDENTIAL),
+            (Reason::Forbidden, _, Some(false)) => Some(GRANT_ACTION),
+            (Reason::InvalidSpec, Concern::Addresses, _) => Some(CORRECT_NODE),
             _ => Some(self.row().action).filter(|action| !action.starts_with("None.")),
         }
     }
 
-    /// The message of a condition: what is concerned, what happened, what to do, and where to read more. A detail must
-    /// not change with every retry, because a changed message is a status write.
-    pub fn message(self, concern: Concern, is_about_credential: bool, detail: Option<&str>) -> String {
-        let what = match (self, concern, detail) {
-            (Reason::InvalidSpec, Concern::Addresses, None) => NO_NODE_IP.to_owned(),
-            _ => self.summary(detail),
+    /// The message of a condition: what is concerned, what happened, what to do, and the commands that show more. It has
+    /// no details of the failure, because these change with every retry, and a changed message is a status write.
+    pub fn message(self, concern: Concern, service: Option<&ObjectName>) -> String {
+        let what = match (self, concern) {
+            (Reason::InvalidSpec, Concern::Addresses) => NO_NODE_IP,
+            _ => self.row().meaning,
         };
         let what = match concern.sentence() {
             Some(concern) => format!("{concern} {what}"),
-            None => what,
+            None => what.to_owned(),
         };
-        match self.advice_for(concern, is_about_credential) {
-            Some(advice) if self.row().severity != Severity::Status => {
-                format!("{what} {advice} See `sluice explain {}`.", self.code())
-            }
-            _ => what,
+        let advice = self.advice_for(concern, None).filter(|_| self.row().severity != Severity::Status);
+        let Some(advice) = advice else { return what };
+        let code = self.code();
+        let mut message = format!("{what} {advice}");
+        let page = match advice.contains(code) {
+            true => String::new(),
+            false => format!("`sluice explain {code}`"),
+        };
+        let and = if page.is_empty() { "" } else { " and " };
+        let details = service
+            .map(|service| format!(" Details: `sluice explain service/{service}`{and}{page}."))
+            .filter(|details| message.len() + details.len() <= MESSAGE_MAX);
+        match details {
+            Some(details) => message.push_str(&details),
+            None if page.is_empty() => {}
+            None => message.push_str(&format!(" See {page}.")),
         }
+        message
     }
 
-    /// The note of an event about a failure: what happened, and the first step; no final period. Details of our own say
-    /// what to do, and those of Azure and of endpoints do not.
-    pub fn note(self, detail: &str) -> String {
+    /// The note of an event about a failure: what happened, and the first step; no final period. Details of Sluice say
+    /// what to do, and those of Azure and of endpoints do not, unless they have a command.
+    pub fn note(self, detail: &str, is_about_credential: bool) -> String {
         let says_what_to_do = self.row().specific == "{}" && self != Reason::PortUnresolved;
-        let is_about_credential = detail.contains(CREDENTIAL_NOT_ACCEPTED);
-        let advice = self.advice_for(Concern::Resources, is_about_credential).filter(|_| !says_what_to_do);
+        let has_command = detail.contains('`');
+        let advice = self
+            .advice_for(Concern::Resources, Some(is_about_credential))
+            .filter(|_| !says_what_to_do && !has_command);
         let summary = self.summary(Some(detail));
         let note = match advice.and_then(|advice| advice.split(". ").next()) {
             Some(step) => format!("{summary} {step}"),
@@ -358,11 +373,17 @@ impl Reason {
 /// `Forbidden`, where Azure does not accept the credential itself.
 const RENEW_CREDENTIAL: &str = "Renew or correct the credential: check that it has not expired, and that its tenant and audience are those of the subscription. Run `sluice doctor` to test it.";
 
+/// `Forbidden`, where the credential is accepted.
+const GRANT_ACTION: &str = "Grant the action that Azure names to the identity of Sluice, or remove the lock or policy. Run `sluice doctor` to check the permissions.";
+
 /// `InvalidSpec` of addresses: not the Service has to be changed.
-const CORRECT_NODE: &str = "Correct the Node or the EndpointSlice. All other addresses are programmed.";
+const CORRECT_NODE: &str = "Correct the Node or the EndpointSlice. Other addresses are not affected.";
 
 /// The meaning of `InvalidSpec` for addresses.
 const NO_NODE_IP: &str = "Their nodes are unknown or have no InternalIP of their IP family.";
+
+/// The bytes that the message of a condition may have: 1 KiB with the sentence about the published IP.
+const MESSAGE_MAX: usize = 960;
 
 /// A text with a period at its end.
 fn ended(text: &str) -> String {
@@ -404,7 +425,7 @@ mod tests {
             assert_eq!(row.specific.matches("{}").count(), 1, "{reason}");
             assert!(!row.specific.ends_with('.') && !row.group.ends_with('.'), "{reason}");
             assert!(!row.group.is_empty(), "{reason}");
-            for action in [row.action, RENEW_CREDENTIAL, CORRECT_NODE] {
+            for action in [row.action, RENEW_CREDENTIAL, GRANT_ACTION, CORRECT_NODE] {
                 let verb = action.split([' ', '.']).next().unwrap_or_default();
                 assert!(verb == "None" || VERBS.contains(&verb), "{reason}: {action}");
             }
@@ -436,32 +457,58 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_the_concern_the_action_and_the_command() {
-        let of = |reason: Reason, concern| reason.message(concern, false, None);
+    fn a_message_has_the_concern_the_action_and_the_commands() {
+        let of = |reason: Reason, concern| reason.message(concern, None);
         assert!(of(Reason::QuotaExceeded, Concern::Resources).ends_with(" See `sluice explain SGW0008`."));
         assert_eq!(of(Reason::Provisioned, Concern::Resources), Reason::Provisioned.row().meaning);
         for reason in Reason::ALL {
             for concern in Concern::ALL {
                 let message = of(reason, concern);
-                assert!(is_sentence(&message) && message.len() <= 1024, "{reason}: {message}");
+                assert!(is_sentence(&message) && message.len() <= MESSAGE_MAX, "{reason}: {message}");
                 assert!(message.starts_with(concern.sentence().unwrap_or_default()), "{message}");
                 let has_action = reason.row().severity >= Severity::Warning;
-                assert_eq!(message.contains("See `sluice explain SGW"), has_action, "{message}");
+                assert_eq!(
+                    message.matches("`sluice explain SGW").count(),
+                    usize::from(has_action),
+                    "{message}"
+                );
             }
         }
-        let renewed = Reason::Forbidden.message(Concern::Resources, true, Some("Http401: no"));
-        assert!(renewed.starts_with("Azure denied the request: Http401: no. Renew"), "{renewed}");
+        let web = ObjectName::new("shop", "web");
+        let message = Reason::QuotaExceeded.message(Concern::Resources, Some(&web));
+        let commands = " Details: `sluice explain service/shop/web` and `sluice explain SGW0008`.";
+        assert!(message.ends_with(commands), "{message}");
+        assert!(!Reason::Provisioned.message(Concern::Resources, Some(&web)).contains('`'));
+    }
+
+    #[test]
+    fn a_message_stays_within_its_limit() {
+        let name = |length| ObjectName::new("n".repeat(length), "s".repeat(length));
+        for reason in Reason::ALL {
+            for concern in Concern::ALL {
+                // Names of Kubernetes have at most 63 characters here; the limit must hold whatever comes.
+                let message = reason.message(concern, Some(&name(63)));
+                assert!(message.len() <= MESSAGE_MAX, "{message}");
+                assert_eq!(message.contains("Details: "), reason.row().severity >= Severity::Warning);
+                let message = reason.message(concern, Some(&name(500)));
+                assert!(message.len() <= MESSAGE_MAX && !message.contains("Details: "), "{message}");
+            }
+        }
     }
 
     #[test]
     fn a_note_has_the_first_step_and_no_period() {
         assert_eq!(
-            Reason::QuotaExceeded.note("LimitReached: no more."),
+            Reason::QuotaExceeded.note("LimitReached: no more.", false),
             "Azure quota used up: LimitReached: no more. Request a higher limit for the quota that Azure names, or delete unused resources"
         );
-        assert_eq!(Reason::Conflict.note("It exists. Delete it"), "It exists. Delete it");
-        let denied = Reason::Forbidden.note("Http401 (credential not accepted): no");
-        assert!(denied.contains(". Renew or correct the credential"), "{denied}");
+        assert_eq!(Reason::Conflict.note("It exists. Delete it", false), "It exists. Delete it");
+        let denied = Reason::Forbidden.note("Http401: no", true);
+        assert!(denied.contains("no. Renew or correct the credential"), "{denied}");
+        let denied = Reason::Forbidden.note("Http403: no", false);
+        assert!(denied.contains("no. Grant the action"), "{denied}");
+        let told = "tagging x failed. To tag it yourself, run `az tag update`";
+        assert_eq!(Reason::Forbidden.note(told, false), format!("Azure denied the request: {told}"));
     }
 
     #[test]

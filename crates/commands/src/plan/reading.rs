@@ -12,7 +12,7 @@ use sluice_updater::{Output, Updaters};
 
 /// Something of Azure could not be listed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot list {} in Azure: {failure}", what.word())]
+#[error("cannot read {} from Azure: {failure}", what.phrase())]
 pub struct Unreadable {
     /// What.
     pub what: Listable,

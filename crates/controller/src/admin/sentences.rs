@@ -94,7 +94,11 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
 }
 
 /// What to do about a reason, from the table of reasons; nothing when it needs no action.
-pub(super) fn advice(reason: Reason, concern: Concern, is_about_credential: bool) -> Option<&'static str> {
+pub(super) fn advice(
+    reason: Reason,
+    concern: Concern,
+    is_about_credential: Option<bool>,
+) -> Option<&'static str> {
     reason.advice_for(concern, is_about_credential)
 }
 

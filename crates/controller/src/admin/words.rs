@@ -117,15 +117,15 @@ pub(super) fn explanation(
 /// The advice for everything that is in the way, each once.
 fn to_do(seen: &Explanation) -> Vec<String> {
     let trouble = seen.view.trouble.iter().map(|it| (it.reason, it.concern, it.is_about_credential));
-    let failed = seen.view.last_failure.as_ref().is_some_and(|failure| failure.is_about_credential);
+    let failed = seen.view.last_failure.as_ref().map(|failure| failure.is_about_credential);
     let held = seen.view.hold.iter().map(|hold| (hold.reason, Concern::Resources, failed));
-    let mut reasons: Vec<(Reason, Concern, bool)> = trouble.chain(held).collect();
+    let mut reasons: Vec<(Reason, Concern, Option<bool>)> = trouble.chain(held).collect();
     for wait in &seen.waits_for {
         match wait {
             WaitsFor::MassDeletionConsent => {
-                reasons.push((Reason::MassDeletionHeld, Concern::Resources, false));
+                reasons.push((Reason::MassDeletionHeld, Concern::Resources, None));
             }
-            WaitsFor::Gateway => reasons.push((Reason::GatewayUnavailable, Concern::Resources, false)),
+            WaitsFor::Gateway => reasons.push((Reason::GatewayUnavailable, Concern::Resources, None)),
             _ => {}
         }
     }
@@ -134,7 +134,11 @@ fn to_do(seen: &Explanation) -> Vec<String> {
         if let Some(text) = sentences::advice(reason, concern, is_about_credential)
             && !advice.iter().any(|known: &String| known.starts_with(text))
         {
-            advice.push(format!("{text} See `sluice explain {}`.", reason.code()));
+            let code = reason.code();
+            advice.push(match text.contains(code) {
+                true => text.to_owned(),
+                false => format!("{text} See `sluice explain {code}`."),
+            });
         }
     }
     advice

@@ -9,6 +9,8 @@ use core::net::IpAddr;
 use sluice_model::reason::Reason;
 use sluice_model::{Failure, Family, ObjectName};
 
+use crate::failure_row::clause;
+
 /// A notice names at most this many things.
 const NAMED_MAX: usize = 10;
 
@@ -111,8 +113,8 @@ impl AddressNotice {
             AddressNotice::Quarantined { entries, failure, .. } => {
                 let named = entries.words(|(location, address)| format!("{address} on node IP {location}"));
                 let many = addresses_in_words(entries.count);
-                let text = format!("Azure rejected {many}: {failure}. Retrying every 5 min; check {named}");
-                (Reason::Refused, text)
+                let why = clause(failure);
+                (Reason::Refused, format!("Azure rejected {many}: {why}. Sluice retries; check {named}"))
             }
             AddressNotice::RemovedByFullUpdate { location, address } => (
                 Reason::Refused,
@@ -136,8 +138,9 @@ impl AddressNotice {
                 ),
             ),
             AddressNotice::LaneFailing { failures, failure } => {
+                let why = clause(failure);
                 let text = format!(
-                    "Address updates failed {failures} times in a row: {failure}. Retrying; run `sluice doctor`"
+                    "Address updates failed {failures} times in a row: {why}. Sluice retries; run `sluice doctor`"
                 );
                 (Reason::AzureUnavailable, text)
             }

@@ -135,8 +135,9 @@ fn a_credential_that_is_not_accepted_is_told_apart_from_a_missing_permission() {
         let view = story.engine.view_of(&story.key("web")).expect("a service of the story");
         let trouble = view.trouble.unwrap_or_else(|| panic!("no trouble: {}", story.shown()));
         assert_eq!(trouble.reason, Reason::Forbidden, "{}", trouble.text);
-        assert_eq!(trouble.text.contains("credential not accepted"), trouble.is_about_credential);
-        trouble.is_about_credential
+        let is_about_credential = trouble.is_about_credential.expect("a failure is known");
+        assert_eq!(trouble.text.contains("credential not accepted"), is_about_credential);
+        is_about_credential
     };
     let parked = |code: &str| std::format!("service web applied\n#1 failed {code}");
     assert!(about_credential(&parked("ExpiredAuthenticationToken 401")));

@@ -164,8 +164,6 @@ fn condition(light: &light::Condition) -> Option<Condition> {
         Some("False") => false,
         _ => return None,
     };
-    let message = light.message.as_deref().unwrap_or_default();
-    let says = |concern: &Concern| concern.sentence().is_some_and(|sentence| message.contains(sentence));
-    let concern = Concern::ALL.into_iter().find(says).unwrap_or_default();
+    let concern = Concern::in_message(light.message.as_deref().unwrap_or_default());
     Some(Condition { kind, holds, reason, concern })
 }

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use sluice_model::ObjectName;
 use sluice_model::address::parse_ip;
 use sluice_model::kube::{Condition, ConditionKind};
 use sluice_model::reason::Reason;
@@ -135,7 +136,7 @@ fn put(
     fields.insert("status".into(), status.into());
     fields.insert("lastTransitionTime".into(), since);
     fields.insert("reason".into(), condition.reason.word().into());
-    fields.insert("message".into(), message(condition, ingress).into());
+    fields.insert("message".into(), message(service, condition, ingress).into());
     // Services have no generation up to Kubernetes 1.36; where they have one, it is said.
     if let Some(generation) = service["metadata"]["generation"].as_i64() {
         fields.insert("observedGeneration".into(), generation.into());
@@ -145,8 +146,10 @@ fn put(
 
 /// The message, from the table of reasons. `LoadBalancerServing` also says which IP is published: version 0.1 reads it
 /// there.
-fn message(condition: &Condition, ingress: Option<IpAddr>) -> String {
-    let why = condition.reason.message(condition.concern, false, None);
+fn message(service: &Value, condition: &Condition, ingress: Option<IpAddr>) -> String {
+    let of = |field: &str| service["metadata"][field].as_str();
+    let name = of("namespace").zip(of("name")).map(|(namespace, name)| ObjectName::new(namespace, name));
+    let why = condition.reason.message(condition.concern, name.as_ref());
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
         Some(ip) => format!("{} {why}", published_message(ip)),

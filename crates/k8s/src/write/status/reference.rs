@@ -61,9 +61,10 @@ waits for a free slot or for the call budget, it keeps its current reason (`Prov
 `Deleting`), so that a bulk load writes no condition twice; it counts as trouble all the same, and `sluice explain` names
 what it waits for. A success restarts the 5 min.
 
-`SERVING` is `False` with the same reason when no address of the Service is programmed. A message contains no value that
-changes with a retry, so retries do not write the status. `sluice status` and `sluice explain` show attempts, times and the
-last error, and `sluice_services_in_trouble` counts by reason.
+`SERVING` is `False` with the same reason when no address of the Service is programmed. The message of a problem ends with
+the commands that show its details and the page of its code. It contains no value that changes with a retry, so retries do
+not write the status. `sluice status` and `sluice explain` show attempts, times and the last error, and
+`sluice_services_in_trouble` counts by reason.
 
 This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` updates it.
 ";

@@ -138,6 +138,32 @@ fn what_is_published_can_be_read_back_whatever_the_reason() {
 }
 
 #[test]
+fn the_message_of_a_problem_names_the_commands_within_1_kib() {
+    let message = |name: &str, reason| {
+        let service = json!({"metadata": {"namespace": name, "name": name}});
+        let serving =
+            Condition { concern: Concern::Addresses, ..condition(ConditionKind::Serving, false, reason) };
+        let published = Some(ip("2001:db8:1111:2222:3333:4444:5555:6666"));
+        let changes = operations(&service, published, None, &[serving], at("2026-11-16T10:00:00Z"));
+        let written = set(&changes, "/status/conditions").unwrap();
+        written[0]["message"].as_str().unwrap().to_string()
+    };
+    let short = message("web", Reason::QuotaExceeded);
+    assert!(
+        short.starts_with("Reached at 2001:db8:1111:2222:3333:4444:5555:6666. Some addresses"),
+        "{short}"
+    );
+    let commands = " Details: `sluice explain service/web/web` and `sluice explain SGW0008`.";
+    assert!(short.ends_with(commands), "{short}");
+    for reason in Reason::ALL {
+        for length in [63, 253] {
+            let message = message(&"n".repeat(length), reason);
+            assert!(message.len() <= 1024, "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_message_says_what_is_in_trouble_before_the_reason() {
     let stuck = Condition {
         concern: Concern::Addresses,
