@@ -356,8 +356,9 @@ impl Engine {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let services = if count == 1 { "gateway service" } else { "gateway services" };
         let text = format!(
-            "Mass-deletion guard: held deletion of {count} gateway services: {}{and_more}. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`",
+            "Mass-deletion guard: held deletion of {count} {services}: {}{and_more}. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`",
             names.join(", ")
         );
         self.notify(About::Cluster, true, Reason::MassDeletionHeld, text);

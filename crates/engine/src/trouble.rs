@@ -261,7 +261,7 @@ impl Engine {
                 let many = self.addresses.quarantined(service);
                 let many = addresses_in_words(many as usize);
                 let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
-                format!("{what}. Azure rejected {many}; Sluice retries{said}")
+                format!("{what}. Azure rejected {many}, which Sluice retries{said}")
             }
             Cause::KeptByOthers => {
                 let many = self.addresses.kept_from(service);

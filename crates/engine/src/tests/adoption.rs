@@ -342,7 +342,7 @@ pub(super) fn a_service_whose_load_balancer_cannot_be_tagged_keeps_its_finalizer
         expect![[r#"
             (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
             #1 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
-            warn web: Forbidden: Azure denied the request: Cannot tag /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: AuthorizationFailed (forbidden): as the story says. Run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`. Grant the action that Azure names to the identity of Sluice, or remove the lock or policy
+            warn web: Forbidden: Azure denied the request: tagging /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip failed: AuthorizationFailed (forbidden): as the story says. To tag it yourself, run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
             (write status of web: Provisioning Forbidden of Deletion, not Serving Forbidden of Deletion)
             web is DeletionInProgress, not wanted, live, parked: Forbidden, 1 failures
               waits for its next attempt at t=244.5: Forbidden
@@ -387,7 +387,7 @@ pub(super) fn tags_that_disappear_again_are_restored_once_and_then_only_before_t
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
             #2 adopt web: adopt, adopt   because service applied
-            warn web: Conflict: Tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again. Sluice restores them before its next change; exempt it from the tool that removes them
+            warn web: Conflict: Tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again. Sluice restores them only before it changes or deletes the resource; exempt it from the tool that removes them
             #3 deprovision web: adopt, adopt, clear, delete-load-balancer, unregister, delete-public-ip   because last address left
         "#]],
     );
@@ -409,11 +409,11 @@ pub(super) fn a_public_ip_that_somebody_released_stays_in_use_and_survives_its_s
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
+            tell web: Provisioned: Load balancer is ready; public IP 20.1.2.1
             #2 inspect web: read-load-balancer   because outcome unknown
             web is Created
             #3 deprovision web: clear, delete-load-balancer, unregister   because last address left
-            tell web: Deleting: Drained; deleting load balancer and public IP
+            tell web: Deleting: Drained; deleting load balancer
             #4 remove finalizer from web   because operation ended
             tell web: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: it does not carry the tag sluice-cluster. Delete it if it is unused
             web is forgotten
@@ -470,10 +470,10 @@ pub(super) fn a_foreign_ipv6_address_is_in_nobodys_way_where_none_is_wanted() {
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, nat-gateway, register   because pods came
             #3 push 10.1.0.1 to node-a for blue   because service became ready
-            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             #4 push 10.1.0.2 to node-a for blue   because addresses changed
             blue is UpdateInProgress, wanted, live, 20.1.2.2, parked: Conflict, 2 pods, addresses: 2 wanted, 1 programmed, 2 mapped
-              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6 exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
               waits for its next attempt at t=60.9: Conflict
         "#]],
     );
@@ -494,7 +494,7 @@ pub(super) fn a_nat_gateway_of_somebody_else_is_used_only_after_the_operator_has
          #2 done
          explain blue",
         expect![[r#"
-            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             #1 inspect blue: read-public-ip, read-nat-gateway   because pods came
             blue is UpdateInProgress, wanted, live, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
               waits for operation #1
@@ -538,7 +538,7 @@ pub(super) fn a_public_ip_that_cannot_be_tagged_is_named_and_not_its_load_balanc
          #1 failed AuthorizationFailed 403",
         expect![[r#"
             #1 adopt web: adopt, adopt   because service applied
-            warn web: Forbidden: Azure denied the request: Cannot tag /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: AuthorizationFailed (forbidden): as the story says. Run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`. Grant the action that Azure names to the identity of Sluice, or remove the lock or policy
+            warn web: Forbidden: Azure denied the request: tagging /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip failed: AuthorizationFailed (forbidden): as the story says. To tag it yourself, run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip --operation Merge --tags sluice-cluster=cluster-1`
             #2 inspect web: read-public-ip   because outcome unknown
         "#]],
     );

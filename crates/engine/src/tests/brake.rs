@@ -94,7 +94,7 @@ fn services_that_vanish_from_a_newer_list_are_held() {
             eight("#$ gone"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted
@@ -160,7 +160,7 @@ fn services_that_vanished_and_exist_after_all_are_neither_held_nor_torn_down() {
             "services relisted\n",
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted
@@ -186,7 +186,7 @@ fn egresses_whose_pods_vanish_from_a_newer_list_are_held_with_their_addresses() 
             eight("pod p$ vanishes"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             e8 is DeletionPending, not wanted, live, 20.1.2.8, addresses: 0 wanted, 1 programmed, 1 mapped
               waits for consent to a mass deletion
             e8 is Created, wanted, live, 20.1.2.8, 1 pods, addresses: 1 wanted, 1 programmed, 1 mapped
@@ -220,8 +220,8 @@ fn consent_releases_exactly_the_services_that_it_names() {
             eight("azure has egress=e$")
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`, then run `sluice allow-deletion`
-            warn cluster: MassDeletionHeld: Held deletion of 1 of 8 gateway services: egress/e8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 1 gateway service: egress/e8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             #1 deprovision e1: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #2 deprovision e2: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
             #3 deprovision e3: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
@@ -260,7 +260,7 @@ fn egresses_that_linger_after_a_restart_are_held_when_that_is_over() {
             eight("azure has egress=e$")
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             e8 is Created
             e8 is DeletionPending
         "#]],
@@ -294,7 +294,7 @@ fn egresses_whose_pods_vanish_from_a_newer_list_during_their_creation_are_held()
             #14 provision e6: public-ip, nat-gateway, register   because pods came
             #15 provision e7: public-ip, nat-gateway, register   because pods came
             #16 provision e8: public-ip, nat-gateway, register   because pods came
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6, egress/e7, egress/e8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             e8 is DeletionPending, not wanted, live, 20.1.2.8
               waits for consent to a mass deletion
         "#]],
@@ -351,7 +351,7 @@ fn consent_is_used_up_when_the_next_leader_finds_what_it_names_wanted() {
             eight("#$ gone"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted
@@ -396,7 +396,7 @@ fn nothing_is_held_any_more_once_all_have_come_back() {
             eight("service s$ applied"),
         ),
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             #1 ask whether s1 is gone   because service no longer wanted
             #2 ask whether s2 is gone   because service no longer wanted
             #3 ask whether s3 is gone   because service no longer wanted

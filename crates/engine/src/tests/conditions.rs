@@ -41,7 +41,7 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
          hide notices
          allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 6 of 6 gateway services: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 6 gateway services: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
             (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)
@@ -94,7 +94,7 @@ fn a_new_cluster_id_with_a_new_gateway_leaves_the_resources_of_the_old_one_alone
          state a
          state b",
         expect![[r#"
-            warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            warn a: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/a exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             #1 remove finalizer from b   because operation ended
             #2 inspect a: read-public-ip, read-load-balancer, read-registration   because service applied
             a is NotStarted
@@ -138,7 +138,7 @@ fn a_subnet_that_does_not_exist_is_said_and_looked_for_again() {
          azure gains subnet
          tick 61",
         expect![[r#"
-            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName
+            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet does not exist. Create it, or correct vnetName, vnetResourceGroup and subnetName (or sluice.gateway.subnet)
             (write status of web: Provisioning GatewayUnavailable, not Serving GatewayUnavailable)
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
@@ -296,7 +296,7 @@ fn a_service_says_when_it_is_ready_updated_repaired_and_on_its_way_out_once_each
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 inspect web: read-load-balancer   because outcome unknown
             #3 provision web: load-balancer, register   because retry due
-            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
+            tell web: Provisioned: Load balancer is ready; public IP 20.1.2.1
             #4 update web: load-balancer   because service applied
             tell web: Provisioned: Updated load balancer; public IP 20.1.2.1
             #5 update web: load-balancer   because drift found

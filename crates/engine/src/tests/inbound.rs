@@ -537,7 +537,7 @@ pub(super) fn the_lane_is_never_parked_and_says_after_twelve_failures_that_it_fa
             t=124.4 #11 push 10.0.0.4 to node-a for web   because addresses changed
             t=143.9 #12 push 10.0.0.4 to node-a for web   because addresses changed
             t=160.4 #13 push 10.0.0.4 to node-a for web   because addresses changed
-            t=160.4 warn cluster: AzureUnavailable: Address updates failed 12 times in a row: ServerBusy (transient): as the story says. Retrying; run `sluice doctor`
+            t=160.4 warn cluster: AzureUnavailable: Address updates failed 12 times in a row: ServerBusy (transient): as the story says. Sluice retries; run `sluice doctor`
             t=183.6 #14 push 10.0.0.4 to node-a for web   because addresses changed
             t=212.2 #15 push 10.0.0.4 to node-a for web   because addresses changed
             t=235.5 #16 push 10.0.0.4 to node-a for web   because addresses changed
@@ -586,7 +586,7 @@ pub(super) fn one_poison_address_is_set_aside_and_all_others_go_through() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 10.0.0.5 to node-a for web   because service became ready
             #3 push 10.0.0.4 to node-a for web   because addresses changed
-            warn web: Refused: Azure rejected 1 address: InvalidRequest (refused): as the story says. Retrying every 5 min; check 10.0.0.4 on node IP node-a
+            warn web: Refused: Azure rejected 1 address: InvalidRequest (refused): as the story says. Sluice retries; check 10.0.0.4 on node IP node-a
             #4 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
     );

@@ -35,7 +35,7 @@ pub(super) fn a_finalizer_that_kubernetes_refuses_is_told_and_tried_again_and_no
          #3 done",
         expect![[r#"
             t=0.4 #1 add finalizer to web   because service applied
-            t=0.5 warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
+            t=0.5 warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             t=1.5 #2 add finalizer to web   because service applied
             t=2.8 web is NotStarted, wanted
             t=2.8   waits for our finalizer
@@ -211,7 +211,7 @@ pub(super) fn a_published_ip_whose_public_ip_is_gone_is_retracted_at_once() {
          #1 done",
         expect![[r#"
             (write status of web: not 20.9.9.9, Provisioning Provisioning, not Serving Provisioning)
-            warn web: Updating: Public IP 20.9.9.9 was deleted in Azure. Sluice creates a new one; update DNS records
+            warn web: Updating: Public IP 20.9.9.9 was deleted in Azure. Sluice creates a new one; update DNS records when it is published
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],
@@ -518,7 +518,7 @@ pub(super) fn a_refusal_that_follows_a_conflict_is_told_too() {
         expect![[r#"
             #1 add finalizer to web   because service applied
             #2 add finalizer to web   because service applied
-            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
+            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             #3 add finalizer to web   because service applied
             #4 add finalizer to web   because service applied
         "#]],

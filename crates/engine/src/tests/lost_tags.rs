@@ -127,7 +127,7 @@ fn the_tags_of_a_load_balancer_that_sluice_created_are_restored_once() {
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 adopt web: adopt, adopt   because service applied
-            warn web: Conflict: Tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again. Sluice restores them before its next change; exempt it from the tool that removes them
+            warn web: Conflict: Tags of /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web were removed again. Sluice restores them only before it changes or deletes the resource; exempt it from the tool that removes them
         "#]],
     );
 }
@@ -153,12 +153,12 @@ fn every_public_ip_that_survives_its_egress_is_named() {
         expect![[r#"
             #1 inspect blue: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
             #2 provision blue: public-ip, public-ip, nat-gateway, register   because pods came
-            tell blue: Provisioned: Created NAT gateway; public IP 20.1.2.1
+            tell blue: Provisioned: NAT gateway is ready; public IP 20.1.2.1
             #3 push 10.1.0.1 to node-a for blue   because service became ready
             #4 inspect blue: read-nat-gateway   because outcome unknown
             #5 remove 10.1.0.1 from node-a   because addresses changed
             #6 deprovision blue: clear, detach-nat-gateway, unregister, delete-nat-gateway   because last address left
-            tell blue: Deleting: Drained; deleting NAT gateway and public IP
+            tell blue: Deleting: Drained; deleting NAT gateway
             tell blue: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip: it does not carry the tag sluice-cluster. Delete it if it is unused
             tell blue: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/blue-pip-v6: it does not carry the tag sluice-cluster. Delete it if it is unused
             blue is forgotten
@@ -188,7 +188,7 @@ fn a_public_ip_that_only_its_release_finds_is_named_and_not_overwritten() {
             #2 inspect web: read-public-ip   because outcome unknown
             #3 ask whether web is gone   because service no longer wanted
             #4 deprovision web: release-public-ip   because last address left
-            tell web: Deleting: Drained; deleting load balancer and public IP
+            tell web: Deleting: Drained; removing the registration
             tell web: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: it does not carry the tag sluice-cluster. Delete it if it is unused
             web is forgotten
         "#]],

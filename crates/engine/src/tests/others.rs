@@ -113,10 +113,10 @@ pub(super) fn a_pod_whose_address_belongs_to_an_egress_of_others_is_warned_about
          pods relisted",
         expect![[r#"
             #1 push 10.1.0.1 to node-a for blue   because service became ready
-            warn pod p2: Conflict: Address 10.9.0.9 belongs to the unmanaged egress partner in the gateway, so this pod's egress does not get it. Run `sluice adopt` or delete that egress
+            warn pod p2: Conflict: Address 10.9.0.9 belongs to the unmanaged egress partner in the gateway, so this pod's egress does not get it. Remove the address from that egress, or delete the egress
             #2 list Pods of Kubernetes again   because worth knowing
             #3 push 10.1.0.1 to node-a for partner   because addresses changed
-            warn pod p1: Conflict: Address 10.1.0.1 belongs to the unmanaged egress partner in the gateway, so this pod's egress does not get it. Run `sluice adopt` or delete that egress
+            warn pod p1: Conflict: Address 10.1.0.1 belongs to the unmanaged egress partner in the gateway, so this pod's egress does not get it. Remove the address from that egress, or delete the egress
         "#]],
     );
 }
@@ -136,7 +136,7 @@ pub(super) fn an_inbound_service_of_others_shares_an_address_with_an_egress_of_o
          lead
          #1 done",
         expect![[r#"
-            warn cluster: Conflict: Unmanaged registrations left unchanged: not_an_identity!, partner. Run `sluice adopt` or delete them
+            warn cluster: Conflict: Unmanaged registrations left unchanged: not_an_identity!, partner. No Service or egress needs them; delete them if they are unused
             #1 push 10.9.0.8 to node-a for blue+not_an_identity!, push 10.9.0.9 to node-a for blue+partner   because service became ready
         "#]],
     );

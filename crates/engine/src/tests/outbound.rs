@@ -282,10 +282,10 @@ pub(super) fn labels_that_cannot_be_names_are_warned_about_once_and_nothing_is_m
          pod p3 egress=0a1b2c3d-0000-4000-8000-00000000000f ip=10.1.0.3 node=node-a
          pod p4 egress=bl!ue ip=10.1.0.4 node=node-a",
         expect![[r#"
-            warn pod p1: InvalidSpec: Ignored egress label "-blue": the name does not start with a letter or digit. Correct or remove the label
-            warn pod p2: InvalidSpec: Ignored egress label "default-natgw": the name is reserved for the default outbound service. Correct or remove the label
-            warn pod p3: InvalidSpec: Ignored egress label "0a1b2c3d-0000-4000-8000-00000000000f": the name looks like a UID, and those name load balancers. Correct or remove the label
-            warn pod p4: InvalidSpec: Ignored egress label "bl!ue": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct or remove the label
+            warn pod p1: InvalidSpec: Ignored egress label "-blue": the name does not start with a letter or digit. Correct the label
+            warn pod p2: InvalidSpec: Ignored egress label "default-natgw": the name is reserved for the default outbound service. Correct the label
+            warn pod p3: InvalidSpec: Ignored egress label "0a1b2c3d-0000-4000-8000-00000000000f": the name looks like a UID, and those name load balancers. Correct the label
+            warn pod p4: InvalidSpec: Ignored egress label "bl!ue": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct the label
         "#]],
     );
 }

@@ -151,7 +151,7 @@ pub(super) fn what_is_registered_for_somebody_elses_resource_is_shown_as_unclaim
          lead
          tick 2000",
         expect![[r#"
-            warn cluster: Conflict: Unmanaged registrations left unchanged: partner. Run `sluice adopt` or delete them
+            warn cluster: Conflict: Unmanaged registrations left unchanged: partner. No Service or egress needs them; delete them if they are unused
         "#]],
     );
 }
@@ -171,9 +171,9 @@ pub(super) fn a_foreign_public_ip_of_our_name_is_a_conflict_and_looked_at_again(
          last done
          state web",
         expect![[r#"
-            t=0.5 warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            t=0.5 warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             t=0.6 web is NotStarted, wanted, parked: Conflict
-            t=0.6   waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            t=0.6   waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             t=0.6   waits for its next attempt at t=60.5: Conflict
             t=60.5 #1 inspect web: read-public-ip, read-load-balancer, read-registration   because service applied
             t=800.9 #2 provision web: public-ip, load-balancer, register   because service applied
@@ -198,7 +198,7 @@ pub(super) fn many_teardowns_at_once_are_held_until_they_are_allowed() {
          tick 3600
          allow deletion",
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 6 of 6 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 6 gateway services: egress/e1, egress/e2, egress/e3, egress/e4, egress/e5, egress/e6. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             e1 is DeletionPending, not wanted, live, 20.1.2.1
               waits for consent to a mass deletion
             #1 deprovision e1: clear, detach-nat-gateway, unregister, delete-nat-gateway, delete-public-ip   because orphaned
@@ -253,7 +253,7 @@ pub(super) fn what_is_held_by_the_brake_goes_one_by_one_by_its_own_deletion() {
          tick 4000
          state s2",
         expect![[r#"
-            warn cluster: MassDeletionHeld: Held deletion of 6 of 6 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6. Review `sluice plan`, then run `sluice allow-deletion`
+            warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 6 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             s1 is DeletionPending, not wanted, live
               waits for consent to a mass deletion
             #1 deprovision s1: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
@@ -325,7 +325,7 @@ pub(super) fn a_foreign_nat_gateway_called_like_the_default_outbound_is_never_to
          lead
          tick 3600",
         expect![[r#"
-            warn default-natgw: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/default-natgw exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            warn default-natgw: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/default-natgw exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             #1 inspect default-natgw: read-public-ip, read-nat-gateway   because asked for
         "#]],
     );
@@ -355,9 +355,9 @@ pub(super) fn a_foreign_nat_gateway_of_an_egress_is_not_adopted() {
          lead
          explain blue",
         expect![[r#"
-            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+            warn blue: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
             blue is UpdateInProgress, wanted, live, parked: Conflict, 1 pods, addresses: 1 wanted, 0 programmed, 0 mapped
-              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
               waits for its next attempt at t=60.5: Conflict
         "#]],
     );
@@ -374,9 +374,9 @@ pub(super) fn a_registration_that_points_elsewhere_is_a_conflict() {
          lead
          explain web",
         expect![[r#"
-            warn web: Conflict: The gateway has this registration for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not managed by this cluster. Remove the registration
+            warn web: Conflict: The registration of this name in the gateway points to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not managed by this cluster. Remove the registration
             web is UpdateInProgress, wanted, live, parked: Conflict, addresses: 1 wanted, 0 programmed, 0 mapped
-              waits for a change: The gateway has this registration for /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not managed by this cluster. Remove the registration
+              waits for a change: The registration of this name in the gateway points to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/another/backendAddressPools/x, which is not managed by this cluster. Remove the registration
               waits for its next attempt at t=60.6: Conflict
         "#]],
     );
@@ -389,7 +389,7 @@ pub(super) fn what_is_registered_under_a_name_that_cannot_be_ours_is_shown_as_un
          lead
          tick 4000",
         expect![[r#"
-            warn cluster: Conflict: Unmanaged registrations left unchanged: not_an_identity!. Run `sluice adopt` or delete them
+            warn cluster: Conflict: Unmanaged registrations left unchanged: not_an_identity!. No Service or egress needs them; delete them if they are unused
         "#]],
     );
 }

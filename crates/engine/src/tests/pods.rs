@@ -113,7 +113,7 @@ pub(super) fn a_pod_of_the_node_network_has_no_egress_and_people_are_told_once()
          pod p1 egress=blue ip=192.168.0.1 node=node-a hostnetwork
          state blue",
         expect![[r#"
-            warn pod p1: InvalidSpec: Ignored egress label "blue": the pod uses the host network. Correct or remove the label
+            warn pod p1: InvalidSpec: Ignored egress label "blue": the pod uses the host network. Remove hostNetwork or the label
             blue is forgotten
         "#]],
     );
@@ -144,7 +144,7 @@ pub(super) fn only_the_namespaces_that_may_use_egresses_do() {
          pod p1 egress=blue ip=10.1.0.1 node=node-a
          pod bank/p2 egress=green ip=10.1.0.2 node=node-a",
         expect![[r#"
-            warn pod p1: InvalidSpec: Ignored egress label "blue": namespace shop is not in sluice.egress.namespaces. Correct or remove the label
+            warn pod p1: InvalidSpec: Ignored egress label "blue": namespace shop is not in sluice.egress.namespaces. Add it, or remove the label
             #1 inspect green: read-public-ip, read-public-ip, read-nat-gateway, read-registration   because pods came
         "#]],
     );

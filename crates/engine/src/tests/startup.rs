@@ -206,7 +206,7 @@ pub(super) fn a_subnet_that_is_attached_to_another_gateway_is_refused() {
          azure attaches subnet elsewhere
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: Subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another. Detach it, or set sluice.gateway.name to that gateway
+            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another. Detach it, or set sluice.gateway.name to that gateway
         "#]],
     );
 }
@@ -422,7 +422,7 @@ pub(super) fn a_gateway_that_cannot_be_made_is_told_and_tried_again_every_minute
          #2 done",
         expect![[r#"
             t=0.4 #1 provision gateway: gateway   because start-up
-            t=0.5 warn cluster: Forbidden: Cannot create the gateway: AuthorizationFailed (forbidden): as the story says. Retrying; run `sluice doctor`
+            t=0.5 warn cluster: Forbidden: Cannot set up the gateway: AuthorizationFailed (forbidden): as the story says. Sluice retries; run `sluice doctor`
             t=60.5 #2 provision gateway: gateway   because start-up
         "#]],
     );
@@ -443,7 +443,7 @@ pub(super) fn a_standby_asks_for_nothing_and_catches_up_when_it_leads() {
     story.play("pod p1 egress=UPPER/CASE ip=10.1.0.1 node=node-a");
     expect![[r##"
         #1 list Services of Kubernetes again   because start-up
-        warn pod p1: InvalidSpec: Ignored egress label "UPPER/CASE": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct or remove the label
+        warn pod p1: InvalidSpec: Ignored egress label "UPPER/CASE": the name has characters other than a-z, 0-9, '.', '_' and '-'. Correct the label
     "##]].assert_eq(&story.shown());
 }
 

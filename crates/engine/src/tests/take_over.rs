@@ -26,7 +26,7 @@ fn a_public_ip_of_others_is_not_written_when_its_service_is_wanted_again_after_a
             #3 provision default-natgw: public-ip, nat-gateway, register   because asked for
             #4 add finalizer to web   because service applied
             web is NotStarted, wanted, parked: Conflict
-              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+              waits for a change: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
               waits for its next attempt at t=60.9: Conflict
         "#]],
     );

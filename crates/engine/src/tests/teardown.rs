@@ -319,7 +319,7 @@ pub(super) fn a_public_ip_that_something_else_uses_is_let_go_and_named() {
          state web",
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
-            tell web: Provisioned: Created load balancer; public IP 20.1.2.1
+            tell web: Provisioned: Load balancer is ready; public IP 20.1.2.1
             #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             tell web: Deleting: Drained; deleting load balancer and public IP
             #3 inspect web: read-public-ip   because outcome unknown

@@ -48,7 +48,7 @@ fn a_gateway_beyond_the_quota_is_told_for_the_whole_cluster() {
          #1 failed QuotaExceeded 400",
         expect![[r#"
             #1 provision gateway: gateway   because start-up
-            warn cluster: QuotaExceeded: Cannot create the gateway: QuotaExceeded (quota): as the story says. Retrying; run `sluice doctor`
+            warn cluster: QuotaExceeded: Cannot set up the gateway: QuotaExceeded (quota): as the story says. Sluice retries; run `sluice doctor`
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn a_gateway_that_azure_refuses_is_told_for_the_whole_cluster() {
         expect![[r#"
             #1 provision gateway: gateway   because start-up
             #2 provision gateway: gateway   because start-up
-            warn cluster: Refused: Cannot create the gateway: InvalidRequest (refused): as the story says. Retrying; run `sluice doctor`
+            warn cluster: Refused: Cannot set up the gateway: InvalidRequest (refused): as the story says. Sluice retries; run `sluice doctor`
         "#]],
     );
 }

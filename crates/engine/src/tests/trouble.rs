@@ -343,10 +343,10 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, retried every 5 min. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -442,8 +442,8 @@ fn azure_that_cannot_be_listed_is_trouble_of_every_service() {
             #8 list gateway   because start-up
             (write status of new: Provisioning AzureUnavailable, not Serving AzureUnavailable)
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            web: AzureUnavailable of Resources: Cannot list gateway in Azure, so no change is made. ServerBusy (transient): as the story says
-            new: AzureUnavailable of Resources: Cannot list gateway in Azure, so no change is made. ServerBusy (transient): as the story says
+            web: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says
+            new: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says
         "#]],
     );
 }
@@ -516,7 +516,7 @@ fn tags_that_cannot_be_written_or_are_removed_again_are_trouble_until_they_are_b
     let forbidden = trouble(&story).expect("its tags cannot be written");
     assert_eq!(forbidden.reason, Reason::Forbidden);
     assert!(
-        forbidden.text.starts_with("Cannot tag /") && forbidden.text.contains(": AuthorizationFailed ("),
+        forbidden.text.starts_with("tagging /") && forbidden.text.contains(" failed: AuthorizationFailed ("),
         "{}",
         forbidden.text
     );
@@ -546,7 +546,7 @@ fn an_object_that_kubernetes_does_not_let_us_write_is_trouble() {
          trouble web",
         expect![[r#"
             #1 add finalizer to web   because service applied
-            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Retrying; exempt the service account of Sluice
+            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             #2 add finalizer to web   because service applied
             web is in no trouble
             #3 add finalizer to web   because service applied
