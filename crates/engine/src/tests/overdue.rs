@@ -147,7 +147,7 @@ fn a_deletion_that_does_not_end_is_trouble_after_five_minutes() {
 #[test]
 fn one_failure_after_five_minutes_is_said_in_its_own_words() {
     let mut story = told("service web applied\ntick 400\n#1 failed ServerBusy 503");
-    let text = "AzureUnavailable of Resources: ServerBusy (transient): as the story says";
+    let text = "AzureUnavailable of Resources: ServerBusy (transient): as the story says.";
     assert_eq!(trouble(&story, "web").as_deref(), Some(text), "{}", story.shown());
     // A failure of an earlier desire says nothing about the next.
     story.play("tick 10\nlast done\nlast done\nservice web applied port=81->8080\ntick 200");

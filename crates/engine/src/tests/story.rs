@@ -363,6 +363,9 @@ impl Story {
             Action::List(_) if !self.shows.hold_lists => Some(self.shows.lists),
             Action::WriteStatus { .. } if !self.shows.hold_status => Some(self.shows.status),
             Action::Notify(notice) => {
+                // The failures of stories end with a period, as those of Azure do.
+                let text = &notice.text;
+                assert!(!text.contains("..") && !text.ends_with('.'), "two periods, or one at the end: {text}");
                 NOTICES.with_borrow_mut(|all| {
                     all.push((notice.reason, notice.warning, Place::of(&notice.about)))
                 });
@@ -568,5 +571,5 @@ impl Shows {
 
 /// A failure of a class, as Azure would say it.
 pub(crate) fn failure(class: FailureClass, code: &str, status: u16) -> Failure {
-    Failure { status, ..Failure::of(class, code, "as the story says") }
+    Failure { status, ..Failure::of(class, code, "as the story says.") }
 }

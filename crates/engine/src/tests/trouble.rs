@@ -54,7 +54,7 @@ fn addresses_that_cannot_be_sent_are_said_after_half_a_minute_and_no_longer_than
             t=51.2 #9 push 10.0.0.6 to node-a for web   because addresses changed
             t=75.3 #10 push 10.0.0.6 to node-a for web   because addresses changed
             t=96.0 #11 push 10.0.0.6 to node-a for web   because addresses changed
-            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure. Address updates fail and are retried. ServerBusy (transient): as the story says
+            t=122.8 web: AzureUnavailable of Addresses: 1 of 3 addresses are not programmed in Azure. Address updates fail and are retried. ServerBusy (transient): as the story says.
             t=125.1 #12 push 10.0.0.6 to node-a for web   because addresses changed
             t=153.1 (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             t=153.2 web is in no trouble
@@ -87,7 +87,7 @@ fn a_service_without_a_single_programmed_address_does_not_serve() {
             #7 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable of Addresses, not Serving AzureUnavailable of Addresses)
             #8 push 10.0.0.4 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 1 of 1 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says.
         "#]],
     );
 }
@@ -248,7 +248,7 @@ fn a_deletion_in_an_outage_says_that_it_is_stuck() {
             t=24.6 #8 remove node-a   because addresses changed
             t=31.0 (write status of web: not 20.1.2.1, Provisioning AzureUnavailable of Deletion, not Serving AzureUnavailable of Deletion)
             t=50.7 #9 remove 10.0.0.4 from node-a   because addresses changed
-            t=61.3 web: AzureUnavailable of Deletion: Deletion is waiting for 1 address to be removed from the gateway. Address updates fail and are retried. InternalServerError (transient): as the story says
+            t=61.3 web: AzureUnavailable of Deletion: Deletion is waiting for 1 address to be removed from the gateway. Address updates fail and are retried. InternalServerError (transient): as the story says.
         "#]],
     );
 }
@@ -278,9 +278,9 @@ fn a_deletion_whose_operation_fails_is_trouble_from_the_third_failure_on() {
             web is in no trouble
             #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
             (write status of web: not 20.1.2.1, Provisioning AzureUnavailable of Deletion, not Serving AzureUnavailable of Deletion)
-            web: AzureUnavailable of Deletion: ServerBusy (transient): as the story says
+            web: AzureUnavailable of Deletion: ServerBusy (transient): as the story says.
             #5 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
-            web: AzureUnavailable of Deletion: ServerBusy (transient): as the story says
+            web: AzureUnavailable of Deletion: ServerBusy (transient): as the story says.
             (write status of web: nothing)
             #6 remove finalizer from web   because operation ended
         "#]],
@@ -343,10 +343,10 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -371,11 +371,11 @@ fn a_park_is_trouble_until_an_operation_succeeds_also_while_it_is_tried_again() 
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded)
-            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says
+            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says.
             #2 inspect web: read-public-ip   because outcome unknown
-            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says
+            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says.
             #3 provision web: public-ip, load-balancer, register   because retry due
-            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says
+            web: QuotaExceeded of Resources: QuotaExceeded (quota): as the story says.
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
         "#]],
@@ -405,7 +405,7 @@ fn three_failures_in_a_row_are_trouble_and_one_is_not() {
             web is in no trouble
             #3 inspect web: read-public-ip   because outcome unknown
             (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            web: AzureUnavailable of Resources: AnotherOperationInProgress (transient): as the story says
+            web: AzureUnavailable of Resources: AnotherOperationInProgress (transient): as the story says.
             #4 inspect web: read-public-ip   because outcome unknown
             #5 provision web: public-ip, load-balancer, register   because retry due
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
@@ -442,8 +442,8 @@ fn azure_that_cannot_be_listed_is_trouble_of_every_service() {
             #8 list gateway   because start-up
             (write status of new: Provisioning AzureUnavailable, not Serving AzureUnavailable)
             (write status of web: 20.1.2.1, Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            web: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says
-            new: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says
+            web: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says.
+            new: AzureUnavailable of Resources: Cannot read the gateway from Azure, so no change is made. ServerBusy (transient): as the story says.
         "#]],
     );
 }
@@ -622,9 +622,9 @@ fn ports_that_disagree_for_seconds_do_not_hide_failing_address_updates() {
             #7 push 10.0.0.6 to node-a for web   because addresses changed
             #8 push 10.0.0.6 to node-a for web   because addresses changed
             #9 push 10.0.0.6 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 1 of 2 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 1 of 2 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says.
             #10 push 10.0.0.6 10.0.0.5 to node-a for web   because addresses changed
-            web: AzureUnavailable of Addresses: 2 of 3 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says
+            web: AzureUnavailable of Addresses: 2 of 3 addresses are not programmed in Azure. Address updates fail and are retried. InternalServerError (transient): as the story says.
         "#]],
     );
 }

@@ -23,7 +23,7 @@ pub(super) fn failure(ending: &[&str]) -> Option<Failure> {
         ["lost", ..] => Some(Failure::of(FailureClass::Unknown, "NoAnswer", "no answer")),
         ["refused", ..] => Some(super::failure(FailureClass::Refused, "InvalidRequest", 400)),
         ["failed", code, status, rest @ ..] => {
-            let error = ArmError { code: (*code).into(), message: "as the story says".into() };
+            let error = ArmError { code: (*code).into(), message: "as the story says.".into() };
             let mut answer = Answer::new(status.parse().expect("a status"), Payload::Error(error));
             let seconds = rest.iter().find_map(|word| word.strip_prefix("after="));
             answer.retry_after =
@@ -40,7 +40,7 @@ pub(super) fn kube(ending: &[&str], version: u64) -> KubeOutcome {
         ["done"] => KubeOutcome::Done { version },
         ["gone"] => KubeOutcome::Gone,
         ["conflict"] => KubeOutcome::Conflict,
-        ["refused"] => KubeOutcome::Refused("a webhook said no".into()),
+        ["refused"] => KubeOutcome::Refused("a webhook said no.".into()),
         ["unavailable"] => KubeOutcome::Unavailable,
         other => panic!("a write to Kubernetes cannot end like this: {other:?}"),
     }
