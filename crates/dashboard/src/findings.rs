@@ -193,7 +193,7 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
         let registrations = count(many, "unmanaged registration", "unmanaged registrations");
         let sentence = format!("{registrations} in the gateway: {}", names.join(", "));
         let mut finding = Finding::new(Severity::Warning, sentence)
-            .then("Sluice does not change unmanaged registrations. If they belong to this cluster, claim them with `sluice adopt`.");
+            .then("Sluice does not change unmanaged registrations. No Service or egress needs these; delete them if they are unused.");
         finding.more = many.saturating_sub(NAMES_MAX as u64);
         all.push(finding);
     }
@@ -253,7 +253,7 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     if !failing.is_empty() {
         let finding = Finding::new(
             Severity::Warning,
-            format!("The last attempt failed and is retried for {}", subjects(&failing)),
+            format!("Sluice retries {} after a failed attempt", subjects(&failing)),
         );
         let step = "Open an entry to see the answer from Azure and the time of the next attempt.";
         all.push(finding.then(step).naming(
@@ -271,7 +271,7 @@ fn addresses(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         let total = refused.iter().map(|row| row.progress.addresses.quarantined).sum();
         let sentence =
             format!("Azure rejects {} of {}", count(total, "address", "addresses"), subjects(&refused));
-        let step = "Rejected addresses are quarantined and retried every 5 min; other addresses are not affected. See the controller log for the answer from Azure.";
+        let step = "Rejected addresses are quarantined and retried; other addresses are not affected. See the controller log for the answer from Azure.";
         all.push(Finding::new(Severity::Trouble, sentence).then(step).naming(&refused, rows, &by_addresses));
     }
     let homeless: Vec<&Row<'_>> = rows.iter().filter(|row| waits_for_nodes(row)).collect();
@@ -507,7 +507,7 @@ pub(crate) mod tests {
         assert_eq!(told[1], "0 of 1 Services are served as desired.");
         // A spec that is rejected is another matter.
         let told = texts(&overview(), &[parked(waits, Reason::InvalidSpec)], &[]);
-        assert!(told[0].starts_with("1 Service rejected: unsupported spec"), "{told:?}");
+        assert!(told[0].starts_with("1 Service with an unsupported spec"), "{told:?}");
     }
 
     #[test]
@@ -517,7 +517,7 @@ pub(crate) mod tests {
         stuck.progress.why = Some(Why::new(Reason::AzureUnavailable, "4 of 6 addresses are not programmed"));
         let told = findings(&overview(), &[stuck, service("shop", "api", State::Created)], &[]);
         assert!(
-            told[0].text().starts_with("1 Service waiting because Azure is unavailable"),
+            told[0].text().starts_with("1 Service waiting because Azure does not complete a request"),
             "{}",
             told[0].text()
         );

@@ -365,7 +365,10 @@ impl Story {
             Action::Notify(notice) => {
                 // The failures of stories end with a period, as those of Azure do.
                 let text = &notice.text;
-                assert!(!text.contains("..") && !text.ends_with('.'), "two periods, or one at the end: {text}");
+                assert!(
+                    !text.contains("..") && !text.ends_with('.'),
+                    "two periods, or one at the end: {text}"
+                );
                 NOTICES.with_borrow_mut(|all| {
                     all.push((notice.reason, notice.warning, Place::of(&notice.about)))
                 });
