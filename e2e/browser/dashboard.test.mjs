@@ -82,7 +82,7 @@ test("the page of a service has its plan, its timeline, its events and its calls
   server.tell("apply mail/later 5");
   await fresh.locator(".figures").getByText("5", { exact: true }).first().waitFor();
   server.tell("delete mail/later");
-  await fresh.getByText("service/mail/later is not managed by Sluice").waitFor();
+  await fresh.getByText("service/mail/later not found, or not managed by Sluice").waitFor();
 });
 
 test("a refresh leaves focus and selection alone, and reads aloud only what is new", async () => {

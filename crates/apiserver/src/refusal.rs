@@ -176,10 +176,7 @@ impl Refusal {
 
     /// Known to Kubernetes, and not to the playground.
     pub fn not_in_the_playground(what: &str) -> Refusal {
-        let message = format!(
-            "{what} is not served by the playground's API server; what it serves is in \
-             crates/apiserver/SUPPORT.md"
-        );
+        let message = format!("{what} is not supported by the API server of the playground");
         Refusal::new(404, "NotFound", message)
     }
 

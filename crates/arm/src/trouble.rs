@@ -163,8 +163,8 @@ impl<'a> Chain<'a> {
             _ => ("connect", innermost(error)),
         };
         let text = format!(
-            "cannot connect to {host}{through}: {what}; check that the server is running, {setting}, firewalls and \
-             HTTPS_PROXY"
+            "cannot connect to {host}{through}: {what}; check that the server is running, and check {setting}, \
+             firewalls and HTTPS_PROXY"
         );
         not_sent(word, text)
     }

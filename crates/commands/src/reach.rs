@@ -66,7 +66,7 @@ impl Reached {
 pub fn load(arguments: &ConfigArguments) -> Result<Loaded, Failure> {
     arguments.load().map_err(|error| {
         Failure::new(exit::WRONG, error)
-            .hint("correct the keys above; `sluice explain SGW0101` lists the causes and their fixes")
+            .hint("correct what the message names; `sluice explain SGW0101` lists the causes and their fixes")
     })
 }
 
@@ -105,7 +105,7 @@ pub fn no_credential(config: &Config, why: NoCredential) -> Failure {
     let words =
         if why.is_refused { "Azure rejected the credential" } else { "cannot get an access token for Azure" };
     Failure::new(exit::AZURE, anyhow::Error::new(why).context(words)).hint(format!(
-        "the credential is {}; run `sluice run --print-config` to see its keys, then correct them",
+        "the credential is {}; `sluice run --config FILE --print-config` shows its keys; `sluice explain SGW0104` lists the causes",
         config.identity.name()
     ))
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn error(is_passing: bool) -> ListError {
-        ListError { kind: Kind::Node, trouble: "not now".into(), is_passing }
+        ListError { kind: Kind::Node, trouble: "not now".into(), is_passing, is_denied: false }
     }
 
     #[tokio::test(start_paused = true)]

@@ -340,7 +340,7 @@ impl<D: LeaseDoor, C: Clock> Leadership<D, C> {
                 LeaseEnd::Released
             }
             answer => {
-                tracing::warn!(?answer, "lease not released; waiting for it to expire");
+                tracing::warn!(?answer, "lease not released; it expires on its own");
                 LeaseEnd::Kept
             }
         }

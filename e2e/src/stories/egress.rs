@@ -352,7 +352,7 @@ async fn host_network(scene: &Scene) -> Result<()> {
     scene.settled().await?;
     let mark = scene.mark_writes().await?;
     scene.meanwhile(async { scene.pod("agent").egress("blue").on("a").on_the_host().run().await }).await?;
-    scene.warned("Pod", "agent", &["blue", "node"]).await?;
+    scene.warned("Pod", "agent", &["blue", "host network"]).await?;
     scene.settled().await?;
     scene.no_write_about(mark, "blue").await?;
     // Beside one that is served as usual.

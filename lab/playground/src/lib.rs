@@ -296,7 +296,7 @@ impl Playground {
     async fn stop(self) {
         let Playground { kubernetes, azure, mut stage, .. } = self;
         if let Err(failure) = stage.controller.stop().await {
-            tracing::warn!("the controller did not end well: {:#}", failure.error);
+            tracing::warn!(error = format!("{:#}", failure.error), "controller stop failed");
         }
         drop(stage);
         azure.stop().await;

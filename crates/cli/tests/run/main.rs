@@ -63,8 +63,7 @@ async fn a_kubeconfig_that_is_not_there_is_named() {
     scene.configure(NOBODY, "");
     let ended = scene.run(&[]).end().await;
     assert_eq!(ended.code, 5);
-    ended.says("cannot use the kubeconfig");
-    ended.says("/kubeconfig: ");
+    ended.says(&format!("cannot use the kubeconfig {}/kubeconfig: ", scene.folder().display()));
 }
 
 #[tokio::test]

@@ -74,7 +74,8 @@ async fn a_leader_is_asked_by_its_address() {
     let (code, _, error) = sluice(&[&["explain", "service/shop/wep"], &address[..]].concat()).await;
     assert_eq!(code, 1);
     assert!(
-        error.contains("service/shop/wep") && error.contains("; run `sluice status` to list all"),
+        error.contains("service/shop/wep not found, or not managed by Sluice. Check that the Service exists")
+            && error.contains("; run `sluice status` to list all"),
         "{error}"
     );
 }

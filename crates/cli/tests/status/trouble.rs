@@ -59,7 +59,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Addresses, true Provisioned Resources"),
         status: Says("AzureUnavailable (SGW0013): 4 of 6 addresses are not programmed in Azure"),
         explain: Says("(SGW0013): 4 of 6 addresses are not programmed in Azure"),
-        dashboard: Says("1 Service waiting because Azure is unavailable: shop/web."),
+        dashboard: Says("1 Service waiting because Azure does not complete a request: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
@@ -69,7 +69,7 @@ const TABLE: [Row; 10] = [
             "AzureUnavailable (SGW0013): Deletion is waiting for 2 addresses to be removed from the gateway",
         ),
         explain: Says("(SGW0013): Deletion is waiting for 2 addresses to be removed from the gateway"),
-        dashboard: Says("1 Service waiting because Azure is unavailable: shop/web."),
+        dashboard: Says("1 Service waiting because Azure does not complete a request: shop/web."),
         metric: Says("services_in_trouble{reason=\"AzureUnavailable\"} 1"),
     },
     Row {
@@ -119,7 +119,7 @@ const TABLE: [Row; 10] = [
         condition: Says("true AzureUnavailable Resources, false AzureUnavailable Resources"),
         status: Says("AzureUnavailable (SGW0013): ServiceUnavailable"),
         explain: Says("(SGW0013): ServiceUnavailable"),
-        dashboard: Says("1 Service waiting because Azure is unavailable: shop/api."),
+        dashboard: Says("1 Service waiting because Azure does not complete a request: shop/api."),
         metric: Says("azure_listings_failing 1"),
     },
     Row {
@@ -133,8 +133,8 @@ const TABLE: [Row; 10] = [
     Row {
         trouble: Trouble::TagsAreRemoved,
         condition: Says("true Forbidden Resources, true Provisioned Resources"),
-        status: Says("Forbidden (SGW0009): Cannot tag /subscriptions/sub"),
-        explain: Says("Cannot tag /subscriptions/sub"),
+        status: Says("Forbidden (SGW0009): tagging /subscriptions/sub"),
+        explain: Says("failed: AuthorizationFailed (forbidden)"),
         dashboard: Says("1 Service denied by Azure: shop/web."),
         metric: Says("services_in_trouble{reason=\"Forbidden\"} 1"),
     },

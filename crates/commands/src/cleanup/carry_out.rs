@@ -148,7 +148,7 @@ async fn tear_down(
     loop {
         let left = handle.services().await?.len();
         if shown != Some(left) {
-            println!("{left} Services and egresses left …");
+            println!("Services and egresses left: {left} …");
             shown = Some(left);
         }
         // Orphans get a record only at their second sighting, so only a fresh look says that all is gone.

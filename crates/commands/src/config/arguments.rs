@@ -11,17 +11,16 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArguments {
-    /// The configuration: an azure.json, in JSON or YAML, with a `sluice:` section for what is ours
+    /// Configuration file: azure.json or YAML, with a `sluice:` section
     #[arg(long, value_name = "FILE", env = "SLUICE_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Sets one key, above file and environment, like `--set sluice.concurrency=20`; may be repeated
+    /// Override one key, e.g. sluice.concurrency=20 (can be repeated)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<Assignment>,
-    /// The kubeconfig of the cluster [default: that of the pod that this runs in, else the one that
-    /// kubectl would use]
+    /// Kubeconfig file [default: the account of the pod, else as kubectl]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: its current one]
+    /// Context of the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 }

@@ -22,8 +22,7 @@ pub(super) async fn credential(config: &Config) -> (Vec<Finding>, Option<Client>
     let client = match made {
         Ok(client) => client,
         Err(error) => {
-            let remedy =
-                "correct the configuration; run `sluice run --print-config` to see the origin of each value";
+            let remedy = "correct the configuration; run `sluice run --config FILE --print-config` to see the origin of each value";
             return (vec![Finding::problem(GROUP, error.to_string(), remedy)], None);
         }
     };
@@ -184,7 +183,7 @@ fn unreadable(what: &str, failure: &Failure, group: &str, subscription: &str) ->
     let remedy = match failure.class {
         FailureClass::Forbidden => format!(
             "grant Microsoft.Network/{what}/read: `az role assignment create --role Sluice --assignee CLIENT_ID \
-             --resource-group {group}`"
+             --scope /subscriptions/{subscription}/resourceGroups/{group}`"
         ),
         class if class == FailureClass::NotFound || is_about_the_group(failure) => format!(
             "correct resourceGroup, vnetResourceGroup or subscriptionId: resource group {group} was not found in \
@@ -220,7 +219,7 @@ pub(super) async fn permissions(client: &Client, scope: &Scope) -> Vec<Finding> 
                 if at == 0 {
                     findings.extend(clock::diagnose(GROUP, "Azure", date.as_deref(), asked));
                 }
-                findings.extend(role::diagnose(group, needed, status, &body));
+                findings.extend(role::diagnose(&scope.subscription, group, needed, status, &body));
             }
             Err(why) => findings.push(Finding::skipped(
                 GROUP,
@@ -277,7 +276,7 @@ mod tests {
         };
         expect_test::expect![[r#"
             ✗ loadBalancers: read failed (AuthorizationFailed: no, because)
-                → grant Microsoft.Network/loadBalancers/read: `az role assignment create --role Sluice --assignee CLIENT_ID --resource-group rg`"#]]
+                → grant Microsoft.Network/loadBalancers/read: `az role assignment create --role Sluice --assignee CLIENT_ID --scope /subscriptions/sub/resourceGroups/rg`"#]]
         .assert_eq(&said(error(403, "AuthorizationFailed")));
         expect_test::expect![[r#"
             ✗ loadBalancers: read failed (ResourceGroupNotFound: no, because)
@@ -307,7 +306,7 @@ mod tests {
             ✗ Azure credential: rejected (InvalidAuthenticationTokenTenant: no, because)
                 → check the expiry of the credential and the local clock; check that tenantId is the tenant of the subscription (`az account show --subscription sub --query tenantId`), and that cloud and resourceManagerEndpoint match it
             ✗ natGateways: read failed (AuthorizationFailed: no, because)
-                → grant Microsoft.Network/natGateways/read: `az role assignment create --role Sluice --assignee CLIENT_ID --resource-group rg`"#]]
+                → grant Microsoft.Network/natGateways/read: `az role assignment create --role Sluice --assignee CLIENT_ID --scope /subscriptions/sub/resourceGroups/rg`"#]]
         .assert_eq(&told(&findings));
     }
 

@@ -265,11 +265,12 @@ fn lists(host: &str, listed: Result<&[Event], &ListError>) -> Finding {
     let events = match listed {
         Ok(events) => events,
         Err(error) => {
-            let remedy = match error.is_passing {
-                true => {
+            let remedy = match (error.is_denied, error.is_passing) {
+                (true, _) => GRANT.to_owned(),
+                (false, true) => {
                     format!("check the API server {host} (`kubectl get --raw '/readyz?verbose'`), then retry")
                 }
-                false => GRANT.to_owned(),
+                (false, false) => format!("check the credentials and the API server ({host}), then retry"),
             };
             return Finding::problem(GROUP, format!("Kubernetes objects: list failed ({error})"), remedy);
         }
@@ -378,14 +379,17 @@ mod tests {
             said.starts_with("! Kubernetes objects: listed (0 managed Services, 0 EndpointSlices, 0 nodes"),
             "{said}"
         );
-        let failed = |is_passing| {
-            let error = ListError { kind: sluice_model::kube::Kind::Node, trouble: "no".into(), is_passing };
-            told(&[lists("https://c", Err(&error))])
-        };
-        assert!(
-            failed(false).starts_with("✗ Kubernetes objects: list failed (no)\n    → apply the ClusterRole")
-        );
-        assert!(failed(true).contains("\n    → check the API server https://c ("), "{}", failed(true));
+        for (is_passing, is_denied, remedy) in [
+            (false, true, "apply the ClusterRole and Role of Sluice"),
+            (true, false, "check the API server https://c (`kubectl get --raw"),
+            (false, false, "check the credentials and the API server (https://c), then retry"),
+        ] {
+            let kind = sluice_model::kube::Kind::Node;
+            let error = ListError { kind, trouble: "no".into(), is_passing, is_denied };
+            let said = told(&[lists("https://c", Err(&error))]);
+            let begin = format!("✗ Kubernetes objects: list failed (no)\n    → {remedy}");
+            assert!(said.starts_with(&begin), "{said}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn diagnose(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
                 Finding::warning(
                     GROUP,
                     warning,
-                    "run `sluice run --print-config` to see the origin of each value",
+                    "run `sluice run --config FILE --print-config` to see the origin of each value",
                 )
             });
             std::iter::once(Finding::good(GROUP, good)).chain(warnings).collect()

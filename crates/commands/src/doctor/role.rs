@@ -32,7 +32,13 @@ pub(super) fn needed(scopes: &[RoleScope]) -> Vec<&'static Grant> {
 }
 
 /// What Azure's answer means for one resource group.
-pub(super) fn diagnose(group: &str, needed: &[&Grant], status: u16, body: &Value) -> Vec<Finding> {
+pub(super) fn diagnose(
+    subscription: &str,
+    group: &str,
+    needed: &[&Grant],
+    status: u16,
+    body: &Value,
+) -> Vec<Finding> {
     let Some(entries) = body["value"].as_array().filter(|_| status == 200) else {
         let code = body["error"]["code"].as_str().map_or(String::new(), |code| format!(", {code}"));
         if status == 401 {
@@ -62,7 +68,8 @@ pub(super) fn diagnose(group: &str, needed: &[&Grant], status: u16, body: &Value
         format!("permissions in resource group {group}: {} of {} missing{list}", missing.len(), needed.len()),
         format!(
             "az role definition create --role-definition azure-role.json   # or update, if the role exists\n\
-             az role assignment create --role Sluice --assignee CLIENT_ID --resource-group {group}"
+             az role assignment create --role Sluice --assignee CLIENT_ID \
+             --scope /subscriptions/{subscription}/resourceGroups/{group}"
         ),
     )]
 }

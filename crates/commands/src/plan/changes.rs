@@ -307,7 +307,7 @@ fn service(old: &ServiceObject, new: &ServiceObject) -> Option<String> {
     let ingress = match (old.published, new.published) {
         (None, Some(_)) => Some("public IP published".to_owned()),
         (Some(ip), None) => Some(format!("{ip} retracted")),
-        (Some(old), Some(new)) if old != new => Some(format!("public IP replaces {old}")),
+        (Some(old), Some(new)) if old != new => Some(format!("public IP replaced, was {old}")),
         _ => (old.ingress != new.ingress).then(|| "ingress".to_owned()),
     };
     let conditions = (old.conditions.len() != new.conditions.len()

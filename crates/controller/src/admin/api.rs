@@ -176,7 +176,7 @@ pub(super) fn unknown(asked_for: &str) -> String {
             "Check that the Service exists, has type LoadBalancer and the load balancer class that Sluice serves."
         }
     };
-    format!("{asked_for} is not managed by Sluice. {check}")
+    format!("{asked_for} not found, or not managed by Sluice. {check}")
 }
 
 fn explained(room: &Room, asked_for: &str, found: Option<Found>) -> Response {

@@ -43,7 +43,7 @@ async fn the_front_page_opens_on_findings_and_names_every_service() {
         assert!(page.contains(words), "{words} is not in {page}");
     }
     for (path, words) in [
-        ("/services/shop/none", "service/shop/none is not managed by Sluice"),
+        ("/services/shop/none", "service/shop/none not found, or not managed by Sluice"),
         ("/egresses/none", "egress/none"),
     ] {
         let (status, page) = world.ask(path).await;

@@ -173,7 +173,7 @@ impl<K: Watched, F: Facts> Feed<K, F> {
     async fn next_chunk(&mut self, ask: &Ask, body: &mut Body, begun: Instant) -> Result<Bytes, Setback> {
         let is_watching = self.cycle.is_watching();
         let limit = if is_watching { QUIET_LIMIT } else { LIST_QUIET_LIMIT };
-        let routine = |answer| Setback { answer, sentence: None, is_passing: true };
+        let routine = |answer| Setback { answer, sentence: None, is_passing: true, is_denied: false };
         let frame = loop {
             let list_at = self.list_at;
             tokio::select! {
@@ -196,7 +196,12 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             // It could be reached; if its streamed lists break off again and again, pages are better.
             Ok(Some(Err(error))) => {
                 let sentence = Setback::unreachable::<K>(ask, &error).sentence;
-                Err(Setback { answer: Answer::Ended { brief: true }, sentence, is_passing: true })
+                Err(Setback {
+                    answer: Answer::Ended { brief: true },
+                    sentence,
+                    is_passing: true,
+                    is_denied: false,
+                })
             }
             Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
         }

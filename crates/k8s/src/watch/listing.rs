@@ -25,6 +25,8 @@ pub struct ListError {
     pub trouble: String,
     /// It may pass by itself, so that it is worth another try.
     pub is_passing: bool,
+    /// The permission to list is missing.
+    pub is_denied: bool,
 }
 
 /// Everything that the lists brought.
@@ -52,7 +54,9 @@ pub async fn list_all(client: &Client, selection: &Selection) -> Result<Listed, 
 type Skipped = Vec<(Kind, String)>;
 
 async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Event, Skipped), ListError> {
-    let failed = |trouble: String, is_passing| ListError { kind: K::KIND, trouble, is_passing };
+    let failed = |trouble: String, is_passing, is_denied| {
+        Err(ListError { kind: K::KIND, trouble, is_passing, is_denied })
+    };
     let mut context = Context { selection: selection.clone(), words: Default::default() };
     let mut cycle = Cycle::new(false);
     let mut gathered = Gathered::<K>::default();
@@ -88,7 +92,7 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Eve
             },
         };
         if let Some(sentence) = setback.sentence {
-            return Err(failed(sentence, setback.is_passing));
+            return failed(sentence, setback.is_passing, setback.is_denied);
         }
         expired += 1;
         if expired >= EXPIRED_MAX {
@@ -96,7 +100,7 @@ async fn list<K: Watched>(client: &Client, selection: &Selection) -> Result<(Eve
                 "the list of {} expired before it was complete; retry when the API server is less busy",
                 K::RESOURCE
             );
-            return Err(failed(sentence, false));
+            return failed(sentence, false, false);
         }
         cycle.heard(setback.answer);
     }

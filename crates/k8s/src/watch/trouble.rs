@@ -21,16 +21,18 @@ pub(crate) struct Setback {
     pub(crate) sentence: Option<String>,
     /// It may pass by itself: nobody has looked at the request and refused it.
     pub(crate) is_passing: bool,
+    /// A permission is missing.
+    pub(crate) is_denied: bool,
 }
 
 impl Setback {
     fn routine(answer: Answer) -> Setback {
-        Setback { answer, sentence: None, is_passing: true }
+        Setback { answer, sentence: None, is_passing: true, is_denied: false }
     }
 
     fn failed(sentence: String) -> Setback {
         let answer = Answer::Failed { suspicious: false, retry_after: None };
-        Setback { answer, sentence: Some(sentence), is_passing: true }
+        Setback { answer, sentence: Some(sentence), is_passing: true, is_denied: false }
     }
 
     /// The connection could not be made, or broke.
@@ -52,12 +54,12 @@ impl Setback {
     pub(crate) fn garbled<K: Watched>(ask: &Ask, garbled: Garbled) -> Setback {
         let answer = Answer::Failed { suspicious: true, retry_after: None };
         let sentence = Some(format!("{} failed: {}", what::<K>(ask), garbled.0));
-        Setback { answer, sentence, is_passing: true }
+        Setback { answer, sentence, is_passing: true, is_denied: false }
     }
 
     /// A list that came whole and is not believed.
     pub(crate) fn disbelieved(sentence: String) -> Setback {
-        Setback { answer: Answer::ListOlder, sentence: Some(sentence), is_passing: true }
+        Setback { answer: Answer::ListOlder, sentence: Some(sentence), is_passing: true, is_denied: false }
     }
 
     /// The answer is an error. The HTTP status counts, not what a proxy may put into its text.
@@ -99,7 +101,8 @@ impl Setback {
             suspicious: too_large || matches!(code, 0 | 400 | 422 | 500),
             retry_after: (seconds > 0).then(|| Duration::from_secs(u64::from(seconds))),
         };
-        Setback { answer, sentence: Some(sentence), is_passing: matches!(code, 0 | 429 | 500..) }
+        let is_passing = matches!(code, 0 | 429 | 500..);
+        Setback { answer, sentence: Some(sentence), is_passing, is_denied: code == 403 }
     }
 }
 

@@ -357,7 +357,7 @@ fn the_shipped_role_grants_what_is_needed_in_every_group() {
     let (cluster, network) = (RoleScope::ClusterGroup, RoleScope::NetworkGroup);
     for scopes in [&[cluster][..], &[network], &[cluster, network]] {
         assert!(needed(scopes).len() > 5, "{scopes:?}");
-        let said = told(&diagnose("rg", &needed(scopes), 200, &body));
+        let said = told(&diagnose("sub", "rg", &needed(scopes), 200, &body));
         assert_eq!(said, format!("✓ permissions in resource group rg: all {} granted", needed(scopes).len()));
     }
     let subscription = needed(&[RoleScope::Subscription]).len();
@@ -378,11 +378,11 @@ fn what_is_missing_is_named_with_its_reason() {
         json!({"value": [{"actions": ["*"], "notActions": ["*/write"]}, {"actions": ["*/read"]}]});
     for body in [reader, contributor] {
         assert_eq!(
-            told(&diagnose("rg", &needed, 200, &body)),
+            told(&diagnose("sub", "rg", &needed, 200, &body)),
             "✗ permissions in resource group rg: 1 of 2 missing\n\
              Microsoft.Network/loadBalancers/write: to create and update load balancers\n    \
              → az role definition create --role-definition azure-role.json   # or update, if the role exists\n\
-             az role assignment create --role Sluice --assignee CLIENT_ID --resource-group rg"
+             az role assignment create --role Sluice --assignee CLIENT_ID --scope /subscriptions/sub/resourceGroups/rg"
         );
     }
 }
@@ -390,7 +390,7 @@ fn what_is_missing_is_named_with_its_reason() {
 #[test]
 fn an_azure_that_does_not_say_is_no_problem_and_no_success() {
     let body = json!({"error": {"code": "AuthorizationFailed"}});
-    let said = told(&diagnose("rg", &needed(&[RoleScope::ClusterGroup]), 403, &body));
+    let said = told(&diagnose("sub", "rg", &needed(&[RoleScope::ClusterGroup]), 403, &body));
     assert_eq!(
         said,
         "– permissions in resource group rg: not checked (403, AuthorizationFailed); needs Microsoft.Authorization/permissions/read"
@@ -401,7 +401,7 @@ fn an_azure_that_does_not_say_is_no_problem_and_no_success() {
 fn a_credential_that_azure_does_not_accept_is_no_missing_permission() {
     let body = json!({"error": {"code": "ExpiredAuthenticationToken"}});
     assert_eq!(
-        told(&diagnose("rg", &needed(&[RoleScope::ClusterGroup]), 401, &body)),
+        told(&diagnose("sub", "rg", &needed(&[RoleScope::ClusterGroup]), 401, &body)),
         "– permissions in resource group rg: not checked (Azure rejected the credential: 401, ExpiredAuthenticationToken)"
     );
 }

@@ -157,6 +157,7 @@ async fn a_missing_permission_is_named_until_it_is_granted() {
     let (kind, sentence) = troubled.troubles().next().unwrap();
     assert_eq!(kind, Kind::Pod);
     assert!(sentence.starts_with("watch pods denied at the cluster scope: "), "{sentence}");
+    assert!(sentence.ends_with("; grant list and watch on pods in the ClusterRole"), "{sentence}");
     assert_eq!(scene.heard().await, "list 9: a");
     assert_eq!(scene.progress(Kind::Pod).trouble, None);
     scene.ends().await;

@@ -173,7 +173,7 @@ fn a_message_says_what_is_in_trouble_before_the_reason() {
     let written = set(&changes, "/status/conditions").unwrap();
     assert_eq!(
         written[0]["message"],
-        "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. See `sluice explain SGW0013`."
+        "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. See `sluice explain SGW0013`."
     );
 }
 
