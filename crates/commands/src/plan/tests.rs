@@ -292,7 +292,7 @@ fn a_mass_deletion_is_held_and_said() {
           ! service/shop/s7 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
           ! service/shop/s8 (MassDeletionHeld): held by the mass-deletion guard; if the deletion is intended, run `sluice allow-deletion`
 
-        ! Held deletion of 8 of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`, then run `sluice allow-deletion`
+        ! Mass-deletion guard: held deletion of 8 gateway services: service/shop/s1, service/shop/s2, service/shop/s3, service/shop/s4, service/shop/s5, service/shop/s6, service/shop/s7, service/shop/s8. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
         Plan: 0 to create, 8 to change, 0 to delete.
         Azure calls: 0 writes; in total 2 get, 5 list.
     "#]]);
@@ -338,7 +338,7 @@ fn a_name_that_somebody_else_has_holds_the_egress() {
     assert_eq!(report.verdict, Verdict::Held);
     expect![[r#"
         held
-          ! egress/blue (Conflict): /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or run `sluice adopt`
+          ! egress/blue (Conflict): /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/natGateways/blue exists and is not managed by this cluster. Delete it, or claim it as `sluice explain SGW0011` describes
 
         Held: no changes to Azure or Kubernetes until the blockers above are resolved.
     "#]].assert_eq(&report.text(Paint::NONE));
@@ -487,7 +487,7 @@ fn a_wrong_name_of_the_gateway_counts_no_calls_that_wait_for_it() {
           ~ Service         shop/web  (conditions)
 
         held
-          ! gateway (GatewayUnavailable): Subnet is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw. Detach it, or set sluice.gateway.name to that gateway
+          ! gateway (GatewayUnavailable): Subnet /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/pods is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw. Detach it, or set sluice.gateway.name to that gateway
           ! service/shop/web (GatewayUnavailable): waiting for the service gateway
           ! egress/blue (GatewayUnavailable): waiting for the service gateway
 

@@ -264,7 +264,7 @@ async fn a_list_for_plan_that_fails_says_what_to_grant() {
         ("/api/v1/pods?", list(9, "", [])),
     ]);
     let failed = list_all(&client, &Selection::default()).await.unwrap_err();
-    assert_eq!((failed.kind, failed.is_passing), (Kind::Node, false));
+    assert_eq!((failed.kind, failed.is_passing, failed.is_denied), (Kind::Node, false, true));
     assert_eq!(
         failed.to_string(),
         "list nodes denied at the cluster scope: nodes is forbidden; grant list and watch on nodes in the ClusterRole"
@@ -290,7 +290,7 @@ async fn a_list_for_plan_whose_token_expires_is_begun_anew_and_not_for_ever() {
     let nodes = [("/api/v1/nodes?", list(9, "", []))];
     let (client, _server) = Server::of(others().into_iter().chain(nodes).chain(endless));
     let failed = list_all(&client, &Selection::default()).await.unwrap_err();
-    assert!(failed.trouble.contains("expired before it was complete"), "{failed}");
+    assert!(failed.trouble.contains("expired before it was complete") && !failed.is_denied, "{failed}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,6 +304,7 @@ async fn a_list_for_plan_that_may_come_later_says_so() {
         ]);
         let failed = list_all(&client, &Selection::default()).await.unwrap_err();
         assert_eq!((failed.kind, failed.is_passing), (Kind::Service, is_passing), "{code}: {failed}");
+        assert!(!failed.is_denied, "{code}");
     }
 }
 
