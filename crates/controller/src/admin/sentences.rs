@@ -116,9 +116,9 @@ mod tests {
     #[test]
     fn every_advice_is_a_sentence() {
         let all = Reason::ALL.into_iter().flat_map(|it| {
-            [Concern::Resources, Concern::Addresses]
-                .into_iter()
-                .flat_map(move |concern| [advice(it, concern, false), advice(it, concern, true)])
+            [Concern::Resources, Concern::Addresses].into_iter().flat_map(move |concern| {
+                [None, Some(false), Some(true)].map(|about| advice(it, concern, about))
+            })
         });
         for text in all.flatten() {
             assert!(text.ends_with('.') && text.starts_with(char::is_uppercase), "{text}");
