@@ -17,7 +17,7 @@ pub struct ConfigArguments {
     /// Override one key, e.g. sluice.concurrency=20 (can be repeated)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<Assignment>,
-    /// Kubeconfig file [default: the account of the pod, else as kubectl]
+    /// Kubeconfig file [default: service account of the pod, else as kubectl]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current context]
