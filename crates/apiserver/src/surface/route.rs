@@ -140,7 +140,7 @@ mod tests {
             ["/apis/batch/v1/jobs", "/api/v1/persistentvolumes", "/apis/apps/v1/daemonsets", "/apis/batch"]
         {
             let refusal = parse(path).unwrap_err();
-            assert!(refusal.message.contains("SUPPORT.md"), "{path}: {refusal}");
+            assert!(refusal.message.contains("is not supported by the API server"), "{path}: {refusal}");
         }
         assert_eq!(parse("/api/v1/pods/a").unwrap_err().code, 404);
         assert_eq!(parse("/foo").unwrap_err().code, 404);
