@@ -176,7 +176,9 @@ impl Refusal {
 
     /// Known to Kubernetes, and not to the playground.
     pub fn not_in_the_playground(what: &str) -> Refusal {
-        let message = format!("{what} is not supported by the API server of the playground");
+        let message = format!(
+            "{what} is not supported by the API server of the playground; `kubectl api-resources` lists what is"
+        );
         Refusal::new(404, "NotFound", message)
     }
 

@@ -50,7 +50,7 @@ async fn what_is_not_served_is_refused_and_says_where_to_read() {
         "/api/v1/namespaces/default/pods/a/eviction",
     ] {
         let words = client.get(path).await.refused(404);
-        assert!(words.contains("SUPPORT.md"), "{path}: {words}");
+        assert!(words.contains("`kubectl api-resources`"), "{path}: {words}");
     }
     client.get("/nowhere").await.refused(404);
     client.post("/api/v1/namespaces/default/pods/a", json!({})).await.refused(405);
