@@ -199,7 +199,7 @@ impl Concern {
             let old = match concern {
                 Concern::Resources => None,
                 Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
-                Concern::Deletion => Some("Its deletion is stuck."),
+                Concern::Deletion => Some("deletion is stuck."),
             };
             [concern.sentence(), old].into_iter().flatten().any(|sentence| message.contains(sentence))
         };
