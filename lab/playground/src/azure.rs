@@ -1,4 +1,4 @@
-//! The emulator seen from outside: its state, its request log, and somebody else at work in it.
+//! The emulator by its control API: its state, its request log, and changes by other clients.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -53,7 +53,9 @@ impl Azure {
     pub(super) async fn summary(&self) -> Result<Summary> {
         let summary = self.control.summary().await?;
         let count = |value: &Value| {
-            value.as_u64().with_context(|| format!("the emulator's summary has another form: {summary}"))
+            value
+                .as_u64()
+                .with_context(|| format!("the emulator's summary has an unexpected format: {summary}"))
         };
         let sum = |which: &dyn Fn(&Value) -> bool| {
             let ours = list(&summary["byKind"]).iter().filter(|it| it["area"] == "arm" && which(it));
@@ -69,7 +71,7 @@ impl Azure {
         })
     }
 
-    /// Somebody else at work in the subscription.
+    /// A change by another client of the subscription.
     pub(super) async fn tamper(&self, deed: Value) -> Result<()> {
         self.control.tamper(&deed).await.map(drop)
     }
@@ -89,13 +91,13 @@ impl Azure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Summary {
     pub(super) calls: u64,
-    /// Those that ask for a change.
+    /// Calls that change something.
     pub(super) writes: u64,
-    /// Those of them that carry addresses.
+    /// Writes of addresses.
     pub(super) location_updates: u64,
-    /// Those that were answered with 429.
+    /// Calls that Azure throttled (429).
     pub(super) throttled: u64,
-    /// Those that came before a pause was over.
+    /// Calls before a `Retry-After` had elapsed.
     pub(super) early: u64,
 }
 
@@ -114,8 +116,8 @@ impl State {
         self.all(kind).iter().find(|it| name_of(it).eq_ignore_ascii_case(name))
     }
 
-    /// The address of a public IP.
-    pub(super) fn address(&self, public_ip: &str) -> Option<&str> {
+    /// The IP address of a public IP.
+    pub(super) fn public_ip(&self, public_ip: &str) -> Option<&str> {
         self.named("publicIPAddresses", public_ip)?["ipAddress"].as_str()
     }
 

@@ -1,4 +1,4 @@
-//! What the playground says once everything serves: to people, and to scripts.
+//! The output of the playground when everything serves, as text and as JSON.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use sluice_commands::say;
 use super::cluster::EGRESS_LABEL;
 use super::controller::Places;
 
-/// All that there is to say.
+/// The URLs and files of a playground.
 pub(super) struct Banner {
     pub(super) kubeconfig: PathBuf,
     pub(super) kubernetes: String,
@@ -24,7 +24,7 @@ pub(super) struct Banner {
     pub(super) started_in: Duration,
 }
 
-/// The emulator, and what leads to it.
+/// The URL and files of the emulator.
 pub(super) struct AzureLine {
     pub(super) url: String,
     pub(super) ca: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct AzureLine {
 }
 
 impl Banner {
-    /// Says it; to people who stay also what to try.
+    /// Prints it; with `stays`, also commands to try.
     pub(super) fn greet(&self, output: Output, stays: bool) {
         match output {
             Output::Json => say!("{}", self.json()),
@@ -47,7 +47,7 @@ impl Banner {
         }
     }
 
-    /// For people.
+    /// As text.
     fn text(&self, paint: Paint) -> String {
         let address = self.places.map(|it| format!(" SLUICE_ADDRESS=http://{}", it.api)).unwrap_or_default();
         let mut rows =
@@ -57,8 +57,8 @@ impl Banner {
             rows.insert(0, ("Dashboard", format!("http://{}/", places.api)));
         }
         if let Some(azure) = &self.azure {
-            rows.push(("Azure", format!("{}  (what there is: {}/_emulator/state)", azure.url, azure.url)));
-            rows.push(("Its CA", azure.ca.display().to_string()));
+            rows.push(("Azure", format!("{}  (resources: {}/_emulator/state)", azure.url, azure.url)));
+            rows.push(("CA of Azure", azure.ca.display().to_string()));
         }
         if let Some(places) = self.places {
             rows.push(("Metrics", format!("http://{}/metrics", places.health)));
@@ -68,15 +68,17 @@ impl Banner {
             rows.push(("Log", azure.log.display().to_string()));
             rows.push((
                 "Clock",
-                format!("{} times as fast as real time, for Azure and Sluice", self.time_factor),
+                format!("Azure and Sluice run {} times as fast as real time", self.time_factor),
             ));
         }
-        let fate = if self.is_kept { "is kept" } else { "goes at the end" };
+        let fate = if self.is_kept { "kept" } else { "deleted on exit" };
         rows.push(("Folder", format!("{}  ({fate})", self.folder.display())));
         let what = match (&self.azure, self.places) {
-            (None, _) => "A Kubernetes API server on this machine is ready",
-            (Some(_), Some(_)) => "A playground is ready: Kubernetes, Azure and Sluice on this machine",
-            (Some(_), None) => "A playground is ready: Kubernetes and Azure; the story starts Sluice",
+            (None, _) => "Kubernetes API server ready on this machine",
+            (Some(_), Some(_)) => "Playground ready: Kubernetes, Azure and Sluice on this machine",
+            (Some(_), None) => {
+                "Playground ready: Kubernetes and Azure on this machine; the scenario starts Sluice"
+            }
         };
         let title = format!("{what}, in {} ms", self.started_in.as_millis());
         let mut text = format!("{}\n\n", paint.bold(&title));
@@ -86,7 +88,7 @@ impl Banner {
         text
     }
 
-    /// Three things to try, for people who stay.
+    /// Commands to try.
     fn hints(&self, paint: Paint) -> String {
         let Some(azure) = &self.azure else {
             return "\nStop with Ctrl-C.".to_owned();
@@ -95,24 +97,24 @@ impl Banner {
         let url = &azure.url;
         format!(
             "
-{heading}, in another terminal after that export
+{heading}, in another terminal, after the export above
 
-  {one} An address for a web shop, with three pods behind it
+  {one} Create a Service with 3 pods
      kubectl create deployment shop --image=nginx --replicas=3
      kubectl expose deployment shop --type=LoadBalancer --port=80
      kubectl get service shop --watch
      sluice status
 
-  {two} An own way out for a pod, and why it is as it is
+  {two} Give a pod an egress with its own public IP
      kubectl run crawler --image=nginx --labels={EGRESS_LABEL}=partners
      sluice explain egress/partners
 
-  {three} A bad day: Azure is slow, Azure is away, and all is well again
+  {three} Slow Azure down, make it unavailable, and end both
      curl --cacert {ca} {url}/_emulator/slow -d '{{\"factor\": 20}}'
      curl --cacert {ca} {url}/_emulator/faults -d '{{\"match\": {{}}, \"fault\": \"unavailable\"}}'
      curl --cacert {ca} {url}/_emulator/calm -d '{{}}'
 
-Stories with a narrator: sluice playground --list. Stop with Ctrl-C.",
+List the narrated scenarios with `sluice playground --list`. Stop with Ctrl-C.",
             heading = paint.bold("Three things to try"),
             one = paint.bold("1."),
             two = paint.bold("2."),
@@ -120,7 +122,7 @@ Stories with a narrator: sluice playground --list. Stop with Ctrl-C.",
         )
     }
 
-    /// For scripts, in one line.
+    /// As JSON, for scripts.
     fn json(&self) -> Value {
         let azure = self.azure.as_ref();
         let path = |path: &Path| path.display().to_string();
@@ -169,31 +171,31 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_its_place_on_the_banner() {
+    fn the_banner_lists_all_urls_and_files() {
         expect_test::expect![[r"
-            A playground is ready: Kubernetes, Azure and Sluice on this machine, in 50 ms
+            Playground ready: Kubernetes, Azure and Sluice on this machine, in 50 ms
 
               Dashboard      http://127.0.0.1:8082/
               Your shell     export KUBECONFIG=/play/kubeconfig SLUICE_ADDRESS=http://127.0.0.1:8082
               Kubernetes     https://127.0.0.1:6443
-              Azure          https://127.0.0.1:8443  (what there is: https://127.0.0.1:8443/_emulator/state)
-              Its CA         /play/ca.pem
+              Azure          https://127.0.0.1:8443  (resources: https://127.0.0.1:8443/_emulator/state)
+              CA of Azure    /play/ca.pem
               Metrics        http://127.0.0.1:8081/metrics
               Configuration  /play/azure.yaml
               Log            /play/sluice.log
-              Clock          10 times as fast as real time, for Azure and Sluice
-              Folder         /play  (goes at the end)
+              Clock          Azure and Sluice run 10 times as fast as real time
+              Folder         /play  (deleted on exit)
         "]]
         .assert_eq(&banner().text(Paint::NONE));
         assert_eq!(banner().hints(Paint::NONE).matches("\n     kubectl ").count(), 4);
     }
 
     #[test]
-    fn kubernetes_alone_speaks_of_nothing_else() {
+    fn without_azure_the_banner_lists_only_kubernetes() {
         let alone = Banner { azure: None, places: None, is_kept: true, ..banner() };
         let text = alone.text(Paint::NONE) + &alone.hints(Paint::NONE);
         assert!(!text.contains("Azure") && !text.contains("Dashboard") && !text.contains("curl"), "{text}");
-        assert!(text.contains("/play  (is kept)"), "{text}");
+        assert!(text.contains("/play  (kept)"), "{text}");
         let json = alone.json();
         assert_eq!((&json["kubeconfig"], &json["dashboardUrl"]), (&json!("/play/kubeconfig"), &Value::Null));
     }

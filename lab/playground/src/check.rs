@@ -1,11 +1,10 @@
-//! The last check of every story: whether Kubernetes and Azure agree.
+//! The last check of every story: whether Kubernetes and Azure match.
 //!
-//! It looks from outside: at the objects of the API server and at the emulator's own truth, never at what
-//! the controller says of itself. What should be is read from the objects; whatever is missing, left over or
-//! otherwise in Azure is a line in plain words. It shares no code with the engine on purpose: they could
-//! agree on a mistake.
+//! It compares the objects of the API server with the state of the emulator, and does not ask the controller. It
+//! derives the desired state from the objects, and lists what is missing, left over or different in Azure. It shares
+//! no code with the engine, because both could then have the same bug.
 //!
-//! Missing on purpose: Services that Sluice refuses, and IPv6 of egresses. No story has them.
+//! Not supported: Services that Sluice rejects, and IPv6 of egresses. No story has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,35 +14,36 @@ use serde_json::Value;
 use super::azure::{State, list, name_of, text};
 use super::cluster::{Cluster, pod_ip, published};
 use super::kinds::{Service, ServicePort};
+use super::narrator::count;
 
-/// The finalizer by which a Service is held until Azure's side is gone.
+/// The finalizer that keeps a Service until its Azure resources are deleted.
 const FINALIZER: &str = "sluice.dev/cleanup";
-/// The egress of everybody without a label.
-const DEFAULT_EGRESS: &str = "default-natgw";
+/// The egress of pods without a label.
+pub(super) const DEFAULT_EGRESS: &str = "default-natgw";
 
-/// Both worlds at one moment.
+/// Kubernetes and Azure at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) cluster: Cluster,
     pub(super) azure: State,
 }
 
-/// What differs between the two worlds, one line each; none means peace.
+/// The differences between Kubernetes and Azure, a line for each.
 pub(super) fn differences(seen: &Seen) -> Vec<String> {
     let Seen { cluster, azure } = seen;
     let mut wrong = cluster.unsettled();
     if cluster.ending_pods() > 0 {
-        wrong.push(format!("{} pods are on their way out", cluster.ending_pods()));
+        wrong.push(format!("{} terminating", count(cluster.ending_pods() as u64, "pod")));
     }
     for it in azure.all("operations") {
         wrong.push(format!(
-            "Azure is still at work: {} of {}",
+            "Azure operation in progress: {} of {}",
             text(&it["work"]),
             tail(&text(&it["target"]))
         ));
     }
     if azure.gateway().is_none() {
-        wrong.push("there is no service gateway".to_owned());
+        wrong.push("the service gateway is missing".to_owned());
     }
     let mut wanted = Wanted::default();
     for service in &cluster.services {
@@ -72,15 +72,15 @@ pub(super) fn differences(seen: &Seen) -> Vec<String> {
     wrong
 }
 
-/// What Azure should have.
+/// The desired state of Azure.
 #[derive(Default)]
 struct Wanted {
     load_balancers: BTreeSet<String>,
     nat_gateways: BTreeSet<String>,
     public_ips: BTreeSet<String>,
-    /// By node and address, the services of it.
+    /// The names in Azure of each address, by location and address.
     addresses: BTreeMap<(String, String), BTreeSet<String>>,
-    /// Who is behind a name in Azure.
+    /// The Service of a name in Azure.
     owners: BTreeMap<String, String>,
 }
 
@@ -90,13 +90,15 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
     let name = format!("{}/{}", metadata.namespace, metadata.name);
     let is_ours = spec.kind == "LoadBalancer" && spec.load_balancer_class.is_none();
     if metadata.deletion_timestamp.is_some() {
-        wrong.push(format!("Service {name} is deleted and still there"));
+        wrong.push(format!("Service {name} is being deleted"));
         return;
     }
     let is_held = metadata.finalizers.iter().any(|it| it == FINALIZER);
     if !is_ours {
         if is_held || !published(service).is_empty() {
-            wrong.push(format!("Service {name} is no load balancer, and has a finalizer or an IP of one"));
+            wrong.push(format!(
+                "Service {name} has a finalizer or a public IP but is not of type LoadBalancer"
+            ));
         }
         return;
     }
@@ -106,12 +108,12 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
     let uid = metadata.uid.clone();
     let ip = format!("{uid}-pip");
     let shown = published(service);
-    match azure.address(&ip) {
+    match azure.public_ip(&ip) {
         Some(address) if shown == [address] => {}
         address => wrong.push(format!(
-            "Service {name} publishes {} and its public IP is {}",
-            if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") },
-            address.unwrap_or("nowhere")
+            "Service {name} has the public IP {} in its status and {} in Azure",
+            if shown.is_empty() { "none".to_owned() } else { shown.join(", ") },
+            address.unwrap_or("none")
         )),
     }
     if let Some(balancer) = azure.named("loadBalancers", &uid) {
@@ -119,7 +121,7 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
         if !are.iter().map(|(protocol, front, _)| (protocol, front)).eq(should.iter().map(|(p, f, _)| (p, f)))
             || should.iter().zip(&are).any(|(one, other)| one.2.is_some() && one.2 != other.2)
         {
-            wrong.push(format!("the load balancer of {name} has the rules {are:?}, not {should:?}"));
+            wrong.push(format!("load balancer of Service {name} has the rules {are:?}; desired: {should:?}"));
         }
     }
     for endpoint in cluster.counting(service) {
@@ -127,7 +129,9 @@ fn of_service(service: &Service, seen: &Seen, wanted: &mut Wanted, wrong: &mut V
             Some(node) => {
                 wanted.addresses.entry((node, endpoint.address)).or_default().insert(uid.clone());
             }
-            None => wrong.push(format!("endpoint {} of {name} is on no known node", endpoint.address)),
+            None => {
+                wrong.push(format!("address {} of Service {name} is not on a known node", endpoint.address))
+            }
         }
     }
     wanted.owners.insert(uid.clone(), name.clone());
@@ -152,7 +156,7 @@ fn of_egresses(cluster: &Cluster, wanted: &mut Wanted) {
     }
 }
 
-/// Protocol, port, and the pods' port where it is a number.
+/// Protocol, port, and the port of the pods if it is a number.
 type Rules = BTreeSet<(String, u64, Option<u64>)>;
 
 fn rules_of(ports: &[ServicePort]) -> Rules {
@@ -162,7 +166,7 @@ fn rules_of(ports: &[ServicePort]) -> Rules {
             let backend = match &port.target_port {
                 None | Some(IntOrString::Int(0)) => Some(port.port.into()),
                 Some(IntOrString::Int(target)) => u64::try_from(*target).ok(),
-                // Only the pods know.
+                // Only the pods define its number.
                 Some(IntOrString::String(_)) => None,
             };
             (port.protocol.as_deref().unwrap_or("TCP").to_ascii_lowercase(), port.port.into(), backend)
@@ -204,7 +208,7 @@ fn compare(
         wrong.push(format!("{what} {name}{owner} is missing"));
     }
     for name in are.difference(should) {
-        wrong.push(format!("{what} {name} is left over"));
+        wrong.push(format!("{what} {name} is not desired"));
     }
 }
 
@@ -217,7 +221,7 @@ fn compare_addresses(wanted: &Wanted, azure: &State, wrong: &mut Vec<String>) {
     let named = |services: Option<&BTreeSet<String>>| {
         let name = |it: &String| wanted.owners.get(it).unwrap_or(it).clone();
         let names: Vec<String> = services.into_iter().flatten().map(name).collect();
-        if names.is_empty() { "nothing".to_owned() } else { names.join(" and ") }
+        if names.is_empty() { "none".to_owned() } else { names.join(" and ") }
     };
     let places: BTreeSet<&(String, String)> = wanted.addresses.keys().chain(are.keys()).collect();
     for place in places {
@@ -225,7 +229,7 @@ fn compare_addresses(wanted: &Wanted, azure: &State, wrong: &mut Vec<String>) {
         if should != is {
             let (node, address) = place;
             wrong.push(format!(
-                "the gateway has {address} at node {node} for {}, not for {}",
+                "address {address} on node {node} is programmed for {}; desired: {}",
                 named(is),
                 named(should)
             ));

@@ -1,4 +1,4 @@
-//! The check against two small worlds that agree, and one mistake at a time.
+//! The comparison of a small cluster and its Azure, and of one difference at a time.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -86,22 +86,22 @@ fn judged(change: impl FnOnce(&mut Cluster, &mut Value)) -> Vec<String> {
 }
 
 #[test]
-fn two_worlds_that_agree_are_at_peace() {
+fn a_cluster_and_its_azure_that_match_have_no_differences() {
     assert_eq!(judged(|_, _| ()), Vec::<String>::new());
 }
 
 #[test]
-fn every_single_mistake_is_told_in_words() {
+fn each_difference_is_a_line() {
     type Change = fn(&mut Cluster, &mut Value);
     let mistakes: &[(Change, &str)] = &[
         (
             |_, azure| azure["publicIPAddresses"][0]["ipAddress"] = json!("20.9.9.9"),
-            "Service default/web publishes 20.0.0.1 and its public IP is 20.9.9.9",
+            "Service default/web has the public IP 20.0.0.1 in its status and 20.9.9.9 in Azure",
         ),
         (|_, azure| azure["loadBalancers"] = json!([]), "load balancer u1 of Service default/web is missing"),
         (
             |_, azure| azure["loadBalancers"][0]["rules"][0]["backendPort"] = json!(81),
-            "the load balancer of default/web has the rules",
+            "load balancer of Service default/web has the rules",
         ),
         (
             |_, azure| {
@@ -111,21 +111,21 @@ fn every_single_mistake_is_told_in_words() {
         ),
         (
             |_, azure| azure["serviceGateways"][0]["addressLocations"] = json!([]),
-            "the gateway has 10.2.0.1 at node 10.1.0.4 for nothing, not for default/web",
+            "address 10.2.0.1 on node 10.1.0.4 is programmed for none; desired: default/web",
         ),
         (
             |cluster, _| cluster.slices.clear(),
-            "the gateway has 10.2.0.1 at node 10.1.0.4 for default/web, not for nothing",
+            "address 10.2.0.1 on node 10.1.0.4 is programmed for default/web; desired: none",
         ),
-        (|cluster, _| cluster.services.clear(), "load balancer u1 is left over"),
-        (|cluster, _| cluster.services.clear(), "public IP u1-pip is left over"),
-        (|cluster, _| cluster.pods.clear(), "NAT gateway blue is left over"),
-        (|_, azure| azure["serviceGateways"] = json!([]), "there is no service gateway"),
+        (|cluster, _| cluster.services.clear(), "load balancer u1 is not desired"),
+        (|cluster, _| cluster.services.clear(), "public IP u1-pip is not desired"),
+        (|cluster, _| cluster.pods.clear(), "NAT gateway blue is not desired"),
+        (|_, azure| azure["serviceGateways"] = json!([]), "the service gateway is missing"),
         (
             |_, azure| {
                 azure["operations"] = json!([{"work": "delete", "target": resource_id("natGateways", "x")}])
             },
-            "Azure is still at work: delete of natGateways/x",
+            "Azure operation in progress: delete of natGateways/x",
         ),
         (
             |cluster, _| cluster.services[0].metadata.finalizers.clear(),
@@ -143,19 +143,16 @@ fn every_single_mistake_is_told_in_words() {
 }
 
 #[test]
-fn a_service_that_is_no_load_balancer_any_more_must_be_free() {
+fn a_service_that_changed_its_type_must_lose_finalizer_and_public_ip() {
     let lines = judged(|cluster, _| {
         cluster.services[0].spec.kind = "ClusterIP".to_owned();
     });
-    assert!(
-        lines[0].starts_with("Service default/web is no load balancer, and has a finalizer"),
-        "{lines:#?}"
-    );
-    assert!(lines.contains(&"load balancer u1 is left over".to_owned()), "{lines:#?}");
+    assert!(lines[0].starts_with("Service default/web has a finalizer or a public IP but"), "{lines:#?}");
+    assert!(lines.contains(&"load balancer u1 is not desired".to_owned()), "{lines:#?}");
 }
 
 #[test]
-fn a_deployment_that_is_not_settled_is_no_peace() {
+fn a_deployment_with_pods_that_are_not_ready_is_a_difference() {
     let lines = judged(|cluster, _| {
         cluster.deployments.push(object(json!({
             "metadata": {"name": "web", "generation": 2},
@@ -163,5 +160,5 @@ fn a_deployment_that_is_not_settled_is_no_peace() {
             "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 1},
         })));
     });
-    assert_eq!(lines, ["deployment web: 1 of 3 pods are ready, 3 of 3 are new"]);
+    assert_eq!(lines, ["Deployment web: 1 of 3 pods ready, 3 of 3 pods up to date"]);
 }

@@ -53,12 +53,12 @@ impl Cluster {
         Some(self.service(service)?.metadata.uid.clone())
     }
 
-    /// The address that a Service has published.
+    /// The public IP in the status of a Service.
     pub(super) fn ip(&self, service: &str) -> Option<String> {
         published(self.service(service)?).into_iter().next()
     }
 
-    /// All published addresses of the Services that have some, by name.
+    /// The public IPs of the Services that have one, by name.
     pub(super) fn ips(&self) -> BTreeMap<String, String> {
         let of = |it: &Service| Some((it.metadata.name.clone(), published(it).into_iter().next()?));
         self.services.iter().filter_map(of).collect()
@@ -101,7 +101,7 @@ impl Cluster {
         own.first().map(ToString::to_string)
     }
 
-    /// The pods that go out by an egress: those with the label that are not over and not on the host's network.
+    /// The pods of egresses: those with the label, without finished ones and those on the host network.
     pub(super) fn egress_pods(&self) -> impl Iterator<Item = (&Pod, String)> {
         self.pods.iter().filter_map(|pod| {
             let name = pod.metadata.labels.get(EGRESS_LABEL)?.to_ascii_lowercase();
@@ -110,7 +110,7 @@ impl Cluster {
         })
     }
 
-    /// Deployments whose pods are not all there, new and ready, in words.
+    /// Deployments that still wait for new or ready pods, a line for each.
     pub(super) fn unsettled(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for it in &self.deployments {
@@ -120,7 +120,7 @@ impl Cluster {
             let is_seen = status.observed_generation == it.metadata.generation;
             if !is_seen || (ready, updated, all) != (wanted, wanted, wanted) {
                 lines.push(format!(
-                    "deployment {}: {ready} of {wanted} pods are ready, {updated} of {all} are new",
+                    "Deployment {}: {ready} of {wanted} pods ready, {updated} of {all} pods up to date",
                     it.metadata.name
                 ));
             }
@@ -128,13 +128,13 @@ impl Cluster {
         lines
     }
 
-    /// Pods that are on their way out.
+    /// The number of terminating pods.
     pub(super) fn ending_pods(&self) -> usize {
         self.pods.iter().filter(|it| it.metadata.deletion_timestamp.is_some()).count()
     }
 }
 
-/// The addresses in the status of a Service.
+/// The public IPs in the status of a Service.
 pub(super) fn published(service: &Service) -> Vec<String> {
     service.status.load_balancer.ingress.iter().filter_map(|it| it.ip.clone()).collect()
 }

@@ -101,7 +101,7 @@ impl Controller {
         let Some(life) = self.life.take() else { return Ok(()) };
         // One that has ended already does not listen; how it ended is in the task.
         let _ = life.teller.send(Signal::End).await;
-        life.task.await.map_err(|error| anyhow!("the controller died: {error}"))?
+        life.task.await.map_err(|error| anyhow!("the controller crashed: {error}"))?
     }
 
     /// Drops it in the middle of everything.
@@ -118,9 +118,9 @@ impl Controller {
         let ended = (&mut life.task).await;
         self.life = None;
         match ended {
-            Ok(Ok(())) => anyhow!("the controller has ended, and nobody told it to").into(),
+            Ok(Ok(())) => anyhow!("the controller exited unexpectedly").into(),
             Ok(Err(failure)) => failure,
-            Err(error) => anyhow!("the controller died: {error}").into(),
+            Err(error) => anyhow!("the controller crashed: {error}").into(),
         }
     }
 }

@@ -156,7 +156,7 @@ where
     }
     let path = K::url_path(&(), None);
     let request = Request::new(&path).list(&ListParams::default())?;
-    let list: List<T> = client.request(request).await.with_context(|| format!("{path} cannot be read"))?;
+    let list: List<T> = client.request(request).await.with_context(|| format!("cannot list {path}"))?;
     Ok(list.items)
 }
 

@@ -1,14 +1,14 @@
-//! `sluice playground`: Kubernetes, Azure and the controller in one process, to understand it in a minute.
+//! `sluice playground`: Kubernetes, Azure and the controller in one process.
 //!
 //! ```text
-//! kubectl ─▶ API server ◀─ controller ─▶ emulator ◀─ somebody else at work
+//! kubectl ─▶ API server ◀─ controller ─▶ emulator ◀─ changes by others
 //!               ▲           dashboard       ▲
 //!               └────── the last check ─────┘
 //! ```
 //!
 //! Nothing has to be set up, and nothing is left behind. The controller is the one that ships: it reads a
 //! configuration file and speaks HTTPS to both sides. A scenario plays a story with a narrator; its end is
-//! judged from outside, by what the API server wants and the emulator has.
+//! judged by a comparison of the objects in the API server with the state of the emulator.
 //!
 //! Missing on purpose: containers. Pods are there and have addresses, but nothing runs in them.
 
@@ -158,7 +158,7 @@ async fn execute(arguments: Arguments, log: Option<String>) -> Result<bool, Fail
         None => None,
         Some(name) => Some(scenarios::named(name).map_err(|hint| Failure {
             code: exit::WRONG,
-            error: anyhow!("there is no scenario {name}"),
+            error: anyhow!("unknown scenario {name}"),
             hint: Some(hint),
         })?),
     };
@@ -183,7 +183,7 @@ async fn execute(arguments: Arguments, log: Option<String>) -> Result<bool, Fail
         ended = playground.play(&arguments, scenario) => ended,
         () = asked_to_end(&mut signals) => {
             if matches!(arguments.output, Output::Text) {
-                say!("\nStopping; a second Ctrl-C does not wait.");
+                say!("\nStopping; press Ctrl-C again to exit without waiting.");
             }
             // A story that was broken off has not converged.
             Ok(!arguments.exit)
@@ -231,8 +231,7 @@ impl Playground {
             Some(_) => None,
             None => Some(start_kubernetes(arguments, folder).await?),
         };
-        let theirs =
-            || (arguments.kubeconfig.clone().unwrap_or_default(), "the one of that kubeconfig".to_owned());
+        let theirs = || (arguments.kubeconfig.clone().unwrap_or_default(), "from the kubeconfig".to_owned());
         let (kubeconfig, kubernetes_url) =
             kubernetes.as_ref().map_or_else(theirs, |it| (it.kubeconfig.clone(), it.url.clone()));
         let client = cluster_client(&kubeconfig).await?;
@@ -286,7 +285,7 @@ impl Playground {
                 return Ok(end == End::Converged);
             }
             if matches!(arguments.output, Output::Text) {
-                say!("\nThe playground stays; its places are above. Stop with Ctrl-C.");
+                say!("\nThe playground keeps running at the URLs above. Stop it with Ctrl-C.");
             }
         }
         Err(self.stage.controller.ended().await)
@@ -296,7 +295,7 @@ impl Playground {
     async fn stop(self) {
         let Playground { kubernetes, azure, mut stage, .. } = self;
         if let Err(failure) = stage.controller.stop().await {
-            tracing::warn!(error = format!("{:#}", failure.error), "controller stop failed");
+            tracing::warn!(error = format!("{:#}", failure.error), "controller did not stop cleanly");
         }
         drop(stage);
         azure.stop().await;
@@ -357,7 +356,7 @@ async fn cluster_client(kubeconfig: &Path) -> Result<kube::Client, Failure> {
     parts::client(kubeconfig).await.map_err(|error| Failure {
         code: exit::KUBERNETES,
         error,
-        hint: Some("--kubeconfig must be one that kubectl can use".into()),
+        hint: Some("check the file with kubectl --kubeconfig FILE get nodes".into()),
     })
 }
 

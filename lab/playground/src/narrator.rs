@@ -1,13 +1,13 @@
-//! Tells a story: what people do, what Sluice answers, and when.
+//! Prints a story: its steps, the commands of each step, and the results with their time.
 //!
 //! ```text
-//! Ann has a shop, and wants the world to see it.
+//! 2. Expose Deployment shop. Its pods exist before the load balancer, so Sluice buffers their addresses.
 //!   $ kubectl expose deployment shop --port=80 --type=LoadBalancer
-//!   ✓ 0:12  shop has the address 20.0.0.4
+//!   ✓ 0:12  Service shop: public IP 20.0.0.4 after 8 s
 //! ```
 //!
-//! On a terminal there are colours, and a bar while something is counted; elsewhere plain lines, and of what
-//! is counted a line for every quarter. The times are those of the emulated Azure.
+//! A terminal gets colors, and a bar while something is counted. Other outputs get plain lines, and one line for
+//! each quarter of what is counted. Times are emulated.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,76 +20,111 @@ use super::pace::{Pace, moment};
 
 /// Columns of a line.
 const WIDTH: usize = 92;
-/// What stands before the further lines of an answer.
+/// Indentation of the further lines of a result.
 const INDENT: &str = "           ";
-/// How often a spinner moves.
+/// Indentation of the further lines of a step, and of a command's output.
+const STEP_INDENT: &str = "   ";
+/// Interval between two frames of a spinner.
 const SPIN: Duration = Duration::from_millis(120);
 
-/// Who tells.
+/// Prints a story.
 pub(super) struct Narrator {
     out: Mutex<Box<dyn Write + Send>>,
     paint: Paint,
     has_bars: bool,
     pace: Pace,
-    /// When the story began, in the time of [`Pace`].
-    began: Mutex<Duration>,
+    progress: Mutex<Progress>,
+}
+
+/// How far the story is.
+#[derive(Default)]
+struct Progress {
+    /// When it began, in the time of [`Pace`].
+    began: Duration,
+    /// The number of the current step.
+    step: u32,
 }
 
 impl Narrator {
-    /// To the standard output.
+    /// Prints to the standard output.
     pub(super) fn aloud(pace: Pace) -> Narrator {
         let has_bars = io::stdout().is_terminal();
         Narrator::new(Box::new(io::stdout()), Paint::for_stdout(), has_bars, pace)
     }
 
-    /// Keeps to itself, for a start line that machines read.
+    /// Prints nothing, for JSON output.
     pub(super) fn silent(pace: Pace) -> Narrator {
         Narrator::new(Box::new(io::sink()), Paint::NONE, false, pace)
     }
 
-    /// To somewhere else.
+    /// Prints to any writer.
     pub(super) fn new(out: Box<dyn Write + Send>, paint: Paint, has_bars: bool, pace: Pace) -> Narrator {
-        Narrator { out: Mutex::new(out), paint, has_bars, pace, began: Mutex::default() }
+        Narrator { out: Mutex::new(out), paint, has_bars, pace, progress: Mutex::default() }
     }
 
-    /// The name of a story and what it is about; its time begins.
+    /// The name and title of a story, and how to read its times; its time begins.
     pub(super) fn title(&self, name: &str, about: &str) {
-        *lock(&self.began) = self.pace.now();
-        self.write(&format!("\n{}\n", self.paint.bold(&format!("{name}: {about}"))));
+        *lock(&self.progress) = Progress { began: self.pace.now(), step: 0 };
+        let title = self.paint.bold(&format!("{name}: {about}"));
+        self.write(&format!("\n{title}\n{}\n", self.pace.label()));
     }
 
-    /// What happens, and why.
-    pub(super) fn tell(&self, words: &str) {
-        let lines: Vec<String> = folded(words, WIDTH).collect();
-        self.write(&format!("\n{}\n", lines.join("\n")));
+    /// The next step: the action, and why it matters.
+    pub(super) fn step(&self, words: &str) {
+        let number = {
+            let mut progress = lock(&self.progress);
+            progress.step += 1;
+            progress.step
+        };
+        let lines: Vec<String> = folded(&format!("{number}. {words}"), WIDTH - STEP_INDENT.len()).collect();
+        self.write(&format!("\n{}\n", lines.join(&format!("\n{STEP_INDENT}"))));
     }
 
-    /// What somebody types.
+    /// A command that the reader can type in the playground.
     pub(super) fn command(&self, line: &str) {
         self.write(&format!("  {} {}\n", self.paint.faint("$"), self.paint.bold(line)));
     }
 
-    /// What came of it, with the time.
+    /// A part of the output of the last command. Each item is a paragraph.
+    pub(super) fn output(&self, paragraphs: &[String]) {
+        for paragraph in paragraphs {
+            for line in folded(paragraph, WIDTH - STEP_INDENT.len() - 1) {
+                self.write(&format!("{STEP_INDENT} {line}\n"));
+            }
+        }
+    }
+
+    /// A result, with the time.
     pub(super) fn answer(&self, words: &str) {
         self.mark(&self.paint.good("✓"), words);
     }
 
-    /// What is in the way, with the time.
+    /// A result to watch out for, with the time.
     pub(super) fn warn(&self, words: &str) {
         self.mark(&self.paint.busy("!"), words);
     }
 
-    /// What went wrong, with the time.
-    pub(super) fn wrong(&self, words: &str) {
-        self.mark(&self.paint.bad("✗"), words);
+    /// A simulated fault, with the time. It is not a command of the reader.
+    pub(super) fn injected(&self, words: &str) {
+        self.warn(&format!("(injected) {words}"));
+    }
+
+    /// The verdict on a story that ended well, and what to do next.
+    pub(super) fn passed(&self, words: &str, next: &str) {
+        self.write(&format!("\n{} {words}\nNext: {next}\n", self.paint.good("PASS:")));
+    }
+
+    /// The verdict on a story that ended badly. The first line is the reason, the others are details.
+    pub(super) fn failed(&self, words: &str) {
+        self.write(&format!("\n{} {words}\n", self.paint.bad("FAIL:")));
     }
 
     /// The time since the story began.
     pub(super) fn elapsed(&self) -> Duration {
-        self.pace.now().saturating_sub(*lock(&self.began))
+        self.pace.now().saturating_sub(lock(&self.progress).began)
     }
 
-    /// Something that is counted, up to so many.
+    /// Progress of something that is counted, up to `of`.
     pub(super) fn bar(&self, what: &str, of: usize) -> Bar<'_> {
         let drawn = self.has_bars.then(|| {
             let bar = ProgressBar::with_draw_target(Some(of as u64), ProgressDrawTarget::stdout());
@@ -101,14 +136,14 @@ impl Narrator {
         Bar { narrator: self, what: what.to_owned(), of, told: 0, drawn }
     }
 
-    /// Shows on a terminal what is waited for, until it is dropped.
+    /// Shows on a terminal what the story waits for, until it is dropped.
     pub(super) fn waiting(&self, what: &str) -> Waiting {
         Waiting(self.has_bars.then(|| {
             let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
             spinner.set_style(
                 ProgressStyle::with_template("    {spinner} {msg}").expect("the template is a simple one"),
             );
-            spinner.set_message(format!("until {what}"));
+            spinner.set_message(format!("waiting until {what}"));
             spinner.enable_steady_tick(SPIN);
             spinner
         }))
@@ -116,7 +151,7 @@ impl Narrator {
 
     fn mark(&self, mark: &str, words: &str) {
         let at = moment(self.elapsed());
-        // Colours have no width, so what is aligned is counted without them.
+        // Colors have no width, so the alignment is computed without them.
         let space = " ".repeat(5_usize.saturating_sub(at.len()));
         let at = self.paint.faint(&at);
         let mut lines = folded(words, WIDTH - INDENT.len());
@@ -129,7 +164,7 @@ impl Narrator {
 
     fn write(&self, text: &str) {
         let mut out = lock(&self.out);
-        // Whoever has stopped reading misses nothing.
+        // A closed output must not end the story.
         let _ = out.write_all(text.as_bytes());
         let _ = out.flush();
     }
@@ -139,25 +174,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something that is counted.
+/// Progress of something that is counted.
 pub(super) struct Bar<'a> {
     narrator: &'a Narrator,
     what: String,
     of: usize,
-    /// Quarters that a line was written for.
+    /// The number of quarters that have their line.
     told: usize,
     drawn: Option<ProgressBar>,
 }
 
 impl Bar<'_> {
-    /// So many are there now.
+    /// Sets the current count.
     pub(super) fn at(&mut self, done: usize) {
         if let Some(bar) = &self.drawn {
             bar.set_position(done as u64);
             return;
         }
         let quarter = (done.min(self.of) * 4).checked_div(self.of).unwrap_or_default();
-        // The last quarter is the answer, which says it better.
+        // The result of the step follows the last quarter.
         if quarter > self.told && quarter < 4 {
             self.told = quarter;
             let words = format!("{done} of {} {}", self.of, self.what);
@@ -174,7 +209,7 @@ impl Drop for Bar<'_> {
     }
 }
 
-/// What is waited for, shown as long as this lives.
+/// A spinner, shown until this is dropped.
 pub(super) struct Waiting(Option<ProgressBar>);
 
 impl Drop for Waiting {
@@ -185,15 +220,31 @@ impl Drop for Waiting {
     }
 }
 
-/// `1 pod`, `3 pods`.
-pub(super) fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+/// `1 pod`, `3 pods`, `2 addresses`.
+pub(super) fn count(number: u64, what: &str) -> String {
+    let plural = match number {
+        1 => "",
+        _ if what.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {what}{plural}", grouped(number))
 }
 
-/// Words in lines of so many columns at most, where there is a space to break at.
+/// `1,646`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|it| std::str::from_utf8(it).ok()).collect();
+    groups.join(",")
+}
+
+/// A space at which no line is broken, printed as a plain one.
+pub(super) const NO_BREAK: char = '\u{a0}';
+
+/// Breaks a text at spaces into lines of at most `width` columns.
 fn folded(words: &str, width: usize) -> impl Iterator<Item = String> {
     let mut lines = vec![String::new()];
-    for word in words.split_whitespace() {
+    for word in words.split(' ').filter(|word| !word.is_empty()) {
         let line = lines.last_mut().expect("there is always a last line");
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
             lines.push(word.to_owned());
@@ -204,10 +255,10 @@ fn folded(words: &str, width: usize) -> impl Iterator<Item = String> {
             line.push_str(word);
         }
     }
-    lines.into_iter()
+    lines.into_iter().map(|line| line.replace(NO_BREAK, " "))
 }
 
-/// Keeps what was told, for tests.
+/// Keeps the output, for tests.
 #[cfg(test)]
 #[derive(Clone, Default)]
 pub(super) struct Notebook(std::sync::Arc<Mutex<Vec<u8>>>);
@@ -242,32 +293,67 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_story_is_told_in_plain_lines_where_nobody_looks() {
+    fn a_story_has_numbered_steps_and_plain_lines_without_a_terminal() {
         let notebook = Notebook::default();
-        let narrator = notebook.narrator(Pace::begin(1.0));
-        narrator.title("tour", "from nothing to an address");
-        narrator.tell("Ann has a shop.");
+        let narrator = notebook.narrator(Pace::begin(10.0));
+        narrator.title("tour", "create a Service");
+        narrator.step("Create Deployment shop. Its pods serve the Service.");
         narrator.command("kubectl get svc");
-        narrator.answer("shop has an address");
-        let mut bar = narrator.bar("services have an address", 8);
+        narrator.output(&["NAME   TYPE".to_owned()]);
+        narrator.answer("Service shop: public IP 20.0.0.4");
+        narrator.step("Break Azure.");
+        narrator.injected("every call is answered with 503");
+        let mut bar = narrator.bar("Services have a public IP", 8);
         for done in 0..=8 {
             bar.at(done);
         }
         drop(bar);
-        narrator.wrong("it is gone");
+        narrator.passed("Kubernetes and Azure match", "run `sluice playground`");
+        narrator.failed("1 difference\n  load balancer shop is missing");
         expect_test::expect![[r"
 
-            tour: from nothing to an address
+            tour: create a Service
+            Times are emulated; 10 s = 1 s real.
 
-            Ann has a shop.
+            1. Create Deployment shop. Its pods serve the Service.
               $ kubectl get svc
-              ✓  0:00  shop has an address
-              …  0:00  2 of 8 services have an address
-              …  0:00  4 of 8 services have an address
-              …  0:00  6 of 8 services have an address
-              ✗  0:00  it is gone
+                NAME TYPE
+              ✓  0:00  Service shop: public IP 20.0.0.4
+
+            2. Break Azure.
+              !  0:00  (injected) every call is answered with 503
+              …  0:00  2 of 8 Services have a public IP
+              …  0:00  4 of 8 Services have a public IP
+              …  0:00  6 of 8 Services have a public IP
+
+            PASS: Kubernetes and Azure match
+            Next: run `sluice playground`
+
+            FAIL: 1 difference
+              load balancer shop is missing
         "]]
         .assert_eq(&notebook.text());
+    }
+
+    #[test]
+    fn counts_agree_in_number() {
+        assert_eq!(count(1, "address"), "1 address");
+        assert_eq!(count(0, "address"), "0 addresses");
+        assert_eq!(count(2, "public IP"), "2 public IPs");
+        assert_eq!(count(1_234_567, "call"), "1,234,567 calls");
+    }
+
+    #[test]
+    fn a_long_step_is_folded_under_its_text() {
+        let notebook = Notebook::default();
+        notebook.narrator(Pace::begin(1.0)).step(&"word ".repeat(30));
+        let text = notebook.text();
+        let lines: Vec<&str> = text.trim().lines().collect();
+        assert!(
+            lines.len() == 2 && lines[0].starts_with("1. word") && lines[1].starts_with("   word"),
+            "{text}"
+        );
+        assert!(lines.iter().all(|line| line.len() <= WIDTH), "{text}");
     }
 
     #[test]
@@ -277,10 +363,12 @@ mod tests {
         assert!(lines.iter().all(|line| line.len() <= 20), "{lines:?}");
         assert_eq!(lines.join(" "), words);
         assert_eq!(folded("a-word-that-is-longer-than-the-line", 5).count(), 1);
+        let lines: Vec<String> = folded("after 1\u{a0}min 10\u{a0}s", 8).collect();
+        assert_eq!(lines, ["after", "1 min", "10 s"]);
     }
 
     #[test]
-    fn colours_do_not_move_what_is_aligned() {
+    fn colors_do_not_move_what_is_aligned() {
         let notebook = Notebook::default();
         Narrator::new(Box::new(notebook.clone()), Paint::ALWAYS, false, Pace::begin(1.0)).answer("done");
         let mut plain = String::new();

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kube::Client;
@@ -12,6 +13,9 @@ use sluice_k8s::connect::is_loopback;
 
 use super::azure::{Azure, GROUP, NETWORK, REGION, SUBNET, SUBSCRIPTION, TENANT};
 use crate::emulator::for_sluice::LeadsToAzure;
+
+/// The lease duration of the controller, in real time, so that a takeover takes a few seconds.
+pub(super) const LEASE_DURATION: Duration = Duration::from_secs(7);
 
 /// Where the parts listen; port 0 is any free one.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,7 @@ impl Folder {
     pub(super) fn make(kept: Option<&Path>) -> Result<Folder> {
         match kept {
             Some(path) => {
-                make_folders(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+                make_folders(path).with_context(|| format!("cannot create the folder {}", path.display()))?;
                 Ok(Folder { path: fs::canonicalize(path)?, temporary: None })
             }
             None => {
@@ -44,7 +48,7 @@ impl Folder {
                 let temporary = builder
                     .prefix("sluice-playground-")
                     .tempdir()
-                    .context("cannot make a temporary folder; --keep DIR names another")?;
+                    .context("cannot create a temporary folder; name another one with --keep FOLDER")?;
                 Ok(Folder { path: temporary.path().to_owned(), temporary: Some(temporary) })
             }
         }
@@ -76,7 +80,7 @@ pub(super) async fn start_azure(
         ..Options::default()
     })
     .await?;
-    let azure = Azure::of(&running).expect("a client that trusts our own CA can be made");
+    let azure = Azure::of(&running).expect("a client that trusts the CA of the emulator can be built");
     Ok((running, azure))
 }
 
@@ -131,23 +135,24 @@ pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running,
         subnet: SUBNET,
     };
     let text = format!(
-        "# The configuration of the playground's controller: an azure.json, in YAML, that leads to the emulator.
-# `sluice plan`, `doctor` and `run` find everything with it as long as the playground is there.
+        "# Configuration of the controller in the playground: an azure.json in YAML for the emulator.
+# While the playground runs, `sluice plan`, `doctor` and `run` accept it with --config.
 {leads}    connectLimit: 2s
   listen:
     health: {metrics}
     api: {dashboard}
-  # Nobody waits a quarter of an hour at play: what others change is looked for every minute.
+  # Shorter than the default of 15m, so that drift is repaired soon.
   drift:
     interval: 1m
-  # The lease lives in real time, so a crash is noticed in a few real seconds.
+  # In real time. Shorter than the default, so that a standby takes over after a few seconds.
   leaderElection:
-    leaseDuration: 7s
+    leaseDuration: {lease}s
     renewDeadline: 5s
     retryPeriod: 500ms
 ",
         metrics = doors.metrics,
         dashboard = doors.dashboard,
+        lease = LEASE_DURATION.as_secs(),
     );
     private_file(path)?.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -155,7 +160,7 @@ pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running,
 /// A client as kubectl would be: with that kubeconfig and nothing else.
 pub(super) async fn client(kubeconfig: &Path) -> Result<Client> {
     let read = kube::config::Kubeconfig::read_from(kubeconfig)
-        .with_context(|| format!("{} cannot be read as a kubeconfig", kubeconfig.display()))?;
+        .with_context(|| format!("cannot read the kubeconfig {}", kubeconfig.display()))?;
     let mut config = kube::Config::from_custom_kubeconfig(read, &Default::default()).await?;
     // What HTTPS_PROXY leads to does not reach this machine's loopback.
     if config.cluster_url.host().is_some_and(is_loopback) {

@@ -1,4 +1,4 @@
-//! Where a story is played: both worlds, the controller between them, and whoever tells of it.
+//! Everything that a story works with: Kubernetes, Azure, the controller and the narrator.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::controller::{Controller, Places};
 use super::narrator::Narrator;
 use super::pace::{Pace, span};
 
-/// How long anything may take in Azure's time before a story gives up.
+/// The limit of each wait of a story, in emulated time.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
-/// How long it may take at least on a machine that is slow itself.
+/// The minimum of this limit in real time, for slow machines.
 const PATIENCE_REAL: Duration = Duration::from_secs(60);
-/// So many differences are told; more are counted.
+/// The number of differences that are listed; the others are counted.
 const DIFFERENCES_MAX: usize = 12;
 
 /// The stage.
@@ -30,22 +30,22 @@ pub(super) struct Stage {
     pub(super) controller: Controller,
     pub(super) places: Option<Places>,
     pub(super) changes: Changes,
-    /// For the controller's own doors, past any proxy.
+    /// For the API of the controller, without a proxy.
     http: reqwest::Client,
-    /// How long anything may take, in Azure's time.
+    /// The limit of each wait, in emulated time.
     pub(super) patience: Duration,
 }
 
-/// What a look has found.
+/// Whether a condition is met.
 pub(super) enum Look {
-    /// It is so.
+    /// It is met.
     Yes,
-    /// It is not, and why.
+    /// It is not met, and the current state.
     NotYet(String),
 }
 
 impl Look {
-    /// Yes if it is so, else what is missing.
+    /// `Yes` if the condition is met, else the current state.
     pub(super) fn at(is_so: bool, missing: impl FnOnce() -> String) -> Look {
         if is_so { Look::Yes } else { Look::NotYet(missing()) }
     }
@@ -62,8 +62,10 @@ impl Stage {
     ) -> Stage {
         let changes = Changes::of(&client);
         let patience = PATIENCE.max(PATIENCE_REAL.mul_f64(PATIENCE.div_duration_f64(pace.real(PATIENCE))));
-        let http =
-            reqwest::Client::builder().no_proxy().build().expect("a client without wishes can be made");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client with default options can be built");
         Stage { narrator, pace, azure, client, controller, places: None, changes, http, patience }
     }
 
@@ -77,13 +79,13 @@ impl Stage {
         Ok(places)
     }
 
-    /// Both worlds as they are now.
+    /// Reads Kubernetes and Azure.
     pub(super) async fn look(&self) -> Result<Seen> {
         let (cluster, azure) = tokio::try_join!(Cluster::read(&self.client), self.azure.state())?;
         Ok(Seen { cluster, azure })
     }
 
-    /// Waits until something is so; says what it waited for if that does not come.
+    /// Waits until a condition is met. The error names the condition and the current state.
     pub(super) async fn until(&mut self, what: &str, mut look: impl FnMut(&Seen) -> Look) -> Result<Seen> {
         let until = self.pace.now() + self.patience;
         let _waiting = self.narrator.waiting(what);
@@ -91,13 +93,13 @@ impl Stage {
             let seen = self.look().await?;
             let Look::NotYet(missing) = look(&seen) else { return Ok(seen) };
             if self.pace.now() > until {
-                bail!("waited {} for this: {what}; but {missing}", span(self.patience));
+                bail!("{}", self.timed_out(what, &missing));
             }
             next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
-    /// The same for what only one side can say; `ask` is asked at every change, and says what is missing.
+    /// Like `until`, with an asynchronous condition, which returns the current state while it is not met.
     pub(super) async fn until_told<T>(
         &mut self,
         what: &str,
@@ -110,13 +112,13 @@ impl Stage {
                 Err(missing) => missing,
             };
             if self.pace.now() > until {
-                bail!("waited {} for this: {what}; but {missing}", span(self.patience));
+                bail!("{}", self.timed_out(what, &missing));
             }
             next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
-    /// The same for something that is counted, with a bar.
+    /// Like `until`, for something that is counted, with a bar.
     pub(super) async fn until_all(
         &mut self,
         what: &str,
@@ -135,16 +137,16 @@ impl Stage {
                 return Ok(seen);
             }
             if self.pace.now() > until {
-                bail!("waited {} until {of} {what}; only {done} do", span(self.patience));
+                bail!("{}", self.timed_out(&format!("{of} {what}"), &format!("{done} of {of}")));
             }
             next_change(&mut self.changes, &mut self.controller).await?;
         }
     }
 
-    /// Waits until both worlds agree, looked at from outside.
+    /// Waits until Kubernetes and Azure match.
     pub(super) async fn converged(&mut self) -> Result<Seen> {
         let until = self.pace.now() + self.patience;
-        let _waiting = self.narrator.waiting("Kubernetes and Azure agree");
+        let _waiting = self.narrator.waiting("Kubernetes and Azure match");
         loop {
             let seen = self.look().await?;
             let wrong = differences(&seen);
@@ -158,15 +160,24 @@ impl Stage {
         }
     }
 
-    /// Asks the controller for one of its views.
+    /// The emulated time since a moment of [`Pace`], in words.
+    pub(super) fn since(&self, began: Duration) -> String {
+        span(self.pace.now().saturating_sub(began))
+    }
+
+    fn timed_out(&self, what: &str, now: &str) -> String {
+        format!("timed out after {} (emulated) waiting until {what}; now: {now}", span(self.patience))
+    }
+
+    /// Reads a view of the controller's API.
     pub(super) async fn view<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let Some(places) = self.places else { bail!("the controller was never started") };
+        let Some(places) = self.places else { bail!("the controller is not started") };
         let url = format!("http://{}/api/v1/{path}", places.api);
         Ok(self.http.get(url).send().await?.error_for_status()?.json().await?)
     }
 }
 
-/// Comes back when there may be something to see; a controller that has ended ends the story.
+/// Waits until something may have changed; fails if the controller has exited.
 pub(super) async fn next_change(changes: &mut Changes, controller: &mut Controller) -> Result<()> {
     tokio::select! {
         () = changes.next() => Ok(()),
@@ -174,7 +185,7 @@ pub(super) async fn next_change(changes: &mut Changes, controller: &mut Controll
     }
 }
 
-/// The two worlds do not agree, however long one waits.
+/// Kubernetes and Azure still differ after the limit of a wait.
 #[derive(Debug)]
 pub(super) struct Unconverged {
     pub(super) wrong: Vec<String>,
@@ -186,7 +197,8 @@ impl std::error::Error for Unconverged {}
 impl std::fmt::Display for Unconverged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let count = self.wrong.len();
-        write!(f, "after {} Kubernetes and Azure do not agree; {count} differ:", span(self.waited))?;
+        let differences = super::narrator::count(count as u64, "difference");
+        write!(f, "Kubernetes and Azure differ after {} (emulated); {differences}:", span(self.waited))?;
         for line in self.wrong.iter().take(DIFFERENCES_MAX) {
             write!(f, "\n  {line}")?;
         }

@@ -40,23 +40,27 @@ async fn begun(line: &str) -> (Playground, Folder, Notebook) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tour_converges_in_one_process_and_reads_like_a_story() {
+async fn the_tour_passes_in_one_process_and_prints_its_steps() {
     let (mut playground, folder, notebook) = begun("--time-factor 60").await;
     let end = play(named("tour").unwrap(), &mut playground.stage).await;
     let told = notebook.text();
     assert_eq!(end, End::Converged, "{told}");
     let mut rest = told.as_str();
     for line in [
-        "tour: an address for a shop",
+        "tour: create, change and delete",
+        "Times are emulated; 60 s = 1 s real.",
+        "1. Create Deployment shop",
         "$ kubectl create deployment shop --image=nginx --replicas=3",
         "$ kubectl expose deployment shop --type=LoadBalancer --port=80",
-        "the shop has the address ",
+        "Service shop: public IP ",
         "$ kubectl run crawler",
-        "everything that the crawler sends comes from ",
-        "the gateway has six addresses",
-        "the address is still ",
-        "the egress went with its last pod",
-        "converged after ",
+        "egress partners: public IP ",
+        "6 of 6 pod addresses programmed",
+        "public IP still ",
+        "egress partners deleted with its last pod",
+        "6. Compare Kubernetes with Azure",
+        "PASS: Kubernetes and Azure match (0 load balancers, 1 NAT gateway, 1 public IP, 0 addresses)",
+        "Next: run `sluice playground --scenario burst`",
     ] {
         let found = rest.find(line).unwrap_or_else(|| panic!("{line:?} does not follow in\n{told}"));
         rest = &rest[found..];
@@ -126,13 +130,13 @@ async fn only_the_owner_can_read_what_is_kept_in_a_shared_folder() {
     assert_eq!(files, 4);
 }
 
-/// Makes a shop, sends everybody home, and takes its load balancer away.
-async fn nobody_repairs(stage: &mut Stage) -> anyhow::Result<()> {
+/// Creates Service shop, stops the controller, and deletes the load balancer.
+async fn no_repair(stage: &mut Stage) -> anyhow::Result<()> {
     stage.create_deployment("shop", 1).await?;
     stage.expose("shop", 80).await?;
     stage
-        .until("the shop has an address", |seen| {
-            Look::at(seen.cluster.ip("shop").is_some(), || "it is pending".to_owned())
+        .until("Service shop has a public IP", |seen| {
+            Look::at(seen.cluster.ip("shop").is_some(), || "EXTERNAL-IP is <pending>".to_owned())
         })
         .await?;
     let uid = stage.converged().await?.cluster.uid("shop").unwrap_or_default();
@@ -142,27 +146,28 @@ async fn nobody_repairs(stage: &mut Stage) -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_story_whose_end_somebody_breaks_says_what_differs() {
+async fn a_story_that_ends_in_drift_fails_and_lists_the_differences() {
     let (mut playground, _folder, notebook) = begun("--time-factor 60").await;
-    let scenario = Scenario::new("broken", "nobody repairs", |stage| Box::pin(nobody_repairs(stage)));
+    let scenario = Scenario::new("broken", "no repair", "none", |stage| Box::pin(no_repair(stage)));
     let end = play(&scenario, &mut playground.stage).await;
     let told = notebook.text();
-    let End::Stuck(lines) = end else { panic!("it converged:\n{told}") };
+    let End::Stuck(lines) = end else { panic!("it passed:\n{told}") };
     assert!(lines.iter().any(|it| it.ends_with("of Service default/shop is missing")), "{lines:#?}");
-    assert!(told.contains("Kubernetes and Azure do not agree"), "{told}");
+    let end = &told[told.find("FAIL: Kubernetes and Azure differ after 30 s (emulated); ").expect(&told)..];
+    assert!(end.contains("of Service default/shop is missing") && !end.contains("Next:"), "{told}");
     playground.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_that_is_in_vain_says_what_it_waited_for() {
+async fn a_wait_that_times_out_names_the_condition_and_the_current_state() {
     let (mut playground, _folder, notebook) = begun("--time-factor 60 --scenario tour --patience 20s").await;
-    let scenario = Scenario::new("vain", "nobody comes", |stage| {
+    let scenario = Scenario::new("slow", "a wait that times out", "none", |stage| {
         Box::pin(async {
-            stage.until("Godot is here", |_| Look::NotYet("he sent a boy".to_owned())).await.map(drop)
+            stage.until("pod a is ready", |_| Look::NotYet("it is Pending".to_owned())).await.map(drop)
         })
     });
     let end = play(&scenario, &mut playground.stage).await;
-    let End::Stuck(lines) = end else { panic!("he came:\n{}", notebook.text()) };
-    assert_eq!(lines, ["waited 20 s for this: Godot is here; but he sent a boy"]);
+    let End::Stuck(lines) = end else { panic!("it passed:\n{}", notebook.text()) };
+    assert_eq!(lines, ["timed out after 20 s (emulated) waiting until pod a is ready; now: it is Pending"]);
     playground.stop().await;
 }

@@ -1,4 +1,6 @@
-//! What a person does with kubectl: each deed is shown as they would type it, and done by the API.
+//! Actions of a user: each is printed as a kubectl command and carried out by the API.
+
+use std::ops::RangeInclusive;
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -14,9 +16,9 @@ use super::stage::{Look, Stage};
 
 /// The image of every container; nothing is ever pulled.
 const IMAGE: &str = "nginx";
-/// Requests on their way at once, when there are many.
+/// Number of parallel requests, when there are many.
 const AT_ONCE: usize = 16;
-/// Where the pods listen.
+/// The port of the pods.
 pub(super) const TARGET_PORT: u16 = 8080;
 
 impl Stage {
@@ -27,7 +29,7 @@ impl Stage {
         self.make_deployment(name, replicas).await
     }
 
-    /// The same, without a word.
+    /// The same, without printing the command.
     pub(super) async fn make_deployment(&self, name: &str, replicas: u32) -> Result<()> {
         let labels = json!({"app": name});
         self.create::<Deployment>(json!({
@@ -54,7 +56,7 @@ impl Stage {
         self.make_service(deployment, deployment, port).await
     }
 
-    /// A load balancer for the pods of an app, without a word.
+    /// Creates a Service for the pods of an app, without printing a command.
     pub(super) async fn make_service(&self, name: &str, app: &str, port: u16) -> Result<()> {
         self.create::<Service>(json!({
             "apiVersion": "v1",
@@ -69,16 +71,27 @@ impl Stage {
         .await
     }
 
-    /// Many of them, a few at a time.
-    pub(super) async fn make_services(&self, names: &[String], app: &str) -> Result<()> {
-        futures::stream::iter(names)
-            .map(|name| self.make_service(name, app, 80))
+    /// `kubectl expose deployment` in a loop: Services `NAME-1`, `NAME-2` and so on.
+    pub(super) async fn expose_many(
+        &self,
+        deployment: &str,
+        name: &str,
+        numbers: RangeInclusive<usize>,
+    ) -> Result<()> {
+        self.narrator.command(&format!(
+            "for n in $(seq {} {}); do kubectl expose deployment {deployment} --name={name}-$n --type=LoadBalancer \
+             --port=80 --target-port={TARGET_PORT}; done",
+            numbers.start(),
+            numbers.end()
+        ));
+        futures::stream::iter(numbers)
+            .map(|number| async move { self.make_service(&format!("{name}-{number}"), deployment, 80).await })
             .buffer_unordered(AT_ONCE)
             .try_collect::<()>()
             .await
     }
 
-    /// Waits until all pods of all Deployments are there.
+    /// Waits until all pods of all Deployments are ready.
     pub(super) async fn settled_pods(&mut self) -> Result<()> {
         self.until("all pods are ready", |seen| {
             let unsettled = seen.cluster.unsettled();
@@ -113,7 +126,7 @@ impl Stage {
         self.patch::<Service>(service, patch).await
     }
 
-    /// `kubectl run`, for a pod that goes out by an egress.
+    /// `kubectl run`, with the label of an egress.
     pub(super) async fn run_with_egress(&self, name: &str, egress: &str) -> Result<()> {
         self.narrator
             .command(&format!("kubectl run {name} --image={IMAGE} --labels={EGRESS_LABEL}={egress}"));
@@ -155,7 +168,7 @@ impl Stage {
         untyped_in_default::<K>(&self.client)
             .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
             .await
-            .with_context(|| format!("{name} cannot be changed"))?;
+            .with_context(|| format!("cannot change {name}"))?;
         Ok(())
     }
 
@@ -164,7 +177,7 @@ impl Stage {
         untyped_in_default::<K>(&self.client)
             .delete(name, &DeleteParams::background())
             .await
-            .with_context(|| format!("{kind} {name} cannot be deleted"))?;
+            .with_context(|| format!("cannot delete {kind} {name}"))?;
         Ok(())
     }
 }
@@ -172,11 +185,11 @@ impl Stage {
 async fn create(api: Api<DynamicObject>, object: Value) -> Result<()> {
     let object: DynamicObject = serde_json::from_value(object)?;
     let name = object.name_any();
-    api.create(&PostParams::default(), &object).await.with_context(|| format!("{name} cannot be made"))?;
+    api.create(&PostParams::default(), &object).await.with_context(|| format!("cannot create {name}"))?;
     Ok(())
 }
 
-/// Makes a namespace, unless it is there.
+/// Creates a namespace, unless it exists.
 pub(super) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     match create(untyped::<Namespace>(client), namespace).await {

@@ -66,17 +66,17 @@ mod tests {
     use super::*;
     use crate::plan::foresight::Worlds;
 
-    /// An Azure in which somebody changes tags right before each of the first writes arrives.
+    /// An Azure in which another client edits tags before each of the first writes arrives.
     struct Busy {
         cloud: Mutex<Cloud>,
-        meddling: Mutex<Vec<Tags>>,
+        edits: Mutex<Vec<Tags>>,
     }
 
     impl Azure for Busy {
         async fn send(&self, request: Request, _: impl FnOnce() -> bool + Send) -> Reply {
             let mut cloud = self.cloud.lock().unwrap();
             if request.method == Method::PatchTags
-                && let Some(tags) = self.meddling.lock().unwrap().pop()
+                && let Some(tags) = self.edits.lock().unwrap().pop()
             {
                 cloud.handle(
                     Time::ZERO,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     /// A public IP that carries no cluster's tag, and what we would claim it with.
-    fn world(meddling: &[&[(&str, &str)]]) -> (Busy, Candidate) {
+    fn world(edits: &[&[(&str, &str)]]) -> (Busy, Candidate) {
         let scope = scope();
         let config = sluice_cloud::Config { latency: Latencies::INSTANT, ..sluice_cloud::Config::default() };
         let mut cloud = Cloud::new(config);
@@ -115,8 +115,8 @@ mod tests {
         cloud.handle(Time::ZERO, &Request::with(Method::Put, id.clone(), Body::PublicIp(body)));
         let candidate =
             Candidate { what: "public IP", id, of: "service/shop/web".into(), tags: scope.tags(&key, None) };
-        let meddling = meddling.iter().rev().map(|it| tags(it)).collect();
-        (Busy { cloud: Mutex::new(cloud), meddling: Mutex::new(meddling) }, candidate)
+        let edits = edits.iter().rev().map(|it| tags(it)).collect();
+        (Busy { cloud: Mutex::new(cloud), edits: Mutex::new(edits) }, candidate)
     }
 
     fn carried(azure: &Busy, candidate: &Candidate) -> Tags {

@@ -8,7 +8,8 @@ use sluice_cloud::{Buckets, Rate, Span, Window};
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let wrong = || format!("{text:?} is no time; write 90s, 15m, 1h or 250ms");
+    let wrong =
+        || format!("{text:?} is not a duration; expected a number and a unit, like 90s, 15m, 1h or 250ms");
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let millis = match unit {
         "ms" => 1,
@@ -25,7 +26,7 @@ pub(super) fn span(text: &str) -> Result<Span, String> {
     let (min, max) = text.split_once('-').unwrap_or((text, text));
     let (min, max) = (duration(min)?, duration(max)?);
     if min > max {
-        return Err(format!("{text:?} ends before it begins"));
+        return Err(format!("{text:?} ends before it starts; expected FROM-TO, like 2s-3s"));
     }
     Ok(Span { min, max })
 }
@@ -35,26 +36,32 @@ pub(super) fn client(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((id, secret)) if !id.is_empty() && !secret.is_empty() => Ok((id.into(), secret.into())),
         // What was given may be a secret, so it is not repeated.
-        _ => Err("not a client id and a secret with '=' between".into()),
+        _ => Err("expected ID=SECRET".into()),
     }
 }
 
 /// A number that is not zero.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text:?} is not 1 or more"))
+    text.parse()
+        .ok()
+        .filter(|&number| number > 0)
+        .ok_or_else(|| format!("{text:?} is not a number of at least 1"))
 }
 
 /// `reads=250/25,writes=200/10,network=1000/10000/5m`, each part optional.
 pub(super) fn buckets(text: &str) -> Result<Buckets, String> {
     let mut buckets = Buckets::default();
     for part in text.split(',') {
-        let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} has no '='"))?;
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("{part:?} has no value; expected LIMIT=VALUE, like writes=200/10"))?;
         let numbers: Vec<&str> = value.split('/').collect();
-        let number =
-            |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} in {part:?} is no number"));
+        let number = |text: &str| {
+            text.parse::<u32>().map_err(|_| format!("{text:?} in {part:?} is not a whole number"))
+        };
         let rate = || match numbers[..] {
             [burst, per_second] => Ok(Rate { burst: number(burst)?, per_second: number(per_second)? }),
-            _ => Err(format!("{part:?} is not BURST/PER_SECOND")),
+            _ => Err(format!("{part:?} is invalid; expected {name}=BURST/PER_SECOND")),
         };
         match name {
             "reads" => buckets.reads = rate()?,
@@ -63,12 +70,14 @@ pub(super) fn buckets(text: &str) -> Result<Buckets, String> {
             "network" if value == "none" => buckets.network = None,
             "network" => {
                 let [writes, reads, length] = numbers[..] else {
-                    return Err(format!("{part:?} is neither WRITES/READS/TIME nor none"));
+                    return Err(format!(
+                        "{part:?} is invalid; expected network=WRITES/READS/WINDOW or network=none"
+                    ));
                 };
                 let (writes, reads, length) = (number(writes)?, number(reads)?, duration(length)?);
                 buckets.network = Some(Window { writes, reads, length });
             }
-            _ => return Err(format!("{name:?} is none of reads, writes, deletes and network")),
+            _ => return Err(format!("{name:?} is not a limit; expected reads, writes, deletes or network")),
         }
     }
     Ok(buckets)

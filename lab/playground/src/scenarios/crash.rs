@@ -1,67 +1,69 @@
-//! The controller dies in the middle of its work, and a new one goes on.
+//! The controller crashes, and a new process completes its work.
 
 use anyhow::{Result, ensure};
 
+use crate::narrator::{NO_BREAK, count};
 use crate::pace::span;
+use crate::parts::LEASE_DURATION;
 use crate::stage::{Look, Stage};
 
 const FIRST: usize = 5;
 const MORE: usize = 20;
+const ALL: usize = FIRST + MORE;
 
 pub(super) async fn play(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell("Five Services are open, and all is well.");
-    stage.create_deployment("web", 3).await?;
-    let names: Vec<String> = (1..=FIRST).map(|number| format!("web-{number}")).collect();
-    stage.narrator.command(&format!(
-        "for n in $(seq 1 {FIRST}); do kubectl expose deployment web --name=web-$n --type=LoadBalancer --port=80 \
-         --target-port=8080; done"
-    ));
-    stage.make_services(&names, "web").await?;
-    stage.until_all("Services have an address", FIRST, |seen| seen.cluster.ips().len()).await?;
-    let ips = stage.converged().await?.cluster.ips();
-    stage.narrator.answer("all five have an address and three pods behind it");
-
-    stage.narrator.tell(
-        "Twenty more are made. In the middle of it, with calls on the wire and half of the load balancers made, the \
-         controller's machine loses power. Nothing is finished, nothing is written down, and the lease is not \
-         given back.",
+    stage.narrator.step(
+        "Create Deployment web with 3 pods and 5 Services. The crash below must not change their public IPs.",
     );
-    let names: Vec<String> = (FIRST + 1..=FIRST + MORE).map(|number| format!("web-{number}")).collect();
-    stage.make_services(&names, "web").await?;
+    stage.create_deployment("web", 3).await?;
+    stage.expose_many("web", "web", 1..=FIRST).await?;
+    stage.until_all("Services have a public IP", FIRST, |seen| seen.cluster.ips().len()).await?;
+    let ips = stage.converged().await?.cluster.ips();
     stage
-        .until("some of the new load balancers are made, and not all", |seen| {
+        .narrator
+        .answer(&format!("{FIRST} of {FIRST} Services have a public IP and 3 programmed addresses"));
+
+    stage.narrator.step(
+        "Create 20 more Services, and crash Sluice while it creates their load balancers. A crash interrupts calls \
+         to Azure, saves no state and does not release the Lease.",
+    );
+    stage.expose_many("web", "web", FIRST + 1..=ALL).await?;
+    stage
+        .until("some of the new load balancers exist", |seen| {
             let made = seen.azure.all("loadBalancers").len();
-            Look::at(made > FIRST, || format!("{made} are"))
+            Look::at(made > FIRST, || format!("{made} load balancers"))
         })
         .await?;
-    stage.narrator.command("kill -9 $(pidof sluice)");
     stage.controller.crash().await;
+    stage.narrator.injected("Sluice crashed");
     let seen = stage.look().await?;
     let made = seen.azure.all("loadBalancers").len();
-    ensure!(made < FIRST + MORE, "all {made} load balancers were made before the crash");
+    ensure!(made < ALL, "all {made} load balancers were created before the crash");
     stage.narrator.warn(&format!(
-        "Sluice is dead. Azure has {} public IPs and {} load balancers, and {} of {} Services have an address",
-        seen.azure.all("publicIPAddresses").len(),
-        made,
+        "in Azure: {} and {}; {} of {ALL} Services have a public IP",
+        count(seen.azure.all("publicIPAddresses").len() as u64, "public IP"),
+        count(made as u64, "load balancer"),
         seen.cluster.ips().len(),
-        FIRST + MORE
     ));
 
-    stage.narrator.tell(
-        "The kubelet starts it again. It has no file and no memory of its own: it waits until the dead one's lease \
-         has run out, so that no two of them ever write at once; then both worlds are read, and the difference is \
-         the work that is left. What is half done is found and finished, not made twice.",
-    );
+    let lease = span(stage.pace.emulated(LEASE_DURATION)).replace(' ', &NO_BREAK.to_string());
+    stage.narrator.step(&format!(
+        "Start Sluice again. It waits until the Lease of the crashed process expires ({lease} after its last \
+         renewal), so that two controllers do not write at the same time. Then it lists Kubernetes and Azure, and \
+         completes what is missing."
+    ));
     let began = stage.pace.now();
     stage.start_controller().await.map_err(|failure| failure.error)?;
-    stage.until_all("Services have an address", FIRST + MORE, |seen| seen.cluster.ips().len()).await?;
+    stage.until_all("Services have a public IP", ALL, |seen| seen.cluster.ips().len()).await?;
     let seen = stage.converged().await?;
-    let took = span(stage.pace.now().saturating_sub(began));
-    stage.narrator.answer(&format!("{took} after the new start all {} have an address", FIRST + MORE));
+    stage.narrator.answer(&format!(
+        "{ALL} of {ALL} Services have a public IP, {} after the restart",
+        stage.since(began)
+    ));
     for (name, ip) in &ips {
         let now = seen.cluster.ip(name);
-        ensure!(now.as_ref() == Some(ip), "{name} had {ip}, and has {now:?} after the crash");
+        ensure!(now.as_ref() == Some(ip), "the public IP of Service {name} changed from {ip} to {now:?}");
     }
-    stage.narrator.answer("those that had one before still have the same");
+    stage.narrator.answer(&format!("public IPs of the first {FIRST} Services unchanged"));
     Ok(())
 }

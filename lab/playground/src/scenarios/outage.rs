@@ -1,78 +1,88 @@
-//! Azure is away, and comes back.
+//! Azure is unavailable for a while.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use sluice_view::Explanation;
 
-use crate::pace::span;
+use crate::narrator::count;
 use crate::stage::{Look, Stage};
 
-/// How often Azure is asked in vain before it comes back.
-const IN_VAIN: u64 = 20;
+/// Number of failed calls before the outage ends.
+const CALLS: u64 = 20;
 
 pub(super) async fn play(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell("A shop is open, and all is well.");
+    stage.narrator.step(
+        "Create Deployment shop with 3 pods and expose it. Its public IP must stay the same during the outage.",
+    );
     stage.create_deployment("shop", 3).await?;
     stage.expose("shop", 80).await?;
     let seen = stage
-        .until("the shop has an address", |seen| {
-            Look::at(seen.cluster.ip("shop").is_some(), || "it is pending".to_owned())
+        .until("Service shop has a public IP", |seen| {
+            Look::at(seen.cluster.ip("shop").is_some(), || "EXTERNAL-IP is <pending>".to_owned())
         })
         .await?;
-    let ip = seen.cluster.ip("shop").context("the shop has lost its address")?;
+    let ip = seen.cluster.ip("shop").context("Service shop has lost its public IP")?;
     stage.converged().await?;
-    stage.narrator.answer(&format!("the shop has {ip} and three pods behind it"));
+    stage.narrator.answer(&format!("Service shop: public IP {ip}, 3 of 3 pod addresses programmed"));
 
-    stage.narrator.tell(
-        "Then Azure's resource manager goes away: every call is answered with 503. People do not know, and go \
-         on: a cafe opens, and the shop gets two more pods.",
+    stage.narrator.step(
+        "Create and scale while Azure is unavailable. Kubernetes accepts the changes, so Sluice must keep them \
+         until Azure is available again.",
     );
     stage.azure.tell("faults", json!({"match": {"area": "arm"}, "fault": "unavailable"})).await?;
     let before = stage.azure.summary().await?;
-    stage.narrator.warn("Azure is away");
+    let began = stage.pace.now();
+    stage.narrator.injected("Azure Resource Manager answers every call with 503");
     stage.create_deployment("cafe", 2).await?;
     stage.expose("cafe", 80).await?;
     stage.scale("shop", 5).await?;
-    let began = stage.pace.now();
-    // What is asked of an Azure that is away is all that there is to see.
     stage
-        .until("Kubernetes has what people want", |seen| {
+        .until("all pods are ready", |seen| {
             let unsettled = seen.cluster.unsettled();
             Look::at(unsettled.is_empty(), || unsettled.join("; "))
         })
         .await?;
-    stage
-        .until_told("Sluice asks an Azure that is away", async |stage| {
-            let asked = stage.azure.summary().await?.calls - before.calls;
-            Ok(if asked >= IN_VAIN { Ok(()) } else { Err(format!("it asked {asked} times")) })
+    // Only calls show that Sluice retries.
+    let calls = stage
+        .until_told(&format!("Sluice has sent {CALLS} calls"), async |stage| {
+            let calls = stage.azure.summary().await?.calls - before.calls;
+            Ok(if calls >= CALLS { Ok(calls) } else { Err(count(calls, "call")) })
         })
         .await?;
-    let away = stage.pace.now().saturating_sub(began);
     let seen = stage.look().await?;
-    ensure!(seen.cluster.ip("cafe").is_none(), "the cafe has an address while Azure is away");
-    ensure!(seen.cluster.ip("shop").as_ref() == Some(&ip), "the shop lost its address in the outage");
+    ensure!(seen.cluster.ip("cafe").is_none(), "Service cafe has a public IP during the outage");
+    ensure!(seen.cluster.ip("shop").as_ref() == Some(&ip), "Service shop lost its public IP in the outage");
     stage.narrator.warn(&format!(
-        "for {} Sluice was told to come back later, and asked {IN_VAIN} times; \
-         what people want is kept, the shop's address stays published, nothing is given up",
-        span(away)
+        "{} failed in {}; Service cafe is pending",
+        count(calls, "call"),
+        stage.since(began)
+    ));
+    stage.narrator.answer(&format!("Service shop: public IP still {ip}"));
+
+    stage.narrator.step(&format!(
+        "Ask Sluice why Service cafe is pending. The answer has the error code and the next attempt{}.",
+        stage.pace.real_label()
     ));
     stage.narrator.command("sluice explain service/default/cafe");
     let why: Explanation = stage.view("services/default/cafe/explain").await?;
-    stage.narrator.warn(&why.summary);
-    for wait in &why.waits_for {
-        stage.narrator.warn(&wait.sentence);
-    }
+    let mut output = ["...", &why.summary, "...", "Waiting for"].map(str::to_owned).to_vec();
+    output.extend(why.waits_for.iter().map(|wait| format!("- {}", wait.sentence)));
+    output.push("...".to_owned());
+    stage.narrator.output(&output);
 
-    stage.narrator.tell("Azure comes back. Nobody has to restart, resync or nudge anything.");
+    stage
+        .narrator
+        .step("End the outage. Sluice retries each pending change with a backoff, so no restart is needed.");
     stage.azure.calm().await?;
     let back = stage.pace.now();
-    stage.narrator.answer("Azure answers again");
+    stage.narrator.injected("Azure Resource Manager is available again");
     let seen = stage.converged().await?;
-    let took = span(stage.pace.now().saturating_sub(back));
-    ensure!(seen.cluster.ip("shop") == Some(ip), "the shop has another address after the outage");
+    ensure!(seen.cluster.ip("shop") == Some(ip), "the public IP of Service shop changed in the outage");
     stage.narrator.answer(&format!(
-        "{took} later the cafe has {}, the shop has five pods in the gateway, and the same address as ever",
-        seen.cluster.ip("cafe").unwrap_or_default()
+        "Service cafe: public IP {}, {} after the outage",
+        seen.cluster.ip("cafe").unwrap_or_default(),
+        stage.since(back)
     ));
+    stage.narrator.answer("Service shop: 5 of 5 pod addresses programmed, public IP unchanged");
     Ok(())
 }

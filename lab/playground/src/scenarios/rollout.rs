@@ -1,41 +1,43 @@
-//! A rollout under load: all pods of three Deployments are replaced at the same time.
+//! All pods of three Deployments are replaced at the same time.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 
+use crate::narrator::count;
 use crate::stage::{Look, Stage};
 
-const SHOPS: [&str; 3] = ["bread", "cheese", "wine"];
+const SERVICES: [&str; 3] = ["frontend", "api", "search"];
 const PODS: u32 = 8;
 
 pub(super) async fn play(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell("Three shops are open, each with eight pods and an address.");
-    for shop in SHOPS {
-        stage.create_deployment(shop, PODS).await?;
-        stage.expose(shop, 80).await?;
+    stage.narrator.step(
+        "Create and expose 3 Deployments with 8 pods each. The rollout below must not change their public IPs.",
+    );
+    for name in SERVICES {
+        stage.create_deployment(name, PODS).await?;
+        stage.expose(name, 80).await?;
     }
-    stage.until_all("shops have an address", SHOPS.len(), |seen| seen.cluster.ips().len()).await?;
+    stage.until_all("Services have a public IP", SERVICES.len(), |seen| seen.cluster.ips().len()).await?;
     let seen = stage.converged().await?;
     let (ips, old) = (seen.cluster.ips(), pods(&seen));
-    stage.narrator.answer(&format!("the shops are open: {}", named(&ips)));
+    let all = old.len();
+    stage.narrator.answer(&format!("public IPs: {}; {all} addresses programmed", named(&ips)));
 
-    stage.narrator.tell(
-        "Now all three are updated at once, in the busiest hour. Old pods go, new ones come, everywhere at the \
-         same time. Sluice gathers what has changed since its last request and sends that: a pod that came and \
-         went in between is in no request at all.",
+    stage.narrator.step(
+        "Update the image of all 3 Deployments at once. Sluice sends the difference since its last request, so it \
+         does not send a pod that starts and ends in between.",
     );
     let before = stage.azure.summary().await?;
-    for shop in SHOPS {
-        stage.set_image(shop, "1.29").await?;
+    for name in SERVICES {
+        stage.set_image(name, "1.29").await?;
     }
-    let mut fewest: BTreeMap<&str, usize> = SHOPS.iter().map(|shop| (*shop, usize::MAX)).collect();
-    let all = old.len();
+    let mut fewest: BTreeMap<&str, usize> = SERVICES.iter().map(|name| (*name, usize::MAX)).collect();
     stage
-        .until_all("pods are new, and in the gateway", all, |seen| {
-            for shop in SHOPS {
-                let found = seen.cluster.uid(shop).map_or(0, |uid| seen.azure.addresses_of(&uid));
-                fewest.entry(shop).and_modify(|fewest| *fewest = found.min(*fewest));
+        .until_all("new pods are programmed", all, |seen| {
+            for name in SERVICES {
+                let found = seen.cluster.uid(name).map_or(0, |uid| seen.azure.addresses_of(&uid));
+                fewest.entry(name).and_modify(|fewest| *fewest = found.min(*fewest));
             }
             let mapped = seen.azure.mapped();
             let new = pods(seen).into_iter().filter(|(name, _)| !old.contains_key(name));
@@ -43,26 +45,26 @@ pub(super) async fn play(stage: &mut Stage) -> Result<()> {
         })
         .await?;
     let seen = stage
-        .until("the old pods are gone", |seen| {
+        .until("the old pods are deleted", |seen| {
             let left = pods(seen).keys().filter(|name| old.contains_key(*name)).count();
-            Look::at(left == 0, || format!("{left} are still there"))
+            Look::at(left == 0, || format!("{left} old pods are left"))
         })
         .await?;
     let after = stage.azure.summary().await?;
-    stage.narrator.answer(&format!(
-        "{all} pods were replaced by {all} others, with {} requests for addresses",
-        after.location_updates - before.location_updates
-    ));
+    let requests = count(after.location_updates - before.location_updates, "request");
+    stage.narrator.answer(&format!("{all} pods replaced by {all} new pods; addresses updated in {requests}"));
     let now = seen.cluster.ips();
-    ensure!(now == ips, "the addresses were {}, and are {} after the rollout", named(&ips), named(&now));
-    stage.narrator.answer("every shop has the address that it had");
+    ensure!(now == ips, "the public IPs changed from {} to {}", named(&ips), named(&now));
+    stage.narrator.answer("all public IPs unchanged");
     let least = fewest.values().min().copied().unwrap_or_default();
-    ensure!(least > 0, "a shop was without a pod in the gateway during the rollout: {fewest:?}");
-    stage.narrator.answer(&format!("no shop ever had fewer than {least} pods in the gateway"));
+    ensure!(least > 0, "a Service had no programmed address during the rollout: {fewest:?}");
+    stage
+        .narrator
+        .answer(&format!("each Service had at least {least} of {PODS} addresses programmed at each poll"));
     Ok(())
 }
 
-/// The pods that have an address and are not ending, by name.
+/// The pods that have an IP and are not terminating, by name.
 fn pods(seen: &crate::check::Seen) -> BTreeMap<String, String> {
     let alive = seen.cluster.pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
     alive

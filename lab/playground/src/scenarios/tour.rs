@@ -1,90 +1,93 @@
-//! The tour: a Service with early endpoints, an egress, an update, and the end of both.
+//! The tour: a Service with buffered addresses, an egress, an update, and the deletion of both.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::pace::span;
+use crate::narrator::count;
 use crate::stage::{Look, Stage};
 
 pub(super) async fn play(stage: &mut Stage) -> Result<()> {
-    shop(stage).await?;
-    crawler(stage).await?;
-    change(stage).await?;
-    end(stage).await
+    service(stage).await?;
+    egress(stage).await?;
+    update(stage).await?;
+    deletion(stage).await
 }
 
-async fn shop(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell("Ann has a web shop. She starts three pods of it.");
+async fn service(stage: &mut Stage) -> Result<()> {
+    stage.narrator.step(
+        "Create Deployment shop with 3 pods. Sluice ignores pods without a Service or an egress label, so they \
+         need nothing in Azure.",
+    );
     stage.create_deployment("shop", 3).await?;
     stage.settled_pods().await?;
-    stage.narrator.answer("Kubernetes runs three pods, and Azure knows nothing of them yet");
+    stage.narrator.answer("Deployment shop: 3 of 3 pods ready");
 
-    stage.narrator.tell(
-        "She wants the world to see it. The pods are there before the Service is: their addresses are early. \
-         Sluice knows them at once and keeps them back, because an address may be sent to the gateway only \
-         when the load balancer behind it exists and is registered.",
+    stage.narrator.step(
+        "Expose Deployment shop. Its pods exist before the load balancer, so Sluice buffers their addresses until \
+         the load balancer is registered.",
     );
+    let before = stage.azure.summary().await?;
     stage.expose("shop", 80).await?;
     let began = stage.pace.now();
     let seen = stage
-        .until("the shop has an address", |seen| {
-            Look::at(seen.cluster.ip("shop").is_some(), || {
-                "kubectl get service shop shows <pending>".to_owned()
-            })
+        .until("Service shop has a public IP", |seen| {
+            Look::at(seen.cluster.ip("shop").is_some(), || "EXTERNAL-IP is <pending>".to_owned())
         })
         .await?;
-    let ip = seen.cluster.ip("shop").context("the shop has lost its address")?;
-    let took = span(stage.pace.now().saturating_sub(began));
+    let ip = seen.cluster.ip("shop").context("Service shop has lost its public IP")?;
     stage.narrator.answer(&format!(
-        "the shop has the address {ip}, {took} after she asked: Azure made a public IP, a load balancer and a \
-         registration, one after the other"
+        "Service shop: public IP {ip} after {} (public IP, load balancer, registration)",
+        stage.since(began)
     ));
     programmed(stage, 3).await?;
-    stage.narrator.answer("and all three pods are in the gateway; they were sent in one request");
+    let requests = stage.azure.summary().await?.location_updates - before.location_updates;
+    stage.narrator.answer(&format!("3 of 3 pod addresses programmed, in {}", count(requests, "request")));
     Ok(())
 }
 
-/// Waits until the gateway has so many addresses of the shop.
-async fn programmed(stage: &mut Stage, wanted: usize) -> Result<()> {
+/// Waits until the gateway has so many addresses of Service shop.
+async fn programmed(stage: &mut Stage, desired: usize) -> Result<()> {
     stage
-        .until(&format!("the gateway has {wanted} addresses of the shop"), |seen| {
+        .until(&format!("{desired} addresses of Service shop are programmed"), |seen| {
             let found = seen.cluster.uid("shop").map_or(0, |uid| seen.azure.addresses_of(&uid));
-            Look::at(found == wanted, || format!("it has {found}"))
+            Look::at(found == desired, || format!("{found} of {desired}"))
         })
         .await?;
     Ok(())
 }
 
-async fn crawler(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell(
-        "Ben has a crawler whose partners let only known addresses in. A label on the pod names an egress: an \
-         own NAT gateway with an own public IP. The first pod with that name makes it.",
+async fn egress(stage: &mut Stage) -> Result<()> {
+    stage.narrator.step(
+        "Run pod crawler with the egress label partners. The first pod of an egress creates its NAT gateway and \
+         public IP, which peers see as the source of the traffic.",
     );
     stage.run_with_egress("crawler", "partners").await?;
     let began = stage.pace.now();
     let seen = stage
-        .until("the crawler goes out by its own address", |seen| {
+        .until("the address of pod crawler is programmed for egress partners", |seen| {
             let found = seen.azure.addresses_of("partners");
-            Look::at(found == 1, || "the gateway does not know the pod as one of partners".to_owned())
+            Look::at(found == 1, || format!("{} programmed", count(found as u64, "address")))
         })
         .await?;
-    let ip = seen.azure.address("partners-pip").context("the egress has no public IP")?.to_owned();
-    let took = span(stage.pace.now().saturating_sub(began));
-    stage.narrator.answer(&format!("after {took} everything that the crawler sends comes from {ip}"));
+    let ip = seen.azure.public_ip("partners-pip").context("egress partners has no public IP")?;
+    stage.narrator.answer(&format!(
+        "egress partners: public IP {ip}, address of pod crawler programmed, after {}",
+        stage.since(began)
+    ));
     Ok(())
 }
 
-async fn change(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell(
-        "Business is good, so Ann doubles the pods; and she moves the shop to port 443. One is a matter of \
-         addresses, the other of the load balancer's rules. They do not wait for each other, and the IP stays.",
+async fn update(stage: &mut Stage) -> Result<()> {
+    stage.narrator.step(
+        "Scale Deployment shop to 6 pods, and move Service shop to port 443. Sluice updates addresses and load \
+         balancer rules independently, so neither waits for the other.",
     );
     let before = stage.look().await?.cluster.ip("shop");
     stage.scale("shop", 6).await?;
     stage.set_port("shop", 443).await?;
     programmed(stage, 6).await?;
-    stage.narrator.answer("the gateway has six addresses");
+    stage.narrator.answer("6 of 6 pod addresses programmed");
     let seen = stage
-        .until("the load balancer listens on port 443", |seen| {
+        .until("the load balancer of Service shop has port 443", |seen| {
             let uid = seen.cluster.uid("shop").unwrap_or_default();
             let rules =
                 seen.azure.named("loadBalancers", &uid).map(|it| it["rules"].clone()).unwrap_or_default();
@@ -94,36 +97,38 @@ async fn change(stage: &mut Stage) -> Result<()> {
         })
         .await?;
     let after = seen.cluster.ip("shop");
-    anyhow::ensure!(before == after, "the shop had {before:?}, and has {after:?} after a change of its port");
-    stage.narrator.answer(&format!(
-        "the load balancer listens on 443, and the address is still {}",
-        after.unwrap_or_default()
-    ));
+    ensure!(before == after, "the public IP of Service shop changed from {before:?} to {after:?}");
+    stage.narrator.answer(&format!("load balancer: port 443; public IP still {}", after.unwrap_or_default()));
     Ok(())
 }
 
-async fn end(stage: &mut Stage) -> Result<()> {
-    stage.narrator.tell(
-        "All good things end. A deleted Service stays visible until Azure's side is gone: first its addresses \
-         leave the gateway, then load balancer, registration and public IP, and the finalizer last. So nothing \
-         that costs money is forgotten.",
+async fn deletion(stage: &mut Stage) -> Result<()> {
+    stage.narrator.step(
+        "Delete the Service, the Deployment and pod crawler. A finalizer keeps the Service in Kubernetes until its \
+         Azure resources are deleted, so none is forgotten and billed.",
     );
+    let uid = stage.look().await?.cluster.uid("shop").context("Service shop is missing")?;
     stage.delete_service("shop").await?;
     stage.delete_deployment("shop").await?;
     stage.delete_pod("crawler").await?;
-    stage
-        .until("the shop is gone", |seen| {
-            Look::at(seen.cluster.service("shop").is_none(), || "its finalizer holds it".to_owned())
+    let seen = stage
+        .until("Service shop is deleted", |seen| {
+            Look::at(seen.cluster.service("shop").is_none(), || "its finalizer keeps it".to_owned())
         })
         .await?;
-    stage.narrator.answer("the shop is gone, here and in Azure");
+    let left = ["loadBalancers", "publicIPAddresses"]
+        .into_iter()
+        .filter(|kind| seen.azure.all(kind).iter().any(|it| crate::azure::name_of(it).starts_with(&uid)));
+    let left: Vec<&str> = left.collect();
+    ensure!(left.is_empty(), "Service shop is deleted before its {}", left.join(" and "));
+    stage.narrator.answer("Service shop deleted, after its load balancer and public IP");
     stage
-        .until("the egress partners is gone", |seen| {
+        .until("egress partners is deleted", |seen| {
             let is_gone = seen.azure.named("natGateways", "partners").is_none()
                 && seen.azure.named("publicIPAddresses", "partners-pip").is_none();
-            Look::at(is_gone, || "its NAT gateway or public IP is still there".to_owned())
+            Look::at(is_gone, || "its NAT gateway or public IP exists".to_owned())
         })
         .await?;
-    stage.narrator.answer("the egress went with its last pod");
+    stage.narrator.answer("egress partners deleted with its last pod (NAT gateway, public IP)");
     Ok(())
 }
