@@ -43,7 +43,7 @@ impl Authority {
         let key = match fs::read_to_string(&key_path) {
             Ok(pem) => KeyPair::from_pem(&pem).map_err(|problem| StartError::Certificate {
                 path: key_path,
-                why: format!("it is no private key in PEM ({problem})"),
+                why: format!("the file does not contain a private key in PEM format ({problem})"),
             })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let key = KeyPair::generate().map_err(|problem| StartError::Certificate {
@@ -76,7 +76,7 @@ impl Authority {
     pub(crate) fn server(&self, address: IpAddr, names: &[String]) -> Result<ServerConfig, StartError> {
         let broken = |why: String| StartError::Certificate {
             path: self.path.clone(),
-            why: format!("it cannot sign ({why})"),
+            why: format!("the key cannot sign ({why})"),
         };
         let mut all =
             vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), address.to_string()];

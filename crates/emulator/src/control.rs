@@ -29,42 +29,46 @@ const GRACE_MS: u64 = 20;
 /// What there is: method, path, job.
 const INDEX: [(&str, &str, &str); 23] = [
     ("GET", "", "this list"),
-    ("GET", "state", "everything there is, with what runs and what is set"),
+    ("GET", "state", "all resources, running operations and settings"),
     ("GET", "requests", "the request log; ?after=N&limit=N&bodies=true&format=ndjson"),
     ("GET", "requests/summary", "calls by kind, 429s, calls before a Retry-After; ?after=N&graceMs=20"),
-    ("DELETE", "requests", "forgets the request log"),
-    ("GET", "faults", "the fault rules and how often each has struck"),
+    ("DELETE", "requests", "delete the request log"),
+    ("GET", "faults", "the fault rules, with the number of times that each applied"),
     (
         "POST",
         "faults",
-        "adds a rule, or a list of them: {\"fault\": \"throttled\", \"retryAfter\": 2, \"times\": 3, \"match\": {\"kind\": \"loadBalancers\", \"call\": \"Put\"}}",
+        "add a rule or a list of rules: {\"fault\": \"throttled\", \"retryAfter\": 2, \"times\": 3, \"match\": {\"kind\": \"loadBalancers\", \"call\": \"Put\"}}",
     ),
-    ("DELETE", "faults", "removes all rules"),
+    ("DELETE", "faults", "delete all rules"),
     ("GET", "faults/{rule}", "one rule"),
-    ("DELETE", "faults/{rule}", "removes one rule"),
+    ("DELETE", "faults/{rule}", "delete one rule"),
     (
         "POST",
         "tamper",
-        "somebody else at work: {\"do\": \"delete\", \"id\": \"/subscriptions/…\"}; also put, editTags, editRules, detachSubnet, register, unregister, addAddress, removeAddress, lock, unlock, deny, allow, forbid, permit",
+        "make a change as another client: {\"do\": \"delete\", \"id\": \"/subscriptions/…\"}; also put, editTags, editRules, detachSubnet, register, unregister, addAddress, removeAddress, lock, unlock, deny, allow, forbid, permit",
     ),
-    ("GET", "quota", "how much of everything there may be"),
-    ("POST", "quota", "changes it: {\"publicIps\": 5}"),
-    ("GET", "buckets", "how many calls are allowed"),
-    ("POST", "buckets", "changes it: {\"writes\": {\"burst\": 5, \"perSecond\": 1}}; null lifts them"),
-    ("DELETE", "buckets", "lets everybody make as many calls as they like"),
-    ("POST", "slow", "operations take so many times as long from now on: {\"factor\": 50}"),
-    ("POST", "poison", "the gateway refuses every update with this address: {\"address\": \"10.0.0.4\"}"),
-    ("POST", "calm", "ends all faults: rules, locks, policies, poison, slowness, endless operations"),
-    ("POST", "advance", "lets emulated time pass at once: {\"seconds\": 60}"),
-    ("POST", "tokens/expire", "every token that is out counts as expired"),
-    ("POST", "reset", "an empty cloud as after the first start; rules and request log go too"),
-    ("GET", "health", "whether it serves"),
+    ("GET", "quota", "the quotas"),
+    ("POST", "quota", "change quotas: {\"publicIps\": 5}"),
+    ("GET", "buckets", "the rate limits"),
+    (
+        "POST",
+        "buckets",
+        "change rate limits: {\"writes\": {\"burst\": 5, \"perSecond\": 1}}; null disables throttling",
+    ),
+    ("DELETE", "buckets", "disable throttling"),
+    ("POST", "slow", "multiply the duration of new operations: {\"factor\": 50}"),
+    ("POST", "poison", "reject each update of the gateway with this address: {\"address\": \"10.0.0.4\"}"),
+    ("POST", "calm", "end all faults: rules, locks, policies, poison, slowness, endless operations"),
+    ("POST", "advance", "advance the emulated clock: {\"seconds\": 60}"),
+    ("POST", "tokens/expire", "expire all tokens"),
+    ("POST", "reset", "delete all resources, rules and the request log, as after the first start"),
+    ("GET", "health", "whether the emulator serves"),
 ];
 
 /// Answers one request.
 pub(crate) fn answer(world: &Shared, request: &Request<Bytes>) -> Response<Bytes> {
     let shown = if is_from_a_page(request) {
-        let message = "a page in a browser may not use the control API".to_owned();
+        let message = "web pages are not allowed to use the control API".to_owned();
         Err(Problem { status: StatusCode::FORBIDDEN, message })
     } else {
         route(world, request)
@@ -139,7 +143,8 @@ fn route(world: &Shared, request: &Request<Bytes>) -> Result<Shown, Problem> {
         (&Method::POST, "advance") => {
             let given = body(request)?;
             let seconds = given["seconds"].as_f64().and_then(|it| Duration::try_from_secs_f64(it).ok());
-            let seconds = seconds.ok_or_else(|| Problem::bad("the body is {\"seconds\": …}, 0 or more"))?;
+            let seconds =
+                seconds.ok_or_else(|| Problem::bad("expected the body {\"seconds\": NUMBER}, 0 or more"))?;
             let now = world.lock().skip(seconds)?;
             json(json!({"emulatedMs": now.as_millis()}))
         }
@@ -162,7 +167,8 @@ fn route(world: &Shared, request: &Request<Bytes>) -> Result<Shown, Problem> {
 }
 
 fn one_rule(world: &Shared, method: &Method, number: &str) -> Result<Value, Problem> {
-    let missing = || Problem { status: StatusCode::NOT_FOUND, message: format!("there is no rule {number}") };
+    let missing =
+        || Problem { status: StatusCode::NOT_FOUND, message: format!("fault rule {number} not found") };
     let number: u64 = number.parse().map_err(|_| missing())?;
     let faults = &mut world.lock().faults;
     let shown = faults.show_one(number).ok_or_else(missing)?;
@@ -183,7 +189,9 @@ fn requests(world: &Shared, request: &Request<Bytes>) -> Result<Shown, Problem> 
     let is_lines = match asked::<String>(request, "format")?.as_deref() {
         None | Some("json") => false,
         Some("ndjson") => true,
-        Some(other) => return Err(Problem::bad(format!("format {other:?} is none of json, ndjson"))),
+        Some(other) => {
+            return Err(Problem::bad(format!("format {other:?} is not supported; expected json or ndjson")));
+        }
     };
     // Entries are copied, so that nobody waits while they are written out.
     let (entries, counts) = {
@@ -218,16 +226,16 @@ fn no_such(method: &Method, path: &str) -> Problem {
     let others: Vec<&str> = INDEX.iter().filter(|(_, it, _)| *it == path).map(|(it, ..)| *it).collect();
     if others.is_empty() {
         let known: Vec<String> = INDEX.iter().map(|(method, path, _)| format!("{method} {path}")).collect();
-        let message = format!("there is no {ROOT}/{path}; there is {}", known.join(", "));
+        let message = format!("{ROOT}/{path} not found; known calls: {}", known.join(", "));
         return Problem { status: StatusCode::NOT_FOUND, message };
     }
-    let message = format!("{ROOT}/{path} takes {}, not {method}", others.join(" and "));
+    let message = format!("{ROOT}/{path} does not support {method}; use {}", others.join(" or "));
     Problem { status: StatusCode::METHOD_NOT_ALLOWED, message }
 }
 
 fn body(request: &Request<Bytes>) -> Result<Value, Problem> {
     serde_json::from_slice(request.body())
-        .map_err(|problem| Problem::bad(format!("the body is no JSON: {problem}")))
+        .map_err(|problem| Problem::bad(format!("the body is not valid JSON: {problem}")))
 }
 
 /// One parameter of the query.
@@ -235,7 +243,11 @@ fn asked<T: std::str::FromStr>(request: &Request<Bytes>, name: &str) -> Result<O
     let query = request.uri().query().unwrap_or("");
     let given = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name);
     given
-        .map(|(_, value)| value.parse().map_err(|_| Problem::bad(format!("{name}={value:?} cannot be read"))))
+        .map(|(_, value)| {
+            value
+                .parse()
+                .map_err(|_| Problem::bad(format!("invalid value {value:?} of the query parameter {name}")))
+        })
         .transpose()
 }
 

@@ -83,7 +83,7 @@ impl Door {
                     Ok((stream, _)) => stream,
                     Err(error) => {
                         // Out of file descriptors, mostly; nobody tells when there are some again.
-                        warn!(%error, "a connection could not be accepted");
+                        warn!(%error, "cannot accept a connection");
                         sleep(Duration::from_millis(50)).await;
                         continue;
                     }
@@ -92,7 +92,7 @@ impl Door {
             };
             while guests.try_join_next().is_some() {}
             let place = tokio::select! {
-                place = Arc::clone(&house.places).acquire_owned() => place.expect("nobody closes the semaphore"),
+                place = Arc::clone(&house.places).acquire_owned() => place.expect("the semaphore is never closed"),
                 () = told(&mut stop) => break,
             };
             let (tls, house) = (self.tls.clone(), house.clone());
@@ -104,7 +104,7 @@ impl Door {
         drop(self.listener);
         let everybody = async { while guests.join_next().await.is_some() {} };
         if timeout(house.limits.stop, everybody).await.is_err() {
-            warn!("some requests were still unanswered and have been cut");
+            warn!("requests in flight were cut off");
         }
     }
 }
@@ -147,8 +147,8 @@ async fn welcome(stream: TcpStream, tls: Option<TlsAcceptor>, house: House) {
                 speak_http1(io, caller, house).await
             }
         }
-        Ok(Err(error)) => debug!(%error, "a TLS handshake failed; does the client trust the CA?"),
-        Err(_) => debug!("a TLS handshake took too long"),
+        Ok(Err(error)) => debug!(%error, "TLS handshake failed; the client may not trust the CA"),
+        Err(_) => debug!("TLS handshake timed out"),
     }
 }
 
@@ -267,6 +267,6 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
         }
     };
     if let Err(error) = ended {
-        debug!(%error, "a connection ended badly");
+        debug!(%error, "connection failed");
     }
 }

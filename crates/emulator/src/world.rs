@@ -131,11 +131,11 @@ impl World {
             let handled = self.apply(now, &request, "https://localhost", 1.0, record.fault.as_ref());
             let status = handled.answer.map(|answer| answer.status().as_u16());
             if status != record.status {
-                warn!(line, was = ?record.status, is = ?status, "a write of the state file is answered otherwise now");
+                warn!(line, was = ?record.status, is = ?status, "replay of the state file: a write is answered differently");
             }
         } else if let Some(word) = &record.control {
             if let Err(problem) = self.change(now, word, record.with.as_ref().unwrap_or(&Value::Null)) {
-                warn!(line, why = problem.message, "a change of the state file is refused now");
+                warn!(line, why = problem.message, "replay of the state file: a change is rejected");
             }
         } else {
             self.surface.cloud_mut().advance(now);
@@ -219,7 +219,7 @@ impl World {
     /// One change by the control API, at a time; says what it is like afterwards.
     fn change(&mut self, now: Time, word: &str, with: &Value) -> Result<Value, Problem> {
         let field = |name: &str| {
-            let hint = || Problem::bad(format!("the body is {{\"{name}\": …}}"));
+            let hint = || Problem::bad(format!("expected the body {{\"{name}\": VALUE}}"));
             with.get(name).ok_or_else(hint)
         };
         match word {
@@ -258,7 +258,12 @@ impl World {
                 self.faults.clear();
             }
             "tokens/expire" => self.tokens.expire_all(),
-            _ => return Err(Problem::bad(format!("{word:?} is none of {}", CHANGES.join(", ")))),
+            _ => {
+                return Err(Problem::bad(format!(
+                    "unknown change {word:?}; expected one of {}",
+                    CHANGES.join(", ")
+                )));
+            }
         }
         Ok(json!({"done": word}))
     }
@@ -305,7 +310,7 @@ impl World {
             let made = request.ok().and_then(|it| self.handle(PREPARER, &it, "https://localhost", None).ok());
             let status = made.and_then(|it| it.answer).map(|answer| answer.status().as_u16());
             if !matches!(status, Some(200 | 201)) {
-                warn!(group, subscription, ?status, "the group could not be made");
+                warn!(group, subscription, ?status, "cannot create the resource group");
             }
         }
     }
@@ -320,7 +325,7 @@ fn fresh_surface(config: Config, time_factor: f64) -> Surface {
 
 /// The state file could not be written.
 fn unsaved(problem: &std::io::Error) -> Problem {
-    error!(%problem, "the state file cannot be written; what was just done will be lost with the process");
-    let message = format!("It was carried out, but the state file could not be written: {problem}.");
+    error!(%problem, "cannot write the state file; the last change is lost when the emulator stops");
+    let message = format!("The request was carried out, but the state file was not written: {problem}.");
     Problem { status: StatusCode::INTERNAL_SERVER_ERROR, message }
 }

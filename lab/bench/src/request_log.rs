@@ -84,7 +84,7 @@ fn entry(request: Request) -> anyhow::Result<Entry> {
         Some("UpdateServices") => Method::UpdateServices,
         Some("UpdateLocations") => Method::UpdateLocations,
         Some("Poll") => Method::Poll,
-        other => anyhow::bail!("request {} is {other:?}, which is no call of ours", request.number),
+        other => anyhow::bail!("request {} is {other:?}, an unexpected call", request.number),
     };
     let at = Time::from_millis(request.arrived_emulated_ms);
     Ok(Entry {

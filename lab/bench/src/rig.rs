@@ -35,11 +35,11 @@ impl Rig {
     ) -> anyhow::Result<Rig> {
         let program = match program {
             Some(program) => program.clone(),
-            None => std::env::current_exe().context("cannot find out which program this is")?,
+            None => std::env::current_exe().context("cannot determine the path of this program")?,
         };
         let factor = format!("--time-factor={time_factor}");
         let options = [&[factor.as_str()], options].concat();
-        let folder = tempfile::tempdir().context("a temporary folder cannot be created")?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
         let log = folder.path().join("emulator.log");
         let process = Emulator::start(&program, ANY_PORT, &options, &log).await?;
         azure::prepare_network(&process.client).await?;

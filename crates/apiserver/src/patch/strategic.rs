@@ -16,7 +16,7 @@ const DELETE: &str = "$deleteFromPrimitiveList/";
 /// Lays a patch over an object of a type.
 pub(crate) fn merge(schema: &'static str, old: &Value, patch: &Value) -> Result<Value, Refusal> {
     if !patch.is_object() {
-        return Err(Refusal::bad_request("the patch is no JSON object"));
+        return Err(Refusal::bad_request("the patch is not a JSON object"));
     }
     let merged = value(Some(&Type::Named(schema)), Some(old), patch)?;
     Ok(merged.unwrap_or_else(|| json!({})))

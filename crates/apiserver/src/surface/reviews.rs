@@ -1,4 +1,4 @@
-//! Questions about rights: whoever has the token may do everything.
+//! Access reviews: the token of the playground grants all permissions.
 
 use http::Response;
 use serde_json::json;
@@ -18,12 +18,12 @@ pub(crate) fn is_one(kind: &Kind) -> bool {
 pub(crate) fn answer(asked: &Asked<'_>, target: &Target) -> Result<Response<Content>, Refusal> {
     let mut review = asked.json()?;
     if !review.is_object() {
-        return Err(Refusal::bad_request("the review is no JSON object"));
+        return Err(Refusal::bad_request("the review is not a JSON object"));
     }
     review["apiVersion"] = json!(target.kind.api_version());
     review["kind"] = json!(target.kind.kind);
     review["status"] = if *target.kind == SELF_ACCESS_REVIEW {
-        json!({"allowed": true, "reason": "whoever holds the playground's token may do everything"})
+        json!({"allowed": true, "reason": "the token of the playground grants all permissions"})
     } else {
         json!({
             "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],

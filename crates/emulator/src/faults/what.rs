@@ -173,7 +173,9 @@ impl What {
     pub(super) fn parse(mut fields: Map<String, Value>) -> Result<What, String> {
         let word = match fields.get("fault") {
             Some(Value::String(word)) => word.clone(),
-            _ => return Err(format!("\"fault\" is missing; it is one of {}", words().join(", "))),
+            _ => {
+                return Err(format!("the field \"fault\" is missing; expected one of {}", words().join(", ")));
+            }
         };
         let refusal = REFUSALS.iter().find(|(it, ..)| *it == word);
         if let Some((word, status, code, message)) = refusal {
@@ -184,9 +186,9 @@ impl What {
             fields.entry("message").or_insert_with(|| json!(message));
         } else if word == "refuse" {
             fields.entry("code").or_insert_with(|| json!("Refused"));
-            fields.entry("message").or_insert_with(|| json!("Refused by a fault rule."));
+            fields.entry("message").or_insert_with(|| json!("The request was rejected by a fault rule."));
         } else if !words().contains(&word.as_str()) {
-            return Err(format!("fault {word:?} is none of {}", words().join(", ")));
+            return Err(format!("unknown fault {word:?}; expected one of {}", words().join(", ")));
         }
         let given = fields.keys().cloned().collect::<Vec<_>>().join(", ");
         let what: What = serde_json::from_value(Value::Object(fields))
@@ -206,7 +208,7 @@ impl What {
             What::Redirect { status, .. } if !(300..=399).contains(status) => {
                 Err(format!("status {status} is not between 300 and 399"))
             }
-            What::HugeBody { bytes } if *bytes > 256 << 20 => Err("bytes is more than 256 MiB".into()),
+            What::HugeBody { bytes } if *bytes > 256 << 20 => Err("bytes is larger than 256 MiB".into()),
             What::WrongContentType { content_type } if !content_type.is_ascii() => {
                 Err("contentType is not ASCII".into())
             }
