@@ -158,7 +158,7 @@ async fn what_stops_it_from_starting_is_said_with_a_hint_and_a_code() {
         (&["--prepare", "s/a<b"], "SUBSCRIPTION/GROUP"),
         (&["--listen-http", "0.0.0.0:0"], "other machines"),
         (&["--latency-delete", "soon"], "250ms"),
-        (&["--client", "hunter2"], "client id"),
+        (&["--client", "hunter2"], "ID=SECRET"),
         (&["--log", "a=b=c"], "filter"),
         (&["--print-env", "--output", "json"], "cannot be used with"),
     ] {

@@ -147,8 +147,8 @@ async fn welcome(stream: TcpStream, tls: Option<TlsAcceptor>, house: House) {
                 speak_http1(io, caller, house).await
             }
         }
-        Ok(Err(error)) => debug!(%error, "TLS handshake failed; the client may not trust the CA"),
-        Err(_) => debug!("TLS handshake timed out"),
+        Ok(Err(error)) => debug!(%error, "a TLS handshake failed; the client may not trust the CA"),
+        Err(_) => debug!("a TLS handshake timed out"),
     }
 }
 

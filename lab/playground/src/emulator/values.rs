@@ -36,7 +36,7 @@ pub(super) fn client(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((id, secret)) if !id.is_empty() && !secret.is_empty() => Ok((id.into(), secret.into())),
         // What was given may be a secret, so it is not repeated.
-        _ => Err("expected ID=SECRET".into()),
+        _ => Err("expected a client ID and a secret, as ID=SECRET".into()),
     }
 }
 
