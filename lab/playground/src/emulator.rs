@@ -186,7 +186,7 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     let prepared = options.prepare.first().cloned();
     let time_factor = options.time_factor;
     if options.insecure_listen && !options.listen.ip().is_loopback() {
-        tracing::warn!(listen = %options.listen, "everybody who reaches this address can do everything");
+        tracing::warn!(listen = %options.listen, "every client that reaches this address has full access");
     }
     // Listened for from the beginning, so that a signal during a long replay is not lost.
     let signals = Signals::new()?;
@@ -203,8 +203,8 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
         let Some(group) = prepared.as_ref() else {
             return Err(Failure {
                 code: 2,
-                error: anyhow::anyhow!("--sluice-config needs a resource group to put the network into"),
-                hint: Some("leave --prepare none out, or name a group with --prepare".into()),
+                error: anyhow::anyhow!("--sluice-config requires a resource group for the network"),
+                hint: Some("remove --prepare none, or name a group with --prepare SUBSCRIPTION/GROUP".into()),
             });
         };
         for_sluice::prepare(path, &running, group, &greeting).await?;
@@ -221,7 +221,7 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
     }
     let mut signals = signals;
     signals.next().await;
-    tracing::info!("finishing the answers in flight; a second signal does not wait for them");
+    tracing::info!("stopping after the requests in flight; a second signal does not wait for them");
     tokio::select! {
         () = running.stop() => {}
         () = signals.next() => {}

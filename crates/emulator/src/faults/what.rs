@@ -174,7 +174,10 @@ impl What {
         let word = match fields.get("fault") {
             Some(Value::String(word)) => word.clone(),
             _ => {
-                return Err(format!("the field \"fault\" is missing; expected one of {}", words().join(", ")));
+                return Err(format!(
+                    "the field \"fault\" is missing; expected one of {}",
+                    words().join(", ")
+                ));
             }
         };
         let refusal = REFUSALS.iter().find(|(it, ..)| *it == word);

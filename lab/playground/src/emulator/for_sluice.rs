@@ -38,7 +38,7 @@ pub(super) async fn prepare(
     let url = format!("https://127.0.0.1:{}", running.address().port());
     let control = Control::new(&url, running.ca_pem().as_bytes())?;
     let deed = json!({ "do": "put", "id": id, "body": body });
-    control.tamper(&deed).await.context("the network cannot be created")?;
+    control.tamper(&deed).await.context("cannot create the virtual network")?;
     // There is a secret in it.
     private_file(path)?
         .write_all(configuration(group, greeting).as_bytes())
@@ -61,7 +61,7 @@ fn configuration(group: &Prepared, greeting: &Greeting<'_>) -> String {
         network: NETWORK,
         subnet: SUBNET,
     };
-    format!("# Leads to the emulator at {url} as long as that serves.\n{leads}")
+    format!("# For the emulator at {url}, while it runs.\n{leads}")
 }
 
 /// The keys that lead to an emulator, as lines of an azure.json in YAML. They end within `sluice.azure`, so that

@@ -42,12 +42,12 @@ impl Greeting<'_> {
             |it| format!("{} in subscription {}", it.group, it.subscription),
         );
         let clock = if self.time_factor == 1.0 {
-            "as fast as real time".to_owned()
+            "real time".to_owned()
         } else {
             format!("{} times as fast as real time", self.time_factor)
         };
         let state = self.state.map_or_else(
-            || "in memory; --state FILE keeps it".to_owned(),
+            || "in memory; use --state FILE to keep it".to_owned(),
             |path| format!("{}", path.display()),
         );
         let plain =
@@ -77,15 +77,19 @@ impl Greeting<'_> {
                                     polling_interval=1)
   print([it.name for it in network.public_ip_addresses.list(\"{resource_group}\")])
 
-{shell}, see what there is, and what was asked
+{shell}, to see the resources and a summary of the requests
 
   curl --cacert {ca} {url}/_emulator/state
   curl --cacert {ca} {url}/_emulator/requests/summary
 
 Environment variables for other clients: --print-env. Stop with Ctrl-C.",
-            title = bold("An Azure on this machine is serving"),
+            title = bold("Azure emulator ready on this machine"),
             started = self.started_in.as_millis(),
-            who = if self.client.is_some() { "the named clients" } else { "any client id and secret" },
+            who = if self.client.is_some() {
+                "only the clients of --client"
+            } else {
+                "any client ID and secret"
+            },
             python = bold("Python"),
             shell = bold("curl"),
         )
