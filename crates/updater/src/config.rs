@@ -85,8 +85,8 @@ impl Default for Config {
             budget_patience: Duration::from_secs(5),
             poll: PollSchedule::default(),
             page_retries_max: 3,
-            // 0.5 + 1 + 2 + 4 + 4 s: a read lags at most 10 s.
             reads_lag_max: Duration::from_secs(30),
+            // 0.5 + 1 + 2 + 4 + 4 s: a public IP shows its address at most 10 s after its PUT.
             readback_retries_max: 5,
             reread_wait_first: Duration::from_millis(500),
             reread_wait_max: Duration::from_secs(4),

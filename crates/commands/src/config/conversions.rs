@@ -172,7 +172,7 @@ impl Config {
             pause_max: ours.pause_max,
             busy_limit,
             budget_patience: ours.budget_patience,
-            reads_lag_max: self.drift.settle,
+            reads_lag_max: self.drift.settle.max(ours.reads_lag_max),
             poll: PollSchedule { interval_min: poll_min, interval_max: poll_max, ..ours.poll },
             page_retries_max: ours.page_retries_max,
             readback_retries_max: ours.readback_retries_max,

@@ -195,7 +195,8 @@ section! {
         /// Delay before a difference is checked a second time, to confirm it.
         "sluice.drift.secondLook" => second_look: Duration = is("45s").within("1s", "1h");
         /// Minimum time between a write and the start of a listing. A listing that started earlier is not
-        /// used for the written resource, because Azure listings lag behind.
+        /// used for the written resource, because Azure listings lag behind. The same holds for reads, but for at
+        /// least 30 s.
         "sluice.drift.settle" => settle: Duration = is("30s").within("1s", "4m");
     }
 }

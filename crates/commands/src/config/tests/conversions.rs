@@ -58,7 +58,11 @@ fn what_is_said_arrives() {
     assert_eq!((engine.retry.attempts_max, engine.retry.quota_park.0), (5, Duration::from_secs(60)));
     assert_eq!(engine.locations.bytes_max, 65_536);
     let updaters = config.updaters();
-    assert_eq!(updaters.reads_lag_max, Duration::from_secs(20), "a read lags as long as a listing");
+    assert_eq!(
+        updaters.reads_lag_max,
+        Duration::from_secs(30),
+        "a read may lag for 30 s, however short `settle` is"
+    );
     assert_eq!((updaters.share_permille, updaters.location_lane_permille), (500, 250));
     assert_eq!((updaters.writes.burst, updaters.writes.per_second), (20, 2));
     assert_eq!(updaters.commit_size_max, 10);
