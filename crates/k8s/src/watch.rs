@@ -93,7 +93,7 @@ impl Watches {
         Watches { shared: Arc::new(shared) }
     }
 
-    /// Requests a list of one kind that begins after this call: the engine takes it as proof of what is missing.
+    /// Has one kind listed anew. A list that is under way counts.
     pub fn relist(&self, kind: Kind) {
         self.shared.asked[kind as usize].notify_one();
     }
@@ -168,7 +168,6 @@ impl Shared {
         self.asked[kind as usize].notified().await;
     }
 
-    /// A list begins: all requests so far are for this one.
     fn forget_asked(&self, kind: Kind) {
         use futures::FutureExt;
         let _ = self.asked[kind as usize].notified().now_or_never();

@@ -151,7 +151,7 @@ impl Writer {
                 return Wanted::Never;
             }
             let now = (self.clock)();
-            let operations = status::operations(&found.0, ingress, retract, conditions, now);
+            let operations = status::operations(&found.0, &object.name, ingress, retract, conditions, now);
             if operations.is_empty() {
                 return Wanted::Nothing;
             }

@@ -62,7 +62,6 @@ impl<K: Watched, F: Facts> Feed<K, F> {
             if ask.begins_list() {
                 // Held no longer than needed: a pause may follow, and the objects may be many.
                 self.gathered = Gathered::default();
-                self.shared.forget_asked(K::KIND);
                 if ask == Ask::Stream && !self.shared.streams() {
                     self.cycle.page_lists();
                     continue;
@@ -321,6 +320,8 @@ impl<K: Watched, F: Facts> Feed<K, F> {
         K::note_all(&objects, &self.shared.seen);
         let version = self.epoch.told(version);
         let count = objects.len();
+        // Who asked for a list before now gets this one.
+        self.shared.forget_asked(K::KIND);
         self.list_at = None;
         self.facts.tell(Event::Relisted { version, objects: K::relist(objects) }).await?;
         info!(kind = K::RESOURCE, version, objects = count, "listed");

@@ -22,6 +22,7 @@ const OURS: [ConditionKind; 2] = [ConditionKind::Provisioning, ConditionKind::Se
 /// The operations of a JSON patch; none when the status is as it should be.
 pub(super) fn operations(
     service: &Value,
+    name: &ObjectName,
     ingress: Option<IpAddr>,
     retract: Option<IpAddr>,
     conditions: &[Condition],
@@ -34,7 +35,7 @@ pub(super) fn operations(
         change(&mut changes, service, &["status", "loadBalancer", "ingress"], after);
     }
     let before = list(&service["status"]["conditions"]);
-    let after = merged(service, before, ingress, conditions, now);
+    let after = merged((service, name), before, ingress, conditions, now);
     if after != before {
         change(&mut changes, service, &["status", "conditions"], after);
     }
@@ -88,7 +89,7 @@ fn entries(before: &[Value], ingress: Option<IpAddr>, retract: Option<IpAddr>) -
 
 /// All conditions, ours as given.
 fn merged(
-    service: &Value,
+    service: (&Value, &ObjectName),
     before: &[Value],
     ingress: Option<IpAddr>,
     conditions: &[Condition],
@@ -120,7 +121,7 @@ fn merged(
 /// One condition of ours; the time stays while the status stays.
 fn put(
     old: Option<&Value>,
-    service: &Value,
+    (service, name): (&Value, &ObjectName),
     condition: &Condition,
     ingress: Option<IpAddr>,
     now: Timestamp,
@@ -136,7 +137,7 @@ fn put(
     fields.insert("status".into(), status.into());
     fields.insert("lastTransitionTime".into(), since);
     fields.insert("reason".into(), condition.reason.word().into());
-    fields.insert("message".into(), message(service, condition, ingress).into());
+    fields.insert("message".into(), message(name, condition, ingress).into());
     // Services have no generation up to Kubernetes 1.36; where they have one, it is said.
     if let Some(generation) = service["metadata"]["generation"].as_i64() {
         fields.insert("observedGeneration".into(), generation.into());
@@ -146,10 +147,8 @@ fn put(
 
 /// The message, from the table of reasons. `LoadBalancerServing` also says which IP is published: version 0.1 reads it
 /// there.
-fn message(service: &Value, condition: &Condition, ingress: Option<IpAddr>) -> String {
-    let of = |field: &str| service["metadata"][field].as_str();
-    let name = of("namespace").zip(of("name")).map(|(namespace, name)| ObjectName::new(namespace, name));
-    let why = condition.reason.message(condition.concern, name.as_ref());
+fn message(name: &ObjectName, condition: &Condition, ingress: Option<IpAddr>) -> String {
+    let why = condition.reason.message(condition.concern, Some(name));
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
         Some(ip) => format!("{} {why}", published_message(ip)),

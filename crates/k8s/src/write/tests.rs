@@ -102,6 +102,22 @@ async fn writes_to_a_service_as_last_seen_are_one_request_each() {
 }
 
 #[tokio::test]
+async fn a_condition_of_a_service_as_last_seen_names_the_command_with_the_details() {
+    let condition = Condition {
+        kind: ConditionKind::Provisioning,
+        holds: true,
+        reason: Reason::QuotaExceeded,
+        concern: Concern::Resources,
+    };
+    let (client, script) = Script::of([(PATCH_STATUS, Say::ok(service(42, &[FINALIZER])))]);
+    let writer = writer_that_saw(&service(41, &[FINALIZER]), client);
+    writer.write_status(&web(), None, None, &[condition]).await;
+    let conditions = value_of(&script.played()[0], "/status/conditions");
+    let message = conditions[0]["message"].as_str().unwrap();
+    assert!(message.contains("`sluice explain service/shop/web`"), "{message}");
+}
+
+#[tokio::test]
 async fn a_service_that_changed_since_is_read_and_then_patched() {
     let theirs = "example.com/keep";
     for stale in [Say::status(409, "Conflict", "changed"), Say::status(422, "Invalid", "cannot remove")] {

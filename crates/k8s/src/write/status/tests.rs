@@ -16,6 +16,10 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
+fn web() -> ObjectName {
+    ObjectName::new("shop", "web")
+}
+
 fn condition(kind: ConditionKind, holds: bool, reason: Reason) -> Condition {
     Condition { kind, holds, reason, concern: Concern::Resources }
 }
@@ -40,8 +44,14 @@ fn entries_of_others_stay_with_fields_that_we_do_not_know() {
         {"hostname": "lb.example.com"},
         {"ip": "20.0.0.1", "ipMode": "VIP"},
     ]}}});
-    let changes =
-        operations(&service, Some(ip("20.1.2.3")), Some(ip("20.0.0.1")), &[], at("2026-11-16T10:00:00Z"));
+    let changes = operations(
+        &service,
+        &web(),
+        Some(ip("20.1.2.3")),
+        Some(ip("20.0.0.1")),
+        &[],
+        at("2026-11-16T10:00:00Z"),
+    );
     assert_eq!(
         set(&changes, "/status/loadBalancer/ingress"),
         Some(json!([
@@ -56,26 +66,30 @@ fn entries_of_others_stay_with_fields_that_we_do_not_know() {
 fn our_entry_is_known_in_any_spelling_and_written_once() {
     let service =
         json!({"status": {"loadBalancer": {"ingress": [{"ip": "2001:DB8:0::1", "ipMode": "VIP"}]}}});
-    assert!(operations(&service, Some(ip("2001:db8::1")), None, &[], at("2026-11-16T10:00:00Z")).is_empty());
+    assert!(
+        operations(&service, &web(), Some(ip("2001:db8::1")), None, &[], at("2026-11-16T10:00:00Z"))
+            .is_empty()
+    );
 }
 
 #[test]
 fn an_ip_is_not_retracted_while_it_is_published() {
     let service = json!({"status": {"loadBalancer": {"ingress": [{"ip": "20.1.2.3", "ipMode": "VIP"}]}}});
     let both = Some(ip("20.1.2.3"));
-    assert!(operations(&service, both, both, &[], at("2026-11-16T10:00:00Z")).is_empty());
+    assert!(operations(&service, &web(), both, both, &[], at("2026-11-16T10:00:00Z")).is_empty());
 }
 
 #[test]
 fn the_last_entry_takes_the_list_with_it() {
     let service = json!({"status": {"loadBalancer": {"ingress": [{"ip": "20.1.2.3"}]}}});
-    let changes = operations(&service, None, Some(ip("20.1.2.3")), &[], at("2026-11-16T10:00:00Z"));
+    let changes = operations(&service, &web(), None, Some(ip("20.1.2.3")), &[], at("2026-11-16T10:00:00Z"));
     assert_eq!(changes, [json!({"op": "remove", "path": "/status/loadBalancer/ingress"})]);
 }
 
 #[test]
 fn a_status_without_anything_gets_its_frame_first() {
-    let changes = operations(&json!({}), Some(ip("20.1.2.3")), None, &live(), at("2026-11-16T10:00:00Z"));
+    let changes =
+        operations(&json!({}), &web(), Some(ip("20.1.2.3")), None, &live(), at("2026-11-16T10:00:00Z"));
     let paths: Vec<&str> = changes.iter().map(|change| change["path"].as_str().unwrap()).collect();
     assert_eq!(
         paths,
@@ -92,7 +106,7 @@ fn conditions_of_others_stay_and_ours_are_merged_by_type() {
         {"type": PROVISIONING, "status": "False", "reason": "Provisioning", "message": "x",
          "lastTransitionTime": "2026-11-16T08:00:00Z"},
     ]}});
-    let changes = operations(&service, None, None, &live(), at("2026-11-16T10:00:00Z"));
+    let changes = operations(&service, &web(), None, None, &live(), at("2026-11-16T10:00:00Z"));
     let conditions = set(&changes, "/status/conditions").unwrap();
     assert_eq!(conditions[0], service["status"]["conditions"][0]);
     // The status of one has changed, that of the other has not.
@@ -110,7 +124,7 @@ fn no_conditions_of_ours_means_that_both_go() {
     let service = json!({"status": {"conditions": [
         {"type": SERVING, "status": "True"}, {"type": "Foreign", "status": "True"}, {"type": PROVISIONING},
     ]}});
-    let changes = operations(&service, None, None, &[], at("2026-11-16T10:00:00Z"));
+    let changes = operations(&service, &web(), None, None, &[], at("2026-11-16T10:00:00Z"));
     assert_eq!(
         changes,
         [json!({
@@ -124,12 +138,19 @@ fn what_is_published_can_be_read_back_whatever_the_reason() {
     let conditions = |reason| [condition(ConditionKind::Serving, false, reason)];
     for reason in Reason::ALL {
         let published = ip("20.1.2.3");
-        let changes =
-            operations(&json!({}), Some(published), None, &conditions(reason), at("2026-11-16T10:00:00Z"));
+        let changes = operations(
+            &json!({}),
+            &web(),
+            Some(published),
+            None,
+            &conditions(reason),
+            at("2026-11-16T10:00:00Z"),
+        );
         let written = set(&changes, "/status/conditions").unwrap();
         let message = written[0]["message"].as_str().unwrap().to_string();
         assert_eq!(published_in(&message), Some(published), "{message}");
-        let changes = operations(&json!({}), None, None, &conditions(reason), at("2026-11-16T10:00:00Z"));
+        let changes =
+            operations(&json!({}), &web(), None, None, &conditions(reason), at("2026-11-16T10:00:00Z"));
         let written = set(&changes, "/status/conditions").unwrap();
         let message = written[0]["message"].as_str().unwrap().to_string();
         assert_eq!(published_in(&message), None, "{message}");
@@ -140,11 +161,11 @@ fn what_is_published_can_be_read_back_whatever_the_reason() {
 #[test]
 fn the_message_of_a_problem_names_the_commands_within_1_kib() {
     let message = |name: &str, reason| {
-        let service = json!({"metadata": {"namespace": name, "name": name}});
+        let name = ObjectName::new(name, name);
         let serving =
             Condition { concern: Concern::Addresses, ..condition(ConditionKind::Serving, false, reason) };
         let published = Some(ip("2001:db8:1111:2222:3333:4444:5555:6666"));
-        let changes = operations(&service, published, None, &[serving], at("2026-11-16T10:00:00Z"));
+        let changes = operations(&json!({}), &name, published, None, &[serving], at("2026-11-16T10:00:00Z"));
         let written = set(&changes, "/status/conditions").unwrap();
         written[0]["message"].as_str().unwrap().to_string()
     };
@@ -169,19 +190,19 @@ fn a_message_says_what_is_in_trouble_before_the_reason() {
         concern: Concern::Addresses,
         ..condition(ConditionKind::Provisioning, true, Reason::AzureUnavailable)
     };
-    let changes = operations(&json!({}), None, None, &[stuck], at("2026-11-16T10:00:00Z"));
+    let changes = operations(&json!({}), &web(), None, None, &[stuck], at("2026-11-16T10:00:00Z"));
     let written = set(&changes, "/status/conditions").unwrap();
     assert_eq!(
         written[0]["message"],
-        "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. See `sluice explain SGW0013`."
+        "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. Details: `sluice explain service/shop/web` and `sluice explain SGW0013`."
     );
 }
 
 #[test]
 fn the_generation_is_said_where_there_is_one() {
     let with = json!({"metadata": {"generation": 4}});
-    let changes = operations(&with, None, None, &live(), at("2026-11-16T10:00:00Z"));
+    let changes = operations(&with, &web(), None, None, &live(), at("2026-11-16T10:00:00Z"));
     assert_eq!(set(&changes, "/status/conditions").unwrap()[0]["observedGeneration"], 4);
-    let changes = operations(&json!({}), None, None, &live(), at("2026-11-16T10:00:00Z"));
+    let changes = operations(&json!({}), &web(), None, None, &live(), at("2026-11-16T10:00:00Z"));
     assert_eq!(set(&changes, "/status/conditions").unwrap()[0].get("observedGeneration"), None);
 }
