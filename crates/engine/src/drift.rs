@@ -133,14 +133,18 @@ impl Engine {
             let slot = slot_of(&mut record.actual);
             let was_unseen = core::mem::take(&mut slot.unseen);
             if busy_since.is_some() || slot.is_fresh(began, settle) {
-                let was_in_doubt = slot.suspected.take().is_some() || was_unseen;
+                // A registration that is still missing stays in doubt; if the plan writes it, that ends with the plan.
+                let still_missing =
+                    seen.is_none() && slot.suspected.is_some() && matches!(kind, Listable::Registrations);
+                let suspected = if still_missing { slot.suspected } else { slot.suspected.take() };
+                let was_in_doubt = suspected.is_some() || was_unseen;
                 // A public IP that was there before the plan, or that the plan wrote long before it ended: others may
                 // have deleted it since.
                 let is_known = matches!(kind, Listable::PublicIps) && slot.present().is_some();
                 let may_be_gone =
                     is_known || busy_since.is_some_and(|since| was_in_doubt || since + settle <= began);
                 slot.unseen = seen.is_none() && may_be_gone;
-                look_again |= slot.unseen && busy_since.is_none();
+                look_again |= slot.unseen && busy_since.is_none() || still_missing;
                 if was_in_doubt {
                     // The publication of its IP may have waited for this.
                     self.touch(service);

@@ -204,7 +204,12 @@ impl Engine {
         let text = match (carrier, ips) {
             (Some(carrier), Some(ips)) => format!("Drained; deleting {carrier} and {ips}"),
             (Some(one), None) | (None, Some(one)) => format!("Drained; deleting {one}"),
-            (None, None) => "Drained; removing the registration".into(),
+            (None, None) if steps.iter().any(|step| matches!(step, Step::Unregister(_))) => {
+                "Drained; removing the registration".into()
+            }
+            (None, None) => {
+                "Drained; removing the tags of the public IP, which an unmanaged resource uses".into()
+            }
         };
         let about = self.about(service);
         self.notify(about, false, Reason::Deleting, text);

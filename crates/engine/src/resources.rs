@@ -39,7 +39,8 @@ pub(crate) struct Slot<T> {
     pub(crate) written: Option<Time>,
     /// When the first of two listings that must agree on a difference began.
     pub(crate) suspected: Option<Time>,
-    /// The last listing did not show it, but is no proof: it began while an operation was running, or soon after.
+    /// Of a public IP: the last listing did not show it, but is no proof: it began while an operation was running, or
+    /// soon after.
     pub(crate) unseen: bool,
 }
 
@@ -82,6 +83,7 @@ impl<T> Slot<T> {
 
     fn read(&mut self, began: Time, settle: Duration, found: Option<T>) {
         let fresh = self.is_fresh(began, settle);
+        self.unseen = false;
         self.set(match found {
             Some(thing) => Knowledge::Present(thing),
             None if fresh => Knowledge::Doubted,
@@ -156,8 +158,8 @@ impl Actual {
         self.registration.present().is_some_and(|it| !it.pools.is_empty() || it.nat_gateway.is_some())
     }
 
-    /// A long operation is over, and a listing in its time did not show a public IP: others may have deleted it since
-    /// its step was done, so it is read before it is published.
+    /// An operation is over, and a listing in its time did not show a public IP: others may have deleted it, so it is
+    /// read before it is published.
     pub(crate) fn doubt_unseen(&mut self) {
         for slot in &mut self.public_ips {
             if core::mem::take(&mut slot.unseen) && slot.present().is_some() {

@@ -133,14 +133,15 @@ impl Addresses {
     fn offer(&mut self, draft: &mut Draft, spot: Spot, dequeued: bool) -> Fit {
         let Some(entry) = self.places.entry(spot) else { return Fit::Needless };
         let effective = self.effective_of(spot, Some(entry));
-        let certain = !entry.is(Entry::ODD) || self.odd.get(&spot).is_none_or(|odd| odd.either.is_empty());
+        let outcome_is_known =
+            !entry.is(Entry::ODD) || self.odd.get(&spot).is_none_or(|odd| odd.either.is_empty());
         self.note_kept(spot, Some(entry));
-        if certain && self.is(&effective, entry.actual()) {
+        if outcome_is_known && self.is(&effective, entry.actual()) {
             return Fit::Needless;
         }
         let services = self.effective_members(&effective);
-        let is_certain = self.is_listed() && !self.others_were_missing(spot);
-        if self.names_others(services) && !is_certain || self.others_were_seen(spot) {
+        let others_are_known = self.is_listed() && !self.others_were_missing(spot);
+        if self.names_others(services) && !others_are_known || self.others_were_seen(spot) {
             self.await_listing(spot);
             return Fit::Waits;
         }

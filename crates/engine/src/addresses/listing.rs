@@ -58,7 +58,7 @@ impl Addresses {
         }
         let recent = self.written_since(margin);
         let before = core::mem::take(&mut self.sightings);
-        self.unshown.clear();
+        self.others_missing.clear();
         let mut accepted = 0;
         self.forget_hollow();
         for location in locations {
@@ -132,7 +132,7 @@ impl Addresses {
 
     /// Whether the last listing lacks an unmanaged service that we know of at this entry.
     pub(super) fn others_were_missing(&self, spot: Spot) -> bool {
-        self.unshown.contains(&spot)
+        self.others_missing.contains(&spot)
     }
 
     /// Notes an entry of which a listing lacks an unmanaged service: it is not written until that is certain.
@@ -143,7 +143,7 @@ impl Addresses {
                 && !shown.iter().any(|name| name.eq_ignore_ascii_case(identity))
         };
         if self.possible_sets(spot).into_iter().any(|set| self.sets.members(set).iter().any(is_missing)) {
-            self.unshown.insert(spot);
+            self.others_missing.insert(spot);
         }
     }
 
@@ -339,20 +339,13 @@ impl Addresses {
                     missing.push((addr, entry.is(Entry::IN_FLIGHT)));
                 }
             }
-            let mut missing: Vec<_> = missing
-                .into_iter()
-                .filter_map(|(addr, in_flight)| {
-                    let spot = Spot { place, addr };
-                    if in_flight || recent.spots.contains(&spot) {
-                        self.note_missing_others(spot, &[]);
-                        return None;
-                    }
-                    Some(addr)
-                })
-                .collect();
-            missing.sort_unstable_by_key(|&addr| self.addrs.ip(family, addr));
-            for addr in missing {
+            missing.sort_unstable_by_key(|&(addr, _)| self.addrs.ip(family, addr));
+            for (addr, in_flight) in missing {
                 let spot = Spot { place, addr };
+                if in_flight || recent.spots.contains(&spot) {
+                    self.note_missing_others(spot, &[]);
+                    continue;
+                }
                 let at = (ip, self.addrs.ip(family, addr));
                 if self.shows_the_possible(spot, &[]) {
                     continue;

@@ -178,7 +178,7 @@ pub struct Addresses {
     bisect: bisect::Bisect,
     sightings: listing::Sightings,
     /// Entries of which the last listing lacks an unmanaged service that is known there.
-    unshown: BTreeSet<Spot>,
+    others_missing: BTreeSet<Spot>,
     /// When the last listing began.
     listing_began: Option<Time>,
     /// Until when it may be used to decide what is unmanaged.
@@ -232,7 +232,7 @@ impl Addresses {
             batch_number: 0,
             bisect: bisect::Bisect::default(),
             sightings: listing::Sightings::new(),
-            unshown: BTreeSet::new(),
+            others_missing: BTreeSet::new(),
             listing_began: None,
             listing_valid_until: None,
             awaits_listing: BTreeMap::new(),

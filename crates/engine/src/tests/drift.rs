@@ -334,6 +334,64 @@ fn a_public_ip_that_a_listing_during_a_short_operation_lacks_is_read_before_it_i
 }
 
 #[test]
+fn an_ip_is_published_when_a_second_listing_shows_its_public_ip_again() {
+    check(
+        "show times
+         hold status
+         service web applied
+         #1 done
+         tick 1005
+         #2 done
+         azure loses public-ip web
+         #3 unavailable
+         tick 5
+         #4 unavailable
+         tick 3
+         #5 done
+         azure has web public-ip
+         tick 100
+         last done
+         tick 10",
+        expect![[r#"
+            t=0.4 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            t=0.4 #2 provision web: public-ip, load-balancer, register   because service applied
+            t=300.4 #3 write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable   because operation ended
+            t=1006.9 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1013.1 #5 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1102.8 #6 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn no_ip_is_published_without_its_registration_when_an_operation_runs_at_the_second_listing() {
+    check(
+        "show times
+         hold status
+         service web applied
+         #1 done
+         #2 done
+         azure loses registration web
+         tick 849
+         #3 unavailable
+         service web applied port=80->8081
+         tick 45
+         #5 done
+         #4 done
+         tick 60",
+        expect![[r#"
+            t=0.4 #1 write status of web: Provisioning Provisioning, not Serving Provisioning   because operation ended
+            t=0.4 #2 provision web: public-ip, load-balancer, register   because service applied
+            t=0.6 #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=850.0 #4 update web: load-balancer   because service applied
+            t=850.9 #5 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
+            t=895.3 #6 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=938.2 #7 update web: register   because drift found
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() {
     check(
         "show status

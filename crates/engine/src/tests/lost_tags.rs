@@ -188,7 +188,7 @@ fn a_public_ip_that_only_its_release_finds_is_named_and_not_overwritten() {
             #2 inspect web: read-public-ip   because outcome unknown
             #3 ask whether web is gone   because service no longer wanted
             #4 deprovision web: release-public-ip   because last address left
-            tell web: Deleting: Drained; removing the registration
+            tell web: Deleting: Drained; removing the tags of the public IP, which an unmanaged resource uses
             tell web: Deleting: Kept /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/publicIPAddresses/web-pip: it does not carry the tag sluice-cluster. Delete it if it is unused
             web is forgotten
         "#]],
