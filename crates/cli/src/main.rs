@@ -48,8 +48,8 @@ enum Command {
     #[cfg(feature = "lab")]
     /// Run Sluice with a local Kubernetes API server and Azure emulator
     ///
-    /// Runs everything in one process and needs no setup. Prints the addresses of all parts and commands to
-    /// try. With --scenario, runs a narrated scenario. Files are deleted at the end unless --keep is set.
+    /// Runs everything in one process and needs no setup. Prints the listen addresses and commands to try.
+    /// With --scenario, runs a narrated scenario. Files are deleted at the end unless --keep is set.
     Playground(Box<playground::Arguments>),
     #[cfg(feature = "lab")]
     /// Run a local Azure emulator for the official SDKs
@@ -60,35 +60,35 @@ enum Command {
     Emulator(Box<emulator::Arguments>),
     /// Show the changes and Azure calls that `run` would make (read-only)
     ///
-    /// Reads the cluster and Azure once and runs the controller's engine on copies of both. Needs no running
+    /// Reads Kubernetes and Azure once and simulates the controller on this snapshot. Works without a running
     /// controller.
     Plan(Box<plan::Arguments>),
     /// Check configuration, permissions, gateway and quotas (read-only)
     ///
-    /// Checks the configuration, Kubernetes and the permissions there, other controllers, Azure and the
-    /// permissions there, the gateway with its subnet, and the quotas. Names a fix for each problem.
+    /// Checks the configuration, access to Kubernetes and Azure, conflicts with other controllers, the gateway
+    /// and its subnet, and the quotas. Names a fix for each problem.
     Doctor(Box<doctor::Arguments>),
     /// Tag existing Azure resources as managed by this cluster
     ///
-    /// Applies to the service gateway, and to load balancers, NAT gateways and public IPs that are registered
-    /// with it for a Service or egress of this cluster and have the names that Sluice uses. Shows the plan
-    /// and asks for confirmation. Resources with the tag of another cluster are left unchanged.
+    /// Tags the service gateway and the load balancers, NAT gateways and public IPs registered with it. Tags a
+    /// resource only if its name is the one that Sluice uses for a Service or egress of this cluster. Shows
+    /// the plan and asks for confirmation. Resources with the tag of another cluster are left unchanged.
     Adopt(Box<adopt::Arguments>),
     /// Allow the deletions that the mass-deletion guard currently holds
     ///
-    /// Lists the deletions that the leader holds, asks for confirmation, and writes the consent to the
-    /// controller's Lease. Deletions that are held later are not included.
+    /// Lists the deletions that the leader holds, asks for confirmation, and records the permission in the
+    /// controller's Lease. Applies only to the listed deletions.
     AllowDeletion(Box<allow_deletion::Arguments>),
     /// Delete this cluster's Azure resources and the Sluice finalizers
     ///
-    /// Run this before you uninstall Sluice, and scale the controller to zero first. Shows the plan and asks
-    /// for confirmation. Deletes the service gateway only if Sluice created it and nothing else uses it.
-    /// Keeps the resources of a Service that now has another load balancer class, and removes only their
-    /// tags.
+    /// Before you uninstall Sluice, scale the controller to zero and run this command. Shows the plan and asks
+    /// for confirmation. Deletes the service gateway only if Sluice created it and nothing else uses it. If a
+    /// Service now has another load balancer class, its resources are kept and only their tags are removed.
     Cleanup(Box<cleanup::Arguments>),
     /// Show state, addresses and problems of all Services and egresses
     ///
-    /// Queries the leader, which is found by its Lease and reached through the API server.
+    /// Reads the state from the leader. The command finds the leader by its Lease and connects to it through
+    /// the Kubernetes API server.
     Status(Box<status::Arguments>),
     /// Explain the state of a Service or egress, or an error code
     Explain(Box<explain::Arguments>),

@@ -8,10 +8,11 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
 
 const HEAD: &str = "# Command line
 
-What `--help` prints of every command, in full. This page is made from the program; a test fails when they differ, and
-`UPDATE_EXPECT=1 cargo test -p sluice --bin sluice reference` writes it anew.
+This page has the output of `--help` for every command. `-h` prints a shorter form.
 
-Installed as `kubectl-sluice`, the same program is `kubectl sluice …`. `-h` prints a summary of the same.
+Installed under the name `kubectl-sluice`, the program is also a kubectl plugin: `kubectl sluice COMMAND`.
+
+This page is generated; `UPDATE_EXPECT=1 cargo test -p sluice --bin sluice reference` updates it.
 ";
 
 /// Of a terminal on which nobody has to scroll sideways.
@@ -52,6 +53,42 @@ fn the_page_shows_what_help_prints() {
         "docs/cli.md is behind the program; run `UPDATE_EXPECT=1 cargo test -p sluice --bin sluice reference`. \
          First difference: {differs:#?}"
     );
+}
+
+/// The longest first line of a help text.
+const HELP_MAX: usize = 72;
+
+/// The first line of each help text of a command, its arguments and their values, with where it is.
+fn first_lines(command: &Command, path: &str) -> Vec<(String, String)> {
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    let about = command.get_about().map(|about| first(about.to_string()));
+    let mut lines = vec![(path.to_owned(), about.unwrap_or_default())];
+    for argument in command.get_arguments() {
+        let at = format!("{path} {argument}");
+        for value in argument.get_possible_values() {
+            if let Some(help) = value.get_help() {
+                lines.push((format!("{at} {}", value.get_name()), first(help.to_string())));
+            }
+        }
+        let help = argument.get_help().map(|help| first(help.to_string()));
+        lines.push((at, help.unwrap_or_default()));
+    }
+    for below in command.get_subcommands().filter(|it| it.get_name() != "help") {
+        lines.extend(first_lines(below, &format!("{path} {}", below.get_name())));
+    }
+    lines
+}
+
+#[test]
+fn the_first_line_of_every_help_text_is_short() {
+    let mut root = Arguments::command();
+    root.build();
+    let lines = first_lines(&root, "sluice");
+    assert!(lines.iter().any(|(at, _)| at == "sluice run --set <KEY=VALUE>"), "{lines:#?}");
+    for (at, line) in lines {
+        let is_short = !line.is_empty() && line.chars().count() <= HELP_MAX;
+        assert!(is_short && !line.contains(';') && !line.ends_with('.'), "{at}: {line}");
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub struct Arguments {
     keep_gateway: bool,
     /// Confirm that no controller is running
     ///
-    /// Required if leader election is disabled, because no Lease shows then whether a controller is running.
+    /// Required if leader election is disabled: without a Lease, the command cannot detect a running controller.
     #[arg(long)]
     controller_is_stopped: bool,
 }

@@ -11,7 +11,7 @@ use futures::future::LocalBoxFuture;
 use sluice_view::moment::span;
 use sluice_view::{Explanation, State};
 
-pub use pages::{Start, every, page};
+pub use pages::{Start, every, meaning, page};
 
 use crate::output::Output;
 use crate::paint::Paint;
@@ -22,8 +22,11 @@ use crate::status::{Leader, LeaderArguments};
 #[command(after_long_help = HELP)]
 pub struct Arguments {
     /// Use service/NAMESPACE/NAME, egress/NAME or a code such as SGW0008
-    #[arg(value_name = "TARGET")]
-    what: What,
+    #[arg(value_name = "TARGET", required_unless_present = "list")]
+    what: Option<What>,
+    /// List all codes with label and meaning (needs no controller)
+    #[arg(long, conflicts_with_all = ["what", "LeaderArguments"])]
+    list: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -35,8 +38,9 @@ const HELP: &str = "\
 Examples:
   sluice explain service/shop/web     explain the Service `web` in the namespace `shop`
   sluice explain egress/blue          explain the egress `blue`
-  sluice explain service/-/UID        explain what is left in Azure of a deleted Service
+  sluice explain service/-/UID        explain the Azure resources left by a deleted Service
   sluice explain SGW0008              explain an error code (needs no controller)
+  sluice explain --list               list all codes (needs no controller)
 
 Exit codes: 0 explained · 1 not found, or the controller cannot be reached · 2 invalid arguments";
 
@@ -102,7 +106,14 @@ pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<()>> 
 
 async fn execute(arguments: Arguments) -> anyhow::Result<()> {
     let paint = Paint::for_stdout();
-    let path = match &arguments.what {
+    let Some(what) = &arguments.what else {
+        match arguments.output {
+            Output::Text => show(&listed(paint)),
+            Output::Json => show(&format!("{:#}\n", listed_as_json())),
+        }
+        return Ok(());
+    };
+    let path = match what {
         What::Code(page) => {
             match arguments.output {
                 Output::Text => show(&styled(page, paint)),
@@ -139,6 +150,24 @@ fn show(text: &str) {
 
 fn encoded(part: &str) -> String {
     url::form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+/// All codes for a terminal: one line each.
+fn listed(paint: Paint) -> String {
+    let width = every().map(|(_, label)| label.len()).max().unwrap_or(0);
+    let mut text = paint.bold(&format!("{:7}  {:width$}  MEANING", "CODE", "LABEL")) + "\n";
+    for (code, label) in every() {
+        let _ = writeln!(text, "{code}  {label:width$}  {}", meaning(code).unwrap_or_default());
+    }
+    text
+}
+
+/// All codes for scripts.
+fn listed_as_json() -> serde_json::Value {
+    let codes: Vec<_> = every()
+        .map(|(code, label)| serde_json::json!({ "code": code, "label": label, "meaning": meaning(code) }))
+        .collect();
+    serde_json::json!({ "codes": codes })
 }
 
 /// A page for a terminal: its headings stand out.
@@ -304,6 +333,47 @@ mod tests {
             - Raise the quota. See `sluice explain SGW0008`.
         "#]]
         .assert_eq(&told(&explanation, Paint::NONE));
+    }
+
+    #[test]
+    fn the_list_has_one_line_for_each_code() {
+        let text = listed(Paint::NONE);
+        assert!(
+            text.starts_with("CODE     LABEL                  MEANING\nSGW0001  Provisioning  "),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), every().count() + 1);
+        for ((code, label), line) in every().zip(text.lines().skip(1)) {
+            let cells: Vec<&str> = line.splitn(3, char::is_whitespace).map(str::trim).collect();
+            assert_eq!(cells[0], code);
+            assert!(line.contains(&format!("  {label} ")) && line.ends_with('.'), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_json_list_has_code_label_and_meaning_of_every_code() {
+        let list = listed_as_json();
+        let codes = list["codes"].as_array().unwrap();
+        assert_eq!(codes.len(), every().count());
+        for (entry, (code, label)) in codes.iter().zip(every()) {
+            assert_eq!((entry["code"].as_str(), entry["label"].as_str()), (Some(code), Some(label)));
+            assert!(entry["meaning"].as_str().unwrap().ends_with('.'), "{entry}");
+        }
+    }
+
+    #[test]
+    fn explain_takes_a_target_or_the_list_but_not_both() {
+        #[derive(clap::Parser, Debug)]
+        struct Program {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let parsed = |line: &str| <Program as clap::Parser>::try_parse_from(line.split(' '));
+        assert!(parsed("explain --list --output json").unwrap().arguments.what.is_none());
+        assert!(!parsed("explain SGW0008").unwrap().arguments.list);
+        for line in ["explain", "explain --list SGW0008", "explain --list --address http://127.0.0.1:8082"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ Examples:
 
 Signals: SIGTERM and Ctrl-C shut down: no new work is started, requests in flight finish, and the Lease is \
 released. A second signal exits without waiting. SIGHUP reloads the log level from the configuration, unless \
---log or RUST_LOG is set. SIGUSR1 turns debug logging on, and off again.
+--log or RUST_LOG is set. SIGUSR1 turns debug logging on or off.
 
 Exit codes: 0 stopped by a signal · 1 failed · 2 invalid arguments or configuration · 3 cannot listen · \
 5 Kubernetes unreachable or access denied · 6 Azure credential rejected · 7 Lease lost";

@@ -59,12 +59,12 @@ pub struct Arguments {
     watch: bool,
     /// Show only Services and egresses in trouble
     ///
-    /// In trouble: the desired state has not been programmed for longer than normal work takes.
+    /// In trouble: a change is blocked, keeps failing, or takes much longer than usual.
     #[arg(long)]
     trouble: bool,
     /// Exit with code 2 on trouble, or if the state is unknown
     ///
-    /// Only Services and egresses that are shown count.
+    /// Considers only the Services and egresses that the other options select.
     #[arg(long, conflicts_with = "watch")]
     check: bool,
     #[command(flatten)]
@@ -74,14 +74,24 @@ pub struct Arguments {
 const HELP: &str = "\
 Example: sluice status --output wide
 
-Columns: PODS is programmed/desired addresses, and AGE is the time in this state. Columns of --output wide: \
-addresses that are DESIRED, BUFFERED (the gateway service is not registered yet), PROGRAMMED (confirmed by \
-Azure), MAPPED (possibly in Azure) and QUARANTINED (rejected by Azure), ATTEMPTS failed since the last \
-success, start of the LAST attempt and time of the NEXT. For details of one row, run `sluice explain NAME`.
+Columns:
+  PODS         programmed and desired addresses, for example 2/3
+  AGE          time in this state
+With --output wide:
+  DESIRED      addresses that Kubernetes requires
+  BUFFERED     addresses that wait until the load balancer or NAT gateway is registered
+  PROGRAMMED   addresses that Azure has confirmed
+  MAPPED       addresses that may be in Azure, confirmed or not
+  QUARANTINED  addresses that Azure rejected
+  ATTEMPTS     failed attempts since the last success
+  LAST, NEXT   start of the last attempt, and time until the next one
+For details of one row, run `sluice explain NAME`.
 
-Exit codes: 0 shown · 1 the controller cannot be reached, or invalid arguments · 2 with --check: a Service \
-or egress that is shown is in trouble, or the state is unknown (the replica is not the leader or has not \
-completed its first sync, the gateway is unusable, or reads of Kubernetes or Azure fail)";
+The state is unknown if the replica is not the leader, has not completed its first sync, cannot use the \
+gateway, or cannot read Kubernetes or Azure.
+
+Exit codes: 0 shown · 1 the controller cannot be reached, or invalid arguments · 2 only with --check: \
+something that is shown is in trouble, or the state is unknown";
 
 /// The form of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

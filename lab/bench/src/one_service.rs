@@ -52,7 +52,7 @@ pub struct Arguments {
 const HELP: &str = "\
 Examples:
   sluice bench one-service
-      Measure operations of 0.8 s with a cold and a warm controller (about 30 s).
+      Measure operations of 0.8 s, at the first operation (cold) and after ten (warm). Takes 30 s.
   sluice bench one-service --operation-ms 5000 --time-factor 20
       Measure operations of 5 s.
 

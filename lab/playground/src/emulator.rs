@@ -47,7 +47,7 @@ pub struct Arguments {
     names: Vec<String>,
     /// Run emulated time FACTOR times as fast, from 0.1 to 10000
     ///
-    /// Applies to latencies, token buckets and windows. Retry-After and token lifetimes stay in real time.
+    /// Applies to latencies and rate limits. Retry-After and token lifetimes stay in real time.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     time_factor: f64,
     /// Keep the state in this file, so that it survives a restart
@@ -55,8 +55,8 @@ pub struct Arguments {
     state: Option<PathBuf>,
     /// Keep the CA and the token signing key in this folder
     ///
-    /// Clients then trust the emulator after a restart too. Default: beside the state file, or a temporary
-    /// folder without one.
+    /// With the same folder, clients still trust the emulator after a restart. Default: the folder of the
+    /// state file, or a temporary folder without --state.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     /// Token lifetime, in real time
@@ -73,18 +73,18 @@ pub struct Arguments {
     print_env: bool,
     /// Output format
     ///
-    /// JSON output is one line when the emulator serves.
+    /// JSON output is one line when the emulator is ready.
     #[arg(long, value_enum, default_value_t = Output::Text, conflicts_with = "print_env")]
     output: Output,
-    /// Write the JSON line to this file when the emulator serves
+    /// Write the JSON line to this file when the emulator is ready
     ///
     /// The file is deleted when the emulator stops.
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
     /// Create a virtual network and write a Sluice configuration to this file
     ///
-    /// The network has a subnet. `sluice run`, `plan` and `doctor` accept the file with --config. Start
-    /// `sluice run` with the same --time-factor.
+    /// The network has a subnet. Pass the file to `sluice run`, `plan` or `doctor` with --config. Start `sluice
+    /// run` with the --time-factor of the emulator.
     #[arg(long, value_name = "FILE")]
     sluice_config: Option<PathBuf>,
     // Last, since everything after it would be under its heading.
@@ -105,8 +105,8 @@ struct Cloud {
     /// Set throttling limits, for example `writes=200/10,network=none`
     ///
     /// `reads`, `writes` and `deletes` are token buckets (BURST/PER_SECOND). `network` is the limit of
-    /// Microsoft.Network (WRITES/READS/WINDOW), and `network=none` removes it. Default:
-    /// `reads=250/25,writes=200/10,deletes=200/10,network=1000/10000/5m`. Limits that are not named keep
+    /// Microsoft.Network (WRITES/READS/WINDOW), and `network=none` disables it. Default:
+    /// `reads=250/25,writes=200/10,deletes=200/10,network=1000/10000/5m`. Limits that you omit keep
     /// their default.
     #[arg(long, value_parser = buckets)]
     buckets: Option<Buckets>,
@@ -167,9 +167,9 @@ Examples:
   sluice emulator --print-env > azure.env &
       For shells: `. ./azure.env` makes clients use the emulator.
   sluice emulator --listen 127.0.0.1:0 --output json
-      For scripts: print the URLs in one line as soon as the emulator serves.
+      For scripts: print the URLs in one line when the emulator is ready.
 
-Control API: GET /_emulator/ lists the paths for faults, the request log and the state.
+Control API: `GET /_emulator/` lists its paths. They inject faults and show the request log and the state.
 
 Signals: SIGTERM and Ctrl-C finish the requests in flight. A second signal exits without waiting.
 

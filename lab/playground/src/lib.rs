@@ -75,12 +75,12 @@ pub struct Arguments {
     time_factor: f64,
     /// Limit each wait of a scenario, in emulated time [default: 20m]
     ///
-    /// The default is at least 1 min of real time.
+    /// With a large --time-factor, the default is longer, so that it is at least 1 min of real time.
     #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
     patience: Option<Duration>,
     /// Output format
     ///
-    /// JSON output is one line when everything serves, and one more line after a scenario.
+    /// JSON output is one line when all parts are ready, and a second line at the end of a scenario.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
     /// Keep all files in this folder instead of a temporary one
@@ -90,12 +90,12 @@ pub struct Arguments {
     keep: Option<PathBuf>,
     /// Run only the Kubernetes API server, without Azure and Sluice
     ///
-    /// For your own tests, with nodes, a scheduler and pods that become ready.
+    /// For your own tests. A scheduler and kubelets are emulated, so pods become ready.
     #[arg(long, conflicts_with_all = ["scenario", "exit", "kubeconfig"])]
     kubernetes_only: bool,
     /// Number of nodes, from 0 to 250
     ///
-    /// With 0, no scheduler and no kubelet run, for tests that create nodes and pods themselves.
+    /// With 0, no scheduler and no kubelet run. Tests can then create nodes and pods themselves.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=250))]
     nodes: u16,
     /// Use the cluster of this kubeconfig instead of the local API server
@@ -133,9 +133,9 @@ Examples:
   sluice playground --scenario tour --exit
       Run a narrated scenario and exit with 0 if everything converged.
   sluice playground --scenario outage --time-factor 50
-      Run a scenario 50 times as fast, and keep the playground running after it.
+      Run a scenario 50 times as fast. The playground keeps running after it.
   sluice playground --output json
-      For scripts: print the addresses of all parts in one line as soon as they serve.
+      For scripts: print the addresses of all parts in one line when they are ready.
   sluice playground --kubernetes-only --output json
       Run an API server for your own tests, and print the path of its kubeconfig.
 

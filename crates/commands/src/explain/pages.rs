@@ -87,6 +87,11 @@ pub fn page(asked_for: &str) -> Option<&'static str> {
     PAGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(code)).map(|(_, page)| *page)
 }
 
+/// The meaning of a code: the first sentence of its page.
+pub fn meaning(code: &str) -> Option<&'static str> {
+    page(code).and_then(|page| page.lines().nth(4))
+}
+
 /// Whether something looks like a code.
 pub(super) fn is_code(text: &str) -> bool {
     let digits = text.get(..3).filter(|start| start.eq_ignore_ascii_case("SGW")).and_then(|_| text.get(3..));
@@ -163,7 +168,7 @@ mod tests {
     fn the_index_has_every_page_with_its_meaning() {
         let index = include_str!("../../../../docs/errors/README.md");
         for (code, word) in every() {
-            let meaning = page(code).and_then(|page| page.lines().nth(4)).unwrap();
+            let meaning = meaning(code).unwrap();
             assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` | {meaning} |\n")), "{code}");
         }
     }

@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub struct LeaderArguments {
     /// URL of the controller API, for example `http://127.0.0.1:8082`
     ///
-    /// Without it, the leader is found by its Lease and reached through the API server.
+    /// By default, the command finds the leader by its Lease and connects through the Kubernetes API server.
     #[arg(long, value_name = "URL", env = "SLUICE_ADDRESS", value_parser = address)]
     pub address: Option<Url>,
     /// File with the bearer token for the controller API
