@@ -168,11 +168,19 @@ mod tests {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert_eq!(row.kind == Kind::Counter, name.ends_with("_total"), "{name}");
             assert_eq!(row.kind == Kind::Info, name.ends_with("_info"), "{name}");
-            assert!(
-                !row.help.ends_with('.') && !row.help.contains(['\n', '"', '\\']),
-                "{name}: {}",
-                row.help
-            );
+            assert!(!row.help.contains(['\n', '"', '\\']), "{name}: {}", row.help);
+        }
+    }
+
+    /// The longest help of a metric.
+    const HELP_MAX: usize = 90;
+
+    #[test]
+    fn every_help_is_short_starts_with_a_capital_and_has_no_period() {
+        for row in TABLE {
+            let (name, help) = (row.name, row.help);
+            assert!(help.chars().count() <= HELP_MAX, "{name}: {help}");
+            assert!(help.starts_with(char::is_uppercase) && !help.ends_with('.'), "{name}: {help}");
         }
     }
 

@@ -57,35 +57,37 @@ pub(crate) const TABLE: &[Metric] = &[
     // The metrics of the design documents.
     histogram(
         "service_creation_duration_seconds",
-        "Time from a gateway service becoming desired until it is created in Azure",
+        "Time from when a gateway service is needed until it is created in Azure",
         |facts| spans(facts.counters.creations),
     )
     .known_as("service_creation_duration_seconds"),
     histogram(
         "service_deletion_duration_seconds",
-        "Time from a gateway service becoming undesired until all its Azure resources are deleted",
+        "Time from when a gateway service is no longer needed until it is deleted in Azure",
         |facts| spans(facts.counters.deletions),
     )
     .known_as("service_deletion_duration_seconds"),
     histogram(
         "endpoint_buffer_duration_seconds",
-        "Time that endpoints were buffered, from the first one of their Service",
+        "Buffer time of each endpoint, counted from the first buffered endpoint of its Service",
         |facts| spans(facts.counters.endpoint_buffer),
     )
     .known_as("endpoint_buffer_duration_seconds"),
     histogram(
         "pod_buffer_duration_seconds",
-        "Time that pod addresses were buffered, from the first one of their egress",
+        "Buffer time of each pod address, counted from the first buffered address of its egress",
         |facts| spans(facts.counters.pod_buffer),
     )
     .known_as("pod_buffer_duration_seconds"),
-    histogram("locations_sync_duration_seconds", "Duration of one address sync", |facts| {
-        spans(facts.counters.syncs)
-    })
+    histogram(
+        "locations_sync_duration_seconds",
+        "Duration of one address sync (an update of addresses in the gateway)",
+        |facts| spans(facts.counters.syncs),
+    )
     .known_as("locations_sync_duration_seconds"),
     histogram(
         "service_change_to_programmed_seconds",
-        "Time from a change of a gateway service's desired state until Azure confirmed it",
+        "Time from a change of the desired state of a gateway service until Azure confirmed it",
         |facts| spans(facts.counters.services_programmed),
     ),
     histogram(
@@ -99,21 +101,21 @@ pub(crate) const TABLE: &[Metric] = &[
     .known_as("service_creation_failures_total"),
     counter(
         "pod_promotion_total",
-        "Pod addresses no longer buffered because their egress became ready",
+        "Pod addresses released from the buffer because their egress was registered",
         |facts| whole(facts.counters.pod_promotions),
     )
     .known_as("pod_promotion_total"),
     counter(
         "pod_promotion_failures_total",
-        "Pod addresses not programmed: rejected by Azure, or the node has no IP of that family",
+        "Pod addresses not programmed: rejected by Azure, or the node has no IP of this family",
         |facts| whole(facts.counters.pod_promotion_failures),
     )
     .known_as("pod_promotion_failures_total"),
-    gauge("buffered_endpoints", "Endpoints buffered until their gateway service is ready", |facts| {
+    gauge("buffered_endpoints", "Endpoints buffered until their Service is registered", |facts| {
         whole(facts.gauges.buffered_endpoints)
     })
     .known_as("buffered_endpoints_total"),
-    gauge("buffered_pods", "Pod addresses buffered until their egress is ready", |facts| {
+    gauge("buffered_pods", "Pod addresses buffered until their egress is registered", |facts| {
         whole(facts.gauges.buffered_pods)
     })
     .known_as("buffered_pods_total"),
@@ -121,9 +123,11 @@ pub(crate) const TABLE: &[Metric] = &[
         whole(facts.gauges.pending_deletions)
     })
     .known_as("pending_deletions_total"),
-    gauge("service_updater_operations_active", "Operations in flight, running or waiting", |facts| {
-        whole(facts.gauges.operations_active)
-    })
+    gauge(
+        "service_updater_operations_active",
+        "Operations in progress, with or without a concurrency slot",
+        |facts| whole(facts.gauges.operations_active),
+    )
     .known_as("x_updater_goroutines_active"),
     // Services.
     gauge("service_updater_slots_working", "Operations that hold a concurrency slot", |facts| {
@@ -141,9 +145,13 @@ pub(crate) const TABLE: &[Metric] = &[
         read::trouble,
     )
     .by(&[REASON]),
-    gauge("parked_services", "Gateway services parked or waiting for a spec change, by reason", read::parked)
-        .by(&[REASON]),
-    counter("parks_total", "Failed operations after which a gateway service was parked", |facts| {
+    gauge(
+        "parked_services",
+        "Gateway services parked (retry suspended) or waiting for a spec change, by reason",
+        read::parked,
+    )
+    .by(&[REASON]),
+    counter("parks_total", "Times that a gateway service was parked after a failed operation", |facts| {
         whole(facts.counters.parks)
     }),
     counter(
@@ -168,10 +176,12 @@ pub(crate) const TABLE: &[Metric] = &[
         whole(facts.totals.programmed as u64)
     }),
     gauge("addresses_dirty", "Addresses queued for an update", |facts| whole(facts.totals.dirty as u64)),
-    gauge("addresses_in_flight", "Addresses in the update request in flight", |facts| {
-        whole(facts.totals.in_flight as u64)
-    }),
-    gauge("addresses_undecided", "Addresses with an unknown update outcome", |facts| {
+    gauge(
+        "addresses_in_flight",
+        "Addresses in the update request that Azure has not answered yet",
+        |facts| whole(facts.totals.in_flight as u64),
+    ),
+    gauge("addresses_undecided", "Addresses whose last update has an unknown outcome", |facts| {
         whole(facts.totals.either as u64)
     }),
     gauge(
@@ -184,7 +194,7 @@ pub(crate) const TABLE: &[Metric] = &[
     // Drift, orphans, and what was not acted on.
     counter(
         "drift_found_total",
-        "Confirmed differences between Azure and the last known state (drift)",
+        "Differences from the last known state that two lists confirmed (drift)",
         |facts| whole(facts.counters.drift_found),
     ),
     counter("drift_repaired_total", "Drift repaired", |facts| whole(facts.counters.drift_repaired)),
@@ -199,19 +209,21 @@ pub(crate) const TABLE: &[Metric] = &[
         "Gateway services whose deletion is held by the mass-deletion guard",
         |facts| whole(facts.gauges.held),
     ),
-    gauge(
-        "unclaimed_registrations",
-        "Registrations that are neither desired nor verifiably managed",
-        |facts| whole(facts.gauges.unclaimed),
-    ),
+    gauge("unclaimed_registrations", "Unmanaged registrations that no Service or egress needs", |facts| {
+        whole(facts.gauges.unclaimed)
+    }),
     counter("refused_inputs_total", "Inputs ignored because they were stale or invalid", |facts| {
         whole(facts.counters.refusals)
     }),
     counter("internal_errors_total", "Invariant violations detected (each is a bug)", |facts| {
         whole(facts.counters.internal_errors)
     }),
-    counter("events_total", "Events processed by the engine", |facts| whole(facts.counters.events)),
-    counter("effects_total", "Effects requested by the engine", |facts| whole(facts.counters.effects)),
+    counter("events_total", "Inputs processed by the engine (not Kubernetes events)", |facts| {
+        whole(facts.counters.events)
+    }),
+    counter("effects_total", "Actions requested by the engine, for example writes and timers", |facts| {
+        whole(facts.counters.effects)
+    }),
     // Calls to Azure.
     counter(
         "arm_calls_total",
@@ -248,10 +260,14 @@ pub(crate) const TABLE: &[Metric] = &[
         whole(facts.numbers.operations_watched as u64)
     }),
     // The budget.
-    counter("throttled_seconds_total", "Total throttle time, summed over all lanes", read::throttled_seconds),
+    counter(
+        "throttled_seconds_total",
+        "Total time of the pauses that Azure requested, summed over all lanes",
+        read::throttled_seconds,
+    ),
     counter(
         "throttled_answers_total",
-        "Azure responses that required a wait before the next attempt",
+        "Azure responses that requested a pause before the next call",
         |facts| whole(facts.numbers.throttled),
     ),
     gauge(
@@ -268,19 +284,16 @@ pub(crate) const TABLE: &[Metric] = &[
     .by(&[BUCKET]),
     gauge(
         "budget_window_used_ratio",
-        "Used fraction of Sluice's share of the rate limit window, by bucket",
+        "Used fraction of the calls that Sluice may make per rate limit window, by bucket",
         read::window_used,
     )
     .by(&[BUCKET]),
-    gauge("budget_tokens", "Calls that the token bucket allows immediately, by lane", read::tokens)
+    gauge("budget_tokens", "Calls that the token bucket allows without a wait, by lane", read::tokens)
         .by(&[LANE]),
-    gauge(
-        "budget_queued_calls",
-        "Calls waiting for budget or for the end of a throttle, by lane",
-        read::queued,
-    )
-    .by(&[LANE]),
-    gauge("budget_paused_seconds", "Remaining throttle time, by lane", read::paused).by(&[LANE]),
+    gauge("budget_queued_calls", "Calls waiting for budget or for the end of a pause, by lane", read::queued)
+        .by(&[LANE]),
+    gauge("budget_paused_seconds", "Remaining time of the pause that Azure requested, by lane", read::paused)
+        .by(&[LANE]),
     gauge(
         "arm_remaining_calls",
         "Remaining calls of the whole subscription as last reported by Azure, by bucket",
@@ -291,7 +304,7 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("leader", "Whether this replica is the leader (1 = yes)", read::leader),
     gauge(
         "initial_sync_done",
-        "Whether each operation of the initial sync has succeeded or is parked (1 = yes)",
+        "Whether the initial sync is done: each operation succeeded or is parked (1 = yes)",
         read::initial_sync,
     ),
     gauge("start_up_phase", "Current start-up phase (1 = active)", read::phase).by(&[PHASE]),
@@ -313,14 +326,14 @@ pub(crate) const TABLE: &[Metric] = &[
     // The watches.
     gauge(
         "watch_listed",
-        "Whether a complete list has been received from the API server, by kind (1 = yes)",
+        "Whether the API server has sent a complete list, by kind (1 = yes)",
         read::watch_listed,
     )
     .by(&[WATCHED]),
     gauge("watch_objects", "Objects known to the watch, by kind", read::watch_objects).by(&[WATCHED]),
     gauge(
         "watch_in_trouble",
-        "Whether the watch is failing and changes are not seen, by kind (1 = yes)",
+        "Whether the watch fails and Sluice misses changes, by kind (1 = yes)",
         read::watch_trouble,
     )
     .by(&[WATCHED]),
@@ -352,7 +365,7 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("loop_panics_total", "Panicked tasks (each is a bug)", |facts| whole(facts.tally.panics)),
     counter(
         "loop_wakes_in_vain_total",
-        "Deadlines still overdue after an iteration of the control loop (each is a bug)",
+        "Deadlines that are still due after an iteration of the control loop (each is a bug)",
         |facts| whole(facts.tally.wakes_in_vain),
     ),
     gauge("event_streams", "Open event streams of /api/v1/events", |facts| whole(facts.streams_open)),
