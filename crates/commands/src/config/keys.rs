@@ -52,9 +52,9 @@ section! {
             unset("the default identity of the machine");
         /// Use workload identity: exchange a service account token of the cluster for an Azure token.
         "useFederatedWorkloadIdentityExtension" => use_workload_identity: bool = is("false");
-        /// File with the service account token for workload identity. If it is set (AKS does this for pods
-        /// with the label `azure.workload.identity/use`) and no other credential is, workload identity is
-        /// used even if `useFederatedWorkloadIdentityExtension` is false.
+        /// File with the service account token for workload identity. AKS sets it for pods with the label
+        /// `azure.workload.identity/use`. If the file is set and no other credential is set, Sluice uses
+        /// workload identity, even if `useFederatedWorkloadIdentityExtension` is false.
         "aadFederatedTokenFile" => federated_token_file: Option<PathBuf> =
             unset("no service account token").ambient("AZURE_FEDERATED_TOKEN_FILE");
         /// Resource group of the gateway and of all resources that Sluice creates.
@@ -107,9 +107,9 @@ section! {
         /// File with an access token to use instead of a credential, for example to run `sluice plan` with
         /// the output of `az account get-access-token`. It is read once and not renewed.
         "sluice.azure.tokenFile" => token_file: Option<PathBuf> = unset("a credential is used");
-        /// Time limit for a connection, including name resolution, TCP and TLS. With leader election, at most
-        /// `sluice.leaderElection.leaseDuration` minus `sluice.leaderElection.renewDeadline`: each request
-        /// that a leader started must be sent before another leader starts.
+        /// Time limit for a connection, including name resolution, TCP and TLS. With leader election, it must
+        /// not exceed `sluice.leaderElection.leaseDuration` minus `sluice.leaderElection.renewDeadline`. A
+        /// longer limit would let a former leader send a request after another replica has become leader.
         "sluice.azure.connectLimit" => connect_limit: Duration = is("5s").within("100ms", "1m");
         /// Time limit for one call, up to the last byte of the response. Azure itself stops after 60 s, so a
         /// longer time has no benefit.
@@ -120,11 +120,11 @@ section! {
 section! {
     /// The Service Gateway.
     Gateway {
-        /// Name of the gateway in `resourceGroup`. A gateway serves one cluster; Sluice rejects a gateway
-        /// that belongs to another cluster.
+        /// Name of the gateway in `resourceGroup`. A gateway serves one cluster: Sluice does not use a
+        /// gateway that belongs to another cluster.
         "sluice.gateway.name" => name: String = is("servicegateway").checked(resource);
-        /// Action if the gateway is missing or the subnet is not attached to it. `ensure` creates and
-        /// attaches; `verify` changes neither and reports what is missing, for networks that another team
+        /// Action if the gateway is missing or the subnet is not attached to it. `ensure` creates the gateway
+        /// and attaches the subnet. `verify` only reports what is missing, for networks that another team
         /// manages.
         "sluice.gateway.mode" => mode: GatewayMode = is("ensure");
         /// Subnet to attach to the gateway.
@@ -138,25 +138,25 @@ section! {
 section! {
     /// Settings of the whole controller.
     General {
-        /// Default outbound service of the cluster. `ensure` creates `default-natgw` unless a default exists;
-        /// `leave` does not change the existing state. Neither value deletes it.
+        /// Outbound service for pods without an egress label. `ensure` creates `default-natgw` unless the
+        /// gateway already has a default. `leave` creates nothing. Neither value deletes an existing default.
         "sluice.defaultOutbound" => default_outbound: DefaultOutbound = is("ensure");
         /// Value of the tag `sluice-cluster`, which marks managed resources. Do not change it while resources
-        /// exist: Sluice would treat them as resources of another cluster.
+        /// exist, because Sluice would treat them as resources of another cluster.
         "sluice.clusterId" => cluster_id: Option<String> =
             unset("the UID of the namespace kube-system").checked(cluster_id);
-        /// Number of Services and egresses processed in parallel. 10 are enough to use the write budget; with
-        /// more, operations only wait for it.
+        /// Number of Services and egresses processed in parallel. The default is enough to use the whole
+        /// write budget. With a higher value, operations only wait longer for the budget.
         "sluice.concurrency" => concurrency: usize = is("10").within("1", "200");
-        /// Process only Services of this class, so that Sluice can run beside another service controller.
-        /// Without a class, Sluice is the service controller of the cluster, and the service controller of
-        /// the cloud controller manager must be disabled.
+        /// Process only Services of this class, so that Sluice can run beside another service controller. If the
+        /// key is not set, Sluice processes all Services without a class. The service controller of the cloud
+        /// controller manager must then be disabled.
         "sluice.loadBalancerClass" => load_balancer_class: Option<String> =
             unset("process Services without a class").checked(class);
-        /// Disable the mass-deletion guard. The guard holds deletions that result from a comparison with
-        /// Azure if they are more than 5 and more than 10% of all Services and egresses. Set this key only
-        /// while such a deletion is intended, then remove it; to allow only the deletions that are held now,
-        /// run `sluice allow-deletion` instead.
+        /// Disable the mass-deletion guard. The guard holds deletions that Sluice infers from a comparison of
+        /// Azure with Kubernetes. It acts on more than 5 such deletions if they are also more than 10% of all
+        /// Services and egresses. Set this key only for an intended deletion, then remove it. To allow only
+        /// the deletions that are held now, run `sluice allow-deletion` instead.
         "sluice.allowMassDeletion" => allow_mass_deletion: bool = is("false");
     }
 }
@@ -168,18 +168,18 @@ section! {
         "sluice.retry.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
         /// Maximum backoff after a transient failure.
         "sluice.retry.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
-        /// Consecutive transient failures before the Service or egress is parked.
+        /// Consecutive transient failures before the Service or egress is parked, which suspends its retries.
         "sluice.retry.attempts" => attempts: u32 = is("12").within("1", "1000");
-        /// Park time after `sluice.retry.attempts` consecutive failures. Then retries resume, without a
-        /// limit.
+        /// Park time after `sluice.retry.attempts` consecutive failures. Then Sluice retries again. The
+        /// number of retries is not limited.
         "sluice.retry.burstPark" => burst_park: Duration = is("5m").within("1s", "24h");
         /// Initial park time after an exhausted quota or a repeatedly rejected request. It doubles each time.
-        /// Both need an action by a person, so earlier retries only cost calls.
+        /// A person has to resolve both, so earlier retries would only cost calls.
         "sluice.retry.quotaParkMin" => quota_park_min: Duration = is("10m").within("1s", "24h");
         /// Maximum park time after an exhausted quota or a rejected request.
         "sluice.retry.quotaParkMax" => quota_park_max: Duration = is("1h").within("1s", "24h");
-        /// Initial park time after a missing permission, a lock or a policy denied a request. It doubles each
-        /// time. A new role assignment takes up to 5 min to take effect in Azure.
+        /// Initial park time after Azure denied a request because of a permission, a lock or a policy. It
+        /// doubles each time. A new role assignment takes up to 5 min to take effect in Azure.
         "sluice.retry.forbiddenParkMin" => forbidden_park_min: Duration = is("5m").within("1s", "24h");
         /// Maximum park time after a denied request.
         "sluice.retry.forbiddenParkMax" => forbidden_park_max: Duration = is("1h").within("1s", "24h");
@@ -189,14 +189,14 @@ section! {
 section! {
     /// Drift detection.
     Drift {
-        /// Interval at which each resource kind is compared with Azure. 15 min use less than 5% of the read
-        /// budget with thousands of Services.
+        /// Interval at which each resource kind is compared with Azure. The default uses less than 5% of the
+        /// read budget with thousands of Services.
         "sluice.drift.interval" => interval: Duration = is("15m").within("10s", "24h");
         /// Delay before a difference is checked a second time, to confirm it.
         "sluice.drift.secondLook" => second_look: Duration = is("45s").within("1s", "1h");
-        /// Minimum time between a write and the start of a listing. A listing that started earlier is not
-        /// used for the written resource, because Azure listings lag behind. The same holds for reads, but for at
-        /// least 30 s.
+        /// Minimum time from a write to the start of a list that may report drift of the written resource.
+        /// Sluice ignores earlier lists for this resource, because Azure lists lag behind writes.
+        /// The same holds for reads, but for at least 30 s.
         "sluice.drift.settle" => settle: Duration = is("30s").within("1s", "4m");
     }
 }
@@ -208,8 +208,8 @@ section! {
         /// Share of each bucket and window that Sluice uses. The rest remains for other clients of the
         /// subscription.
         "sluice.budget.share" => share: Share = is("80%").within("1%", "100%");
-        /// Share of the write budget for addresses; Services and egresses get the rest. New pods do not wait
-        /// behind 500 new Services, and new Services do not wait behind a rollout.
+        /// Share of the write budget for addresses. Services and egresses get the rest. The split keeps 500
+        /// new Services from delaying new pods, and a rollout from delaying new Services.
         "sluice.budget.locationShare" => location_share: Share = is("30%").within("5%", "95%");
         /// Capacity of the read bucket, in calls.
         "sluice.budget.reads.burst" => reads_burst: u32 = is("250").within("1", "1000000");
@@ -239,15 +239,15 @@ section! {
         "sluice.locations.addressesMax" => addresses_max: usize = is("1000").within("1", "100000");
         /// Maximum size of one request, estimated from its JSON form.
         "sluice.locations.bytesMax" => bytes_max: Size = is("1MiB").within("4KiB", "16MiB");
-        /// Initial backoff after a failed address update. It doubles with each further failure; the first new
-        /// change during an outage ends it early.
+        /// Initial backoff after a failed address update. It doubles with each further failure. The first new
+        /// change of an address during an outage ends the backoff early.
         "sluice.locations.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
         /// Maximum backoff after a failed address update.
         "sluice.locations.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
         /// Interval at which quarantined addresses (rejected by Azure) are retried.
         "sluice.locations.quarantineRetry" => quarantine_retry: Duration = is("5m").within("1s", "24h");
-        /// Maximum number of calls to find the rejected addresses of a request. Addresses that are still
-        /// suspect after that are quarantined.
+        /// Maximum number of calls to find the rejected addresses of a request. After that, all addresses
+        /// that can still be the cause are quarantined.
         "sluice.locations.bisectCallsMax" => bisect_calls_max: u32 = is("40").within("1", "1000");
         /// Consecutive failures of address updates before an event is recorded.
         "sluice.locations.failuresReported" => failures_reported: u32 = is("12").within("1", "1000");
@@ -263,14 +263,15 @@ section! {
         /// Time limit for an operation that updates registrations or addresses of the gateway. After that,
         /// its outcome is unknown and Sluice reads the gateway.
         "sluice.operations.gatewayLimit" => gateway_limit: Duration = is("3m").within("1s", "2h");
-        /// Time that Azure may report another operation in progress before Sluice counts it as a failure.
+        /// Time that Sluice waits while Azure reports another operation in progress. After that, the attempt
+        /// counts as failed.
         "sluice.operations.busyLimit" => busy_limit: Duration = is("2m").within("1s", "1h");
         /// Maximum number of registrations in one call. Azure accepts at most 100.
         "sluice.operations.registrationsMax" => registrations_max: usize = is("100").within("1", "100");
         /// Minimum interval between polls of one operation.
         "sluice.operations.pollMin" => poll_min: Duration = is("100ms").within("10ms", "1m");
-        /// Maximum interval between polls of one operation, and maximum delay of the first poll while the
-        /// usual duration of such operations is unknown.
+        /// Maximum interval between polls of one operation. It also limits the delay of the first poll while
+        /// Sluice does not know how long such operations take.
         "sluice.operations.pollMax" => poll_max: Duration = is("10s").within("10ms", "10m");
     }
 }
@@ -278,8 +279,8 @@ section! {
 section! {
     /// Egresses. The pod label is trusted cluster-wide, so there are limits.
     Egress {
-        /// Maximum number of egresses, without the default outbound service. Each costs a NAT gateway and a
-        /// public IP, and anyone who can label a pod can create one.
+        /// Maximum number of egresses, without the default outbound service. Each egress costs a NAT gateway
+        /// and a public IP. Anyone who can label a pod can create one.
         "sluice.egress.max" => max: usize = is("50").within("0", "100000");
         /// Time that an egress is kept after its last pod is deleted. Set it to keep the public IP when a
         /// Deployment is recreated.
@@ -301,13 +302,13 @@ section! {
     /// Listeners.
     Listen {
         /// IP address and port of `/livez`, `/readyz` and `/metrics`. The kubelet and Prometheus connect to
-        /// the pod IP; use `[::]:8081` in a cluster with IPv6-only pods.
+        /// the pod IP. In a cluster with IPv6-only pods, use `[::]:8081`.
         "sluice.listen.health" => health: SocketAddr = is("0.0.0.0:8081");
         /// IP address and port of `/api/v1/` and the dashboard. An address other than loopback requires a
         /// token and TLS.
         "sluice.listen.api" => api: SocketAddr = is("127.0.0.1:8082");
-        /// File with the bearer token that the API requires. It is reloaded when it changes. An empty file is
-        /// an error, and so is an empty value of this key.
+        /// File with the bearer token that the API requires. It is reloaded when it changes. An empty file
+        /// and an empty value of this key are errors.
         "sluice.listen.tokenFile" => token_file: Option<PathBuf> = unset("no token is required").filled();
         /// TLS certificate of the API with its intermediate certificates, in PEM. It is reloaded together
         /// with its key when it changes.
@@ -335,12 +336,13 @@ section! {
             .checked(namespace);
         /// Name of the Lease.
         "sluice.leaderElection.name" => name: String = is("sluice").checked(lease_name);
-        /// Time without renewal after which a standby takes over. A standby never waits longer than the upper
-        /// limit, regardless of the Lease: with a longer duration, two replicas could lead at once.
+        /// Time without renewal after which a standby takes over. A standby waits at most as long as the
+        /// largest allowed value, even if the Lease contains a longer time. A longer duration could therefore
+        /// lead to two leaders.
         "sluice.leaderElection.leaseDuration" => lease_duration: Duration =
             is("15s").within("2s", &LONGEST_LEASE).checked(whole_seconds);
-        /// Time after the last renewal after which the leader starts no requests. It must be shorter than the
-        /// lease duration, so that the leader has stopped before another one starts.
+        /// Maximum age of the last renewal at which the leader still starts requests. It must be shorter than
+        /// the lease duration, so that the leader has stopped before another one starts.
         "sluice.leaderElection.renewDeadline" => renew_deadline: Duration =
             is("10s").within("1s", &LONGEST_LEASE);
         /// Interval at which the leader renews the Lease and a standby checks it.
@@ -362,10 +364,10 @@ section! {
 section! {
     /// Migration from the Service Gateway mode of the cloud controller manager.
     Migration {
-        /// Take over Services from a cloud controller manager whose Service Gateway mode is disabled. Without
-        /// it, Sluice does not start beside one that is running. The leader removes the finalizer
-        /// `servicegateway.azure.com/pod-cleanup` from pods, which requires permission to patch pods; set the
-        /// key only for a migration.
+        /// Take over Services from a cloud controller manager whose Service Gateway mode is now disabled.
+        /// Without this key, Sluice does not start beside a cloud controller manager that uses this mode. The
+        /// leader removes the finalizer `servicegateway.azure.com/pod-cleanup` from pods, which requires
+        /// permission to patch pods. Set the key only for a migration.
         "sluice.migration.enabled" => enabled: bool = is("false");
     }
 }
