@@ -76,7 +76,7 @@ const TELLINGS: &[Telling] = &[
         severity: Severity::Trouble,
         one: "waiting for Azure quota",
         many: "waiting for Azure quota",
-        next_step: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries, and at once when the Service changes.",
+        next_step: "Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries later, or as soon as the Service changes.",
     },
     Telling {
         reason: "Forbidden",

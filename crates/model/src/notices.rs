@@ -89,9 +89,9 @@ pub const TABLE: &[Row] = &[
     normal(
         Reason::Deleting,
         ITS_OWN,
-        "All addresses are removed, and the Azure resources are being deleted. Or a public IP was not deleted, because its tag was removed or an unmanaged resource uses it.",
+        "All addresses are removed, and the Azure resources are being deleted. A second event names a public IP that is kept, because its tag was removed or an unmanaged resource uses it.",
     )
-    .action("Delete a kept public IP if it is unused."),
+    .action("If a public IP is kept and you do not need it, delete it."),
     warning(
         Reason::Updating,
         &[Place::Service],
@@ -127,7 +127,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Throttled,
         &[Place::Cluster],
-        "Azure sent a `Retry-After` of more than 1 min. Above 15 min, Sluice sends one call every 15 min to check.",
+        "Azure requested a pause of more than 1 min (`Retry-After`). If the pause is longer than 15 min, Sluice tests with one call every 15 min whether it has ended.",
     ),
     its_own(Reason::QuotaExceeded),
     warning(
@@ -139,7 +139,7 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Forbidden,
         &[Place::Cluster],
-        "Azure denies listing, or the creation or attachment of the gateway. At start-up, Sluice makes no change until it is allowed.",
+        "Azure denies a list, or the creation or attachment of the gateway. If a list is denied at start-up, Sluice makes no change until Azure allows it.",
     ),
     its_own(Reason::Conflict),
     warning(
@@ -151,14 +151,14 @@ pub const TABLE: &[Row] = &[
     warning(
         Reason::Conflict,
         &[Place::Cluster],
-        "The gateway has unmanaged registrations that no Kubernetes object needs. Sluice leaves them unchanged.",
+        "The gateway has unmanaged registrations that no Kubernetes object needs. Sluice does not change them.",
     )
     .action("Delete them if they are unused."),
     its_own(Reason::Refused),
     warning(
         Reason::Refused,
         &[Place::Cluster],
-        "Azure rejected the gateway, or the removal of an address, which was removed by a full update of its location.",
+        "Azure rejected the gateway. Or Azure rejected the removal of an address, and Sluice removed it with a full update of its location instead.",
     )
     .action("Run `sluice doctor`."),
     its_own(Reason::AzureUnavailable),
@@ -193,8 +193,8 @@ mod tests {
 
     const HEAD: &str = "# Events
 
-Sluice records Kubernetes events for changes and problems that concern people. Only the leader records events. It logs them,
-too, except those above the limit below.
+Sluice records Kubernetes events for problems and for important changes. Only the leader records events. It also writes
+them to its log.
 
 | object | command |
 |---|---|
@@ -203,10 +203,17 @@ too, except those above the limit below.
 | an egress, the cluster, or a Service that no longer exists: the Lease | `kubectl -n sluice-system events --for lease/sluice` |
 
 The source is `sluice`. A Warning ends with its code in brackets, for example `(SGW0008)`; `sluice explain SGW0008` prints its
-page. Events with the same text on the same object are counted in one event, which the API server keeps for an hour after
-the last time. Per object, egress, or reason for the cluster, Sluice records at most 10 events at once and then one every
-30 s; the others are neither recorded nor logged. Of all events together it records 200 at once and then 20 per second;
-the others are only logged. `sluice_notices_held_back_total` counts both.
+page. Events with the same text on the same object are counted in one event. By default, the API server deletes an event
+one hour after it last occurred.
+
+Sluice limits its events:
+
+| limit | burst | then | above the limit |
+|---|---|---|---|
+| events of one object or egress; for the cluster, events with one reason | 10 | one every 30 s | neither recorded nor logged |
+| all events together | 200 | 20 per second | only logged |
+
+The metric `sluice_notices_held_back_total` counts the events above both limits.
 
 | type | reason | code | object | when | what to do |
 |---|---|---|---|---|---|

@@ -25,45 +25,61 @@ Both conditions can be `True`: a live Service that is being changed, or whose ch
 controllers, and removes its own when it no longer serves the Service. An egress has no object and so no conditions:
 `sluice explain egress/NAME` shows the same reasons.
 
-While Azure has not been listed completely, or the gateway cannot be used, `SERVING` keeps its status.
+`SERVING` keeps its status until Sluice has read all Azure resources, and while the gateway cannot be used.
 
 ## Reasons
 
-`PROVISIONING` has the reason of the row. `SERVING` has `Provisioned` while it is `True`, and the reason of `PROVISIONING`
-while it is `False`. `sluice explain CODE` prints the page of a code.
+The table shows the reasons of `PROVISIONING`. The reason of `SERVING` is `Provisioned` while its status is `True`. While
+its status is `False`, it has the same reason as `PROVISIONING`. `sluice explain CODE` prints the page of a code.
 
 | reason | code | `PROVISIONING` | meaning | impact | what to do |
 |---|---|---|---|---|---|
 ";
 
 const TAIL: &str = "
-A pause that Azure requests is shown as `Throttled` from 30 s on.
+`Throttled` appears only if Azure requests a pause of 30 s or more.
 
 ## Trouble
 
-A Service is in trouble when its desired state is not programmed for longer than ordinary work takes. `PROVISIONING` is
-then `True` with the reason. If the problem concerns addresses or a deletion, the message says so first:
+A Service is in trouble when a change is blocked, keeps failing, or takes much longer than usual. `PROVISIONING` is then
+`True` with the reason. A Service is in trouble in these cases:
 
-| what | first sentence of the message | from when on |
-|---|---|---|
-| the spec, or an unmanaged resource with the required name | that of the reason | at once; an unresolved port counts as trouble after 1 min |
-| the Azure resources | that of the reason | the gateway service is parked, its operations failed three times in a row, Azure requested a pause of 30 s or more, or Azure has differed from the desired state for 5 min |
-| the gateway | that of the reason | the gateway or its subnet cannot be used, or its creation is parked |
-| the state of Azure | that of the reason | a list at start-up has failed for 30 s |
-| the tags | that of the reason | the tags of the load balancer cannot be written, or were removed a second time |
-| the addresses | ADDRESSES | address updates have failed for 30 s; one has not ended after 60 s (`Throttled` while it waits for a pause or the call budget); Azure rejects addresses; or nodes have had no InternalIP of the IP family of their pods for 1 min (`InvalidSpec`) |
-| a held deletion | that of the reason | the mass-deletion guard holds it |
-| the deletion | DELETION | operations or address updates fail as above, an operation has not ended after 5 min, or the deletion waits for addresses longer than `sluice.deletion.reportAfter` |
+| subject | in trouble when |
+|---|---|
+| spec, or an unmanaged resource with the required name | at once; for an unresolved port after 1 min |
+| Azure resources | the gateway service is parked (its retries are suspended) |
+| | its operations failed three times in a row |
+| | Azure requested a pause of 30 s or more |
+| | Azure has differed from the desired state for 5 min |
+| gateway | the gateway or its subnet cannot be used, or its creation is parked |
+| state of Azure | a list at start-up has failed for 30 s |
+| tags | the tags of the load balancer cannot be written, or another tool removed them twice |
+| addresses | address updates have failed for 30 s |
+| | one address update has not ended after 60 s; the reason is `Throttled` if it waits for a pause or the call budget |
+| | Azure rejects addresses |
+| | nodes have had no InternalIP of the IP family of their pods for 1 min; the reason is `InvalidSpec` |
+| held deletion | the mass-deletion guard holds the deletion |
+| deletion | operations or address updates fail as above, or an operation has not ended after 5 min |
+| | the deletion waits for addresses longer than `sluice.deletion.reportAfter` |
 
-A Service that has differed from the desired state for 5 min has the reason of its last failure. Without a failure it has
-`Throttled` while Azure requests pauses, and `AzureUnavailable` if its operation has been in Azure for that long. If it
-waits for a free slot or for the call budget, it keeps its current reason (`Provisioning`, `Updating`, `Draining` or
-`Deleting`), so that a bulk load writes no condition twice; it counts as trouble all the same, and `sluice explain` names
-what it waits for. A success restarts the 5 min.
+The message contains the meaning of the reason. If the problem concerns addresses or a deletion, the message starts with
+`ADDRESSES` or `DELETION`.
 
-`SERVING` is `False` with the same reason when no address of the Service is programmed. The message of a problem ends with
-the commands that show its details and the page of its code. It contains no value that changes with a retry, so retries do
-not write the status. `sluice status` and `sluice explain` show attempts, times and the last error, and
+If Azure has differed from the desired state for 5 min, the reason depends on the cause:
+
+| cause | reason |
+|---|---|
+| an attempt failed | the reason of the last failure |
+| Azure requests pauses | `Throttled` |
+| an operation has been running in Azure for 5 min | `AzureUnavailable` |
+| the Service waits for a free slot or for the call budget | unchanged: `Provisioning`, `Updating`, `Draining` or `Deleting` |
+
+In the last case, `sluice explain` shows what the Service waits for. The unchanged reason avoids status writes for many new
+Services. Each success restarts the 5 min.
+
+If no address of the Service is programmed, `SERVING` is `False` with the same reason. The message of a problem ends with
+two commands, which show the details and the page of the code. A retry does not change the message, so it does not write
+the status. `sluice status` and `sluice explain` show attempts, times and the last error. The metric
 `sluice_services_in_trouble` counts by reason.
 
 This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` updates it.
