@@ -89,7 +89,7 @@ pub const TABLE: &[Row] = &[
     normal(
         Reason::Deleting,
         ITS_OWN,
-        "All addresses are removed, and the Azure resources are being deleted. A second event names a public IP that is kept, because its tag was removed or an unmanaged resource uses it.",
+        "All addresses are removed, and the Azure resources are being deleted. Another event of this kind names a public IP that is kept, because its tag was removed or an unmanaged resource uses it.",
     )
     .action("If a public IP is kept and you do not need it, delete it."),
     warning(
@@ -213,7 +213,7 @@ Sluice limits its events:
 | events of one object or egress; for the cluster, events with one reason | 10 | one every 30 s | neither recorded nor logged |
 | all events together | 200 | 20 per second | only logged |
 
-The metric `sluice_notices_held_back_total` counts the events above both limits.
+The metric `sluice_notices_held_back_total` counts the events above either limit.
 
 | type | reason | code | object | when | what to do |
 |---|---|---|---|---|---|

@@ -215,7 +215,7 @@ impl Reason {
                 meaning: "An unmanaged Azure resource has the required name, or blocks the deletion of a Service.",
                 specific: "{}",
                 group: "blocked by an unmanaged Azure resource",
-                impact: "Sluice does not change the unmanaged resource. The Service or egress cannot be changed, or cannot be deleted.",
+                impact: "Sluice does not change the unmanaged resource. Until the conflict is resolved, the Service or egress is neither updated nor deleted.",
                 action: "Delete the unmanaged resource, or claim it as `sluice explain SGW0011` describes.",
             },
             Reason::Refused => &Row {

@@ -25,7 +25,7 @@ Both conditions can be `True`: a live Service that is being changed, or whose ch
 controllers, and removes its own when it no longer serves the Service. An egress has no object and so no conditions:
 `sluice explain egress/NAME` shows the same reasons.
 
-`SERVING` keeps its status until Sluice has read all Azure resources, and while the gateway cannot be used.
+`SERVING` keeps its status until Sluice has read all Azure resources, and while Sluice cannot use the gateway.
 
 ## Reasons
 
@@ -37,7 +37,7 @@ its status is `False`, it has the same reason as `PROVISIONING`. `sluice explain
 ";
 
 const TAIL: &str = "
-`Throttled` appears only if Azure requests a pause of 30 s or more.
+If Azure requests a pause, the reason is `Throttled` only for pauses of 30 s or more.
 
 ## Trouble
 
@@ -46,14 +46,15 @@ A Service is in trouble when a change is blocked, keeps failing, or takes much l
 
 | subject | in trouble when |
 |---|---|
-| spec, or an unmanaged resource with the required name | at once; for an unresolved port after 1 min |
+| spec | Sluice rejects the spec, or a port has been unresolved for 1 min |
+| unmanaged resource | an unmanaged resource has the required name |
 | Azure resources | the gateway service is parked (its retries are suspended) |
 | | its operations failed three times in a row |
 | | Azure requested a pause of 30 s or more |
 | | Azure has differed from the desired state for 5 min |
-| gateway | the gateway or its subnet cannot be used, or its creation is parked |
+| gateway | Sluice cannot use the gateway or its subnet, or the creation of the gateway is parked |
 | state of Azure | a list at start-up has failed for 30 s |
-| tags | the tags of the load balancer cannot be written, or another tool removed them twice |
+| tags | Sluice cannot write the tags of the load balancer, or another tool removed them twice |
 | addresses | address updates have failed for 30 s |
 | | one address update has not ended after 60 s; the reason is `Throttled` if it waits for a pause or the call budget |
 | | Azure rejects addresses |
@@ -63,7 +64,7 @@ A Service is in trouble when a change is blocked, keeps failing, or takes much l
 | | the deletion waits for addresses longer than `sluice.deletion.reportAfter` |
 
 The message contains the meaning of the reason. If the problem concerns addresses or a deletion, the message starts with
-`ADDRESSES` or `DELETION`.
+`ADDRESSES` or `DELETION`
 
 If Azure has differed from the desired state for 5 min, the reason depends on the cause:
 
