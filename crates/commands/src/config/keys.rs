@@ -194,9 +194,8 @@ section! {
         "sluice.drift.interval" => interval: Duration = is("15m").within("10s", "24h");
         /// Delay before a difference is checked a second time, to confirm it.
         "sluice.drift.secondLook" => second_look: Duration = is("45s").within("1s", "1h");
-        /// Minimum time from a write to the start of a list that may report drift of the written resource.
-        /// Sluice ignores earlier lists for this resource, because Azure lists lag behind writes.
-        /// The same holds for reads, but for at least 30 s.
+        /// Time after a write in which new lists are ignored for the written resource. Azure lists lag behind
+        /// writes. The same holds for reads, for at least 30 s.
         "sluice.drift.settle" => settle: Duration = is("30s").within("1s", "4m");
     }
 }
@@ -336,12 +335,11 @@ section! {
             .checked(namespace);
         /// Name of the Lease.
         "sluice.leaderElection.name" => name: String = is("sluice").checked(lease_name);
-        /// Time without renewal after which a standby takes over. A standby waits at most as long as the
-        /// largest allowed value, even if the Lease contains a longer time. A longer duration could therefore
-        /// lead to two leaders.
+        /// Time without renewal after which a standby takes over. Values above the upper limit are an error,
+        /// because a standby never waits longer than that.
         "sluice.leaderElection.leaseDuration" => lease_duration: Duration =
             is("15s").within("2s", &LONGEST_LEASE).checked(whole_seconds);
-        /// Maximum age of the last renewal at which the leader still starts requests. It must be shorter than
+        /// Time after the last renewal at which the leader stops starting requests. It must be shorter than
         /// the lease duration, so that the leader has stopped before another one starts.
         "sluice.leaderElection.renewDeadline" => renew_deadline: Duration =
             is("10s").within("1s", &LONGEST_LEASE);

@@ -57,13 +57,13 @@ pub(crate) const TABLE: &[Metric] = &[
     // The metrics of the design documents.
     histogram(
         "service_creation_duration_seconds",
-        "Time from when a gateway service is needed until it is created in Azure",
+        "Time from when Kubernetes needs a gateway service until it is created in Azure",
         |facts| spans(facts.counters.creations),
     )
     .known_as("service_creation_duration_seconds"),
     histogram(
         "service_deletion_duration_seconds",
-        "Time from when a gateway service is no longer needed until it is deleted in Azure",
+        "Time from when Kubernetes stops needing a gateway service until it is deleted in Azure",
         |facts| spans(facts.counters.deletions),
     )
     .known_as("service_deletion_duration_seconds"),
