@@ -70,9 +70,9 @@ enum Command {
     Doctor(Box<doctor::Arguments>),
     /// Tag existing Azure resources as managed by this cluster
     ///
-    /// Tags the service gateway and the load balancers, NAT gateways and public IPs registered with it. Tags a
-    /// resource only if its name is the one that Sluice uses for a Service or egress of this cluster. Shows
-    /// the plan and asks for confirmation. Resources with the tag of another cluster are left unchanged.
+    /// Tags the service gateway, and the load balancers, NAT gateways and public IPs that are registered with
+    /// it for Services and egresses of this cluster. Their names must be those that Sluice uses. Shows the
+    /// plan and asks for confirmation. Resources with the tag of another cluster are left unchanged.
     Adopt(Box<adopt::Arguments>),
     /// Allow the deletions that the mass-deletion guard currently holds
     ///
