@@ -359,7 +359,7 @@ impl Inbox {
             Err(error) => error.to_string(),
         };
         self.panics += 1;
-        tracing::error!(?errand, error = why, "task failed");
+        tracing::error!(task = ?errand, error = why, "task failed");
         match errand {
             // It may have panicked after the request was on the wire.
             Some(Errand::Call(call)) => Mail::Replied(call, Reply::lost(&why)),

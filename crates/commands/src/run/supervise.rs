@@ -488,7 +488,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lost_lease_is_said_with_its_reason_when_the_loop_has_ended() {
         let (mut one, _heard) = crew();
-        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("another replica holds it".into())) });
         one.parts.spawn(async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             ended(Why::LeadershipLost, 0)
@@ -496,7 +496,7 @@ mod tests {
         let failure = end_of(one).await.unwrap_err();
         assert_eq!(
             (failure.code, failure.error.to_string().as_str()),
-            (exit::LEASE, "lease lost: somebody else has it")
+            (exit::LEASE, "lease lost: another replica holds it")
         );
     }
 
@@ -520,7 +520,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_is_stuck_does_not_keep_a_process_that_has_lost_its_lease() {
         let (mut one, _heard) = crew();
-        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("somebody else has it".into())) });
+        one.parts.spawn(async { Part::Lease(LeaseEnd::Lost("another replica holds it".into())) });
         let failure = end_of(one).await.unwrap_err();
         assert_eq!(failure.code, exit::LEASE);
     }

@@ -334,7 +334,7 @@ fn a_public_ip_that_a_listing_during_a_short_operation_lacks_is_read_before_it_i
 }
 
 #[test]
-fn an_ip_is_published_when_a_second_listing_shows_its_public_ip_again() {
+fn a_new_public_ip_of_others_is_published_when_two_listings_show_it() {
     check(
         "show times
          hold status
