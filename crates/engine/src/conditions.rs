@@ -2,6 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use sluice_model::kube::{Concern, Condition, ConditionKind, ServiceObject};
 use sluice_model::reason::Reason;
@@ -11,12 +12,13 @@ use crate::service::Service;
 use crate::state::State;
 
 impl Engine {
-    /// What they should say; none when nothing of ours is left.
+    /// What they should say beside this published IP; none when nothing of ours is left.
     pub(crate) fn conditions(
         &self,
         record: &Service,
         object: &ServiceObject,
         wanted: bool,
+        ingress: Option<IpAddr>,
     ) -> Vec<Condition> {
         let released = !wanted && self.keeper(record).is_none();
         if released && self.survey.is_complete() && self.is_torn_down(record.index) {
@@ -28,14 +30,15 @@ impl Engine {
             (Some(trouble), ..) => (trouble.reason, trouble.concern),
             // Nothing is decided.
             _ if !self.survey.is_complete() => return object.conditions.clone(),
-            (None, true, State::Created) => (Reason::Provisioned, Concern::Resources),
+            (None, true, State::Created) if ingress.is_some() => (Reason::Provisioned, Concern::Resources),
             (None, ..) => (self.reason_of_work(record, wanted), Concern::Resources),
         };
         if !self.survey.is_complete() {
-            // It is not known whether it is served, so what was said about that before stays.
-            let serving = object.conditions.iter().find(|it| it.kind == ConditionKind::Serving);
+            // It is not known whether it is served, so what was said about that before stays while its IP does.
+            let said = object.conditions.iter().find(|it| it.kind == ConditionKind::Serving);
+            let said = said.filter(|it| !it.holds || ingress.is_some());
             let unknown = Condition { kind: ConditionKind::Serving, holds: false, reason, concern };
-            return pair(reason, concern, serving.copied().unwrap_or(unknown));
+            return pair(reason, concern, said.copied().unwrap_or(unknown));
         }
         let served = object.published.is_some() || record.served && live;
         let is_braked = self.is_braked(record.index);
@@ -47,7 +50,7 @@ impl Engine {
         }
         let nothing_is_programmed =
             concern == Concern::Addresses && self.addresses.programmed(record.index) == 0;
-        let holds = live && (wanted || is_braked) && !nothing_is_programmed;
+        let holds = live && ingress.is_some() && (wanted || is_braked) && !nothing_is_programmed;
         let (because, about) =
             if holds { (Reason::Provisioned, Concern::Resources) } else { (reason, concern) };
         let kind = ConditionKind::Serving;

@@ -93,7 +93,7 @@ impl Engine {
         if !complete || self.is_braked(record.index) {
             // Nothing is decided about it, so what is published stays as it is, and nothing is published again.
             let ingress = object.published.filter(|ip| object.ingress.contains(ip));
-            let conditions = self.conditions(record, object, wanted);
+            let conditions = self.conditions(record, object, wanted, ingress);
             let differs = !same_conditions(&object.conditions, &conditions);
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
         }
@@ -120,7 +120,7 @@ impl Engine {
         // The address of a public IP of others is not ours to retract.
         let own = address.filter(|_| !wanted && self.keeper(record).is_none());
         let retract = object.published.or(own).filter(|ip| Some(*ip) != ingress);
-        let conditions = self.conditions(record, object, wanted);
+        let conditions = self.conditions(record, object, wanted, ingress);
         let is_published =
             ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
         let is_retracted = retract.is_none_or(|ip| !object.ingress.contains(&ip));

@@ -43,11 +43,11 @@ fn services_whose_teardown_the_brake_holds_keep_their_ip_and_say_why() {
         expect![[r#"
             warn cluster: MassDeletionHeld: Mass-deletion guard: held deletion of 6 gateway services: service/shop/a, service/shop/b, service/shop/c, service/shop/d, service/shop/e, service/shop/f. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`
             (write status of a: 20.1.2.1, Provisioning MassDeletionHeld, Serving Provisioned)
-            (write status of b: Provisioning MassDeletionHeld, Serving Provisioned)
-            (write status of c: Provisioning MassDeletionHeld, Serving Provisioned)
-            (write status of d: Provisioning MassDeletionHeld, Serving Provisioned)
-            (write status of e: Provisioning MassDeletionHeld, Serving Provisioned)
-            (write status of f: Provisioning MassDeletionHeld, Serving Provisioned)
+            (write status of b: Provisioning MassDeletionHeld, not Serving MassDeletionHeld)
+            (write status of c: Provisioning MassDeletionHeld, not Serving MassDeletionHeld)
+            (write status of d: Provisioning MassDeletionHeld, not Serving MassDeletionHeld)
+            (write status of e: Provisioning MassDeletionHeld, not Serving MassDeletionHeld)
+            (write status of f: Provisioning MassDeletionHeld, not Serving MassDeletionHeld)
             a is DeletionPending, not wanted, live, 20.1.2.1
               waits for consent to a mass deletion
             (write status of a: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)

@@ -260,11 +260,10 @@ pub(super) fn no_ip_is_published_while_a_listing_does_not_show_its_public_ip() {
             t=874.1 (list locations)
             t=915.9 (list nat-gateways)
             t=1012.8 (list public-ips)
-            t=1022.0 #4 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1022.0 #4 write status of web: Provisioning Updating, not Serving Updating   because operation ended
             t=1057.8 (list public-ips)
             t=1057.8 #5 update web: public-ip, load-balancer, register   because drift found
-            t=1141.2 #6 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
-            t=1141.4 #7 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1141.3 #6 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
         "#]],
     );
 }
@@ -297,11 +296,10 @@ fn an_ip_is_not_published_if_a_listing_soon_after_its_creation_lacks_it() {
             t=915.9 (list nat-gateways)
             t=1007.0 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
             t=1012.8 (list public-ips)
-            t=1013.2 #5 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1013.2 #5 write status of web: Provisioning Updating, not Serving Updating   because operation ended
             t=1057.8 (list public-ips)
             t=1102.8 (list public-ips)
-            t=1102.8 #6 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
-            t=1102.8 #7 update web: public-ip, load-balancer, register   because drift found
+            t=1102.8 #6 update web: public-ip, load-balancer, register   because drift found
         "#]],
     );
 }
@@ -357,7 +355,7 @@ fn a_new_public_ip_of_others_is_published_when_two_listings_show_it() {
             t=0.4 #2 provision web: public-ip, load-balancer, register   because service applied
             t=300.4 #3 write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable   because operation ended
             t=1006.9 #4 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
-            t=1013.1 #5 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=1013.1 #5 write status of web: Provisioning Updating, not Serving Updating   because operation ended
             t=1102.8 #6 write status of web: 20.1.2.2, not Provisioning Provisioned, Serving Provisioned   because operation ended
         "#]],
     );
@@ -384,9 +382,8 @@ fn no_ip_is_published_without_its_registration_when_an_operation_runs_at_the_sec
             t=0.4 #2 provision web: public-ip, load-balancer, register   because service applied
             t=0.6 #3 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended
             t=850.0 #4 update web: load-balancer   because service applied
-            t=850.9 #5 write status of web: Provisioning Updating, Serving Provisioned   because operation ended
-            t=895.3 #6 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
-            t=938.2 #7 update web: register   because drift found
+            t=850.9 #5 write status of web: Provisioning Updating, not Serving Updating   because operation ended
+            t=938.2 #6 update web: register   because drift found
         "#]],
     );
 }
@@ -403,7 +400,7 @@ pub(super) fn a_public_ip_that_a_listing_lacks_is_read_before_it_is_published() 
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
             (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable)
-            (write status of web: not Provisioning Provisioned, Serving Provisioned)
+            (write status of web: Provisioning Updating, not Serving Updating)
             #2 inspect web: read-public-ip   because outcome unknown
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],
@@ -433,7 +430,7 @@ pub(super) fn an_ip_is_published_when_a_second_listing_shows_its_registration_ag
             t=767.6 (list load-balancers)
             t=848.2 (list registrations)
             t=849.8 (list gateway)
-            t=872.1 #4 write status of web: not Provisioning Provisioned, Serving Provisioned   because operation ended
+            t=872.1 #4 write status of web: Provisioning Updating, not Serving Updating   because operation ended
             t=874.1 (list locations)
             t=893.2 (list registrations)
             t=893.2 #5 write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned   because operation ended

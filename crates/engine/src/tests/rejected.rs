@@ -166,7 +166,7 @@ pub(super) fn a_rejected_service_that_is_found_with_addresses_is_served_as_befor
          lead
          state web",
         expect![[r#"
-            (write status of web: Provisioning InvalidSpec, Serving Provisioned)
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
             #1 push 10.0.0.5 to node-a for web   because service became ready
             web is Created
         "#]],
@@ -226,7 +226,7 @@ pub(super) fn an_ip_that_was_published_stays_and_no_other_is_published_for_a_rej
          service web applied
          service web applied invalid",
         expect![[r#"
-            (write status of web: Provisioning InvalidSpec, Serving Provisioned)
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec)
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             (write status of web: 20.1.2.1, Provisioning InvalidSpec, Serving Provisioned)
         "#]],
@@ -244,7 +244,7 @@ pub(super) fn an_ip_that_was_taken_off_a_rejected_service_is_not_put_back() {
          endpoints web 10.0.0.4@node-a
          lead",
         expect![[r#"
-            (write status of web: not 20.1.2.1, Provisioning InvalidSpec, Serving Provisioned)
+            (write status of web: not 20.1.2.1, Provisioning InvalidSpec, not Serving InvalidSpec)
         "#]],
     );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use sluice_engine::{ServiceView, State};
-use sluice_model::kube::ObjectRef;
+use sluice_model::kube::{Condition, ConditionKind, ObjectRef};
 use sluice_model::names::Scope;
 use sluice_model::reason::Reason;
 use sluice_model::{Family, ServiceKey, Time, Uid};
@@ -42,8 +42,21 @@ pub(super) fn judge(
             tally.judged(Invariant::S14);
             s14_rejected_is_not_published(book, write.object().uid, *ip, published)
         }
+        KubeWrite::WriteStatus { ingress: None, conditions, .. } => {
+            tally.judged(Invariant::S14);
+            s14_serving_has_an_ip(write.object(), conditions)
+        }
         _ => Ok(()),
     }
+}
+
+/// **S14**: a Service without a published IP is not shown as served.
+fn s14_serving_has_an_ip(object: &ObjectRef, conditions: &[Condition]) -> Result<(), Violation> {
+    if conditions.iter().any(|it| it.kind == ConditionKind::Serving && it.holds) {
+        let text = format!("{} is shown as served without an IP", object.name);
+        return Err(Violation::of(Invariant::S14, text));
+    }
+    Ok(())
 }
 
 /// **S4**: our finalizer goes only after Azure's side is proven gone.
