@@ -202,6 +202,7 @@ mod tests {
             spec: ServiceSpec::default(),
             ingress: Vec::new(),
             published: None,
+            annotated: None,
             conditions: Vec::new(),
         };
         let pod = PodObject {

@@ -174,6 +174,7 @@ fn web() -> ServiceObject {
         spec: ServiceSpec { ports: vec![port], ..ServiceSpec::default() },
         ingress: Vec::new(),
         published: None,
+        annotated: None,
         conditions: Vec::new(),
     }
 }

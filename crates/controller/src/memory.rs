@@ -109,6 +109,7 @@ impl Cluster {
             spec: ServiceSpec::default(),
             ingress: Vec::new(),
             published: None,
+            annotated: None,
             conditions: Vec::new(),
         });
         service.version = version;

@@ -40,7 +40,7 @@ impl Engine {
             let unknown = Condition { kind: ConditionKind::Serving, holds: false, reason, concern };
             return pair(reason, concern, said.copied().unwrap_or(unknown));
         }
-        let served = object.published.is_some() || record.served && live;
+        let served = record.published(object).is_some() || record.served && live;
         let is_braked = self.is_braked(record.index);
         if self.is_wanted(record.index) && !served && !is_braked && self.is_rejected(record) {
             // No client can use it.

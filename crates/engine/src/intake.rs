@@ -127,6 +127,7 @@ impl Engine {
         object.finalizer = held.finalizer;
         object.ingress.clone_from(&held.ingress);
         object.published = held.published;
+        object.annotated = held.annotated;
         object.conditions.clone_from(&held.conditions);
         true
     }

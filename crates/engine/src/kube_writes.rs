@@ -92,7 +92,7 @@ impl Engine {
         }
         if !complete || self.is_braked(record.index) {
             // Nothing is decided about it, so what is published stays as it is, and nothing is published again.
-            let ingress = object.published.filter(|ip| object.ingress.contains(ip));
+            let ingress = record.published(object).filter(|ip| object.ingress.contains(ip));
             let conditions = self.conditions(record, object, wanted, ingress);
             let differs = !same_conditions(&object.conditions, &conditions);
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
@@ -101,8 +101,8 @@ impl Engine {
         // An IP that the status shows stays there while its public IP may exist. One that has left the status, for
         // example by a change of the type, is published like a new one.
         let gone = record.actual.public_ips[0].is_absent();
-        let kept = object
-            .published
+        let published = record.published(object);
+        let kept = published
             .filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
             .filter(|ip| object.ingress.contains(ip));
         let registered = record.actual.is_live() && !record.actual.ip_is_new;
@@ -119,7 +119,7 @@ impl Engine {
         let ingress = if record.actual.publication_is_in_doubt() && wanted { kept } else { ingress };
         // The address of a public IP of others is not ours to retract.
         let own = address.filter(|_| !wanted && self.keeper(record).is_none());
-        let retract = object.published.or(own).filter(|ip| Some(*ip) != ingress);
+        let retract = published.or(own).filter(|ip| Some(*ip) != ingress);
         let conditions = self.conditions(record, object, wanted, ingress);
         let is_published =
             ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
@@ -251,6 +251,7 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
                 object.ingress.push(*ip);
             }
             object.published = *ingress;
+            object.annotated = None;
             object.conditions.clone_from(conditions);
         }
     }
@@ -259,7 +260,7 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
 /// The IP that a Service or an egress should show, for views.
 pub(crate) fn shown_ip(record: &Service, scope: &Scope) -> Option<IpAddr> {
     match &record.key {
-        ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| object.published),
+        ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| record.published(object)),
         ServiceKey::Outbound(_) => {
             // An unmanaged public IP of the same name is not the egress's own, unless an operator released it: then
             // it stays in use.

@@ -255,6 +255,12 @@ impl Service {
         self.actual.public_ips[0].present().and_then(|ip| ip.address)
     }
 
+    /// The IP that Sluice has published in the Service's status.
+    pub(crate) fn published(&self, object: &ServiceObject) -> Option<IpAddr> {
+        let own = self.public_address();
+        object.published.or_else(|| object.annotated.filter(|ip| own == Some(*ip)))
+    }
+
     /// What a NAT gateway should look like.
     pub(crate) fn nat_target(&self, ipv6_nodes: bool, scope: &Scope) -> Target {
         // An address of ours that is there stays, even when the last IPv6 node has gone for a while.

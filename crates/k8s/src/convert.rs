@@ -34,10 +34,10 @@ pub struct Selection {
     pub class: Option<String>,
 }
 
-/// The sentence in the message of `LoadBalancerServing` that says which address we published.
+/// The sentence in the message of `LoadBalancerServing` that says which IP we published.
 ///
-/// It is the only place where a later process learns which entry of the status is ours to retract,
-/// so [`published_in`] must find the address again. More sentences may follow or go before.
+/// Version 0.1 learns only there which entry of the status is ours to retract, so [`published_in`], which is its rule,
+/// must find the IP again. Later versions read the annotation too. More sentences may follow or go before.
 pub fn published_message(ip: IpAddr) -> String {
     format!("{REACHED_AT}{ip}.")
 }

@@ -11,6 +11,8 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::strings::PUBLISHED_IP;
+
 /// Annotations that can matter to us begin so.
 const ANNOTATION_PREFIX: &str = "service.beta.kubernetes.io/";
 
@@ -44,7 +46,7 @@ pub(crate) struct Labels {
     pub(crate) service_name: Option<String>,
 }
 
-/// The annotations for load balancers; all others are skipped, however long they are.
+/// The annotations for load balancers and our own; all others are skipped, however long they are.
 #[derive(Default, Debug)]
 pub(crate) struct Annotations(pub(crate) BTreeMap<String, String>);
 
@@ -61,7 +63,7 @@ impl<'de> Deserialize<'de> for Annotations {
             fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Annotations, A::Error> {
                 let mut kept = BTreeMap::new();
                 while let Some(key) = entries.next_key::<String>()? {
-                    if key.starts_with(ANNOTATION_PREFIX) {
+                    if key.starts_with(ANNOTATION_PREFIX) || key == PUBLISHED_IP {
                         kept.insert(key, entries.next_value::<Option<String>>()?.unwrap_or_default());
                     } else {
                         entries.next_value::<IgnoredAny>()?;

@@ -83,6 +83,16 @@ struct Metadata {
     deletion_timestamp: Value,
     #[serde(skip_serializing_if = "Value::is_null")]
     finalizers: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Annotations>,
+}
+
+/// Of the annotations only ours. An empty map says that there are others, so that a patch does not replace them.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+struct Annotations {
+    #[serde(rename = "sluice.dev/published-ip", skip_serializing_if = "Value::is_null")]
+    published_ip: Value,
 }
 
 #[derive(Serialize, Deserialize, Default)]
@@ -105,6 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::strings::PUBLISHED_IP;
 
     fn uid() -> Uid {
         Uid::from_number(7)
@@ -115,7 +126,7 @@ mod tests {
             "metadata": {
                 "name": "web", "uid": uid().to_string(), "resourceVersion": version.to_string(), "generation": 3,
                 "finalizers": ["example.com/keep"], "deletionTimestamp": "2026-11-16T09:59:00Z",
-                "managedFields": [{"manager": "kubectl"}], "annotations": {"long": "text"},
+                "managedFields": [{"manager": "kubectl"}], "annotations": {"long": "text", PUBLISHED_IP: "9.9.9.9"},
             },
             "spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/class", "clusterIP": "10.0.0.1"},
             "status": {"loadBalancer": {"ingress": [{"ip": "9.9.9.9", "new": 1}]}, "later": {"field": true}},
@@ -131,15 +142,24 @@ mod tests {
         let seen = LastSeen::default();
         seen.watched(uid(), 41, &object(41).to_string());
         let mut expected = object(41);
-        for (part, field) in [
-            ("metadata", "name"),
-            ("metadata", "managedFields"),
-            ("metadata", "annotations"),
-            ("spec", "clusterIP"),
-        ] {
+        for (part, field) in [("metadata", "name"), ("metadata", "managedFields"), ("spec", "clusterIP")] {
             expected[part].as_object_mut().unwrap().remove(field);
         }
+        expected["metadata"]["annotations"] = json!({PUBLISHED_IP: "9.9.9.9"});
         assert_eq!(seen.get(uid()), Some(expected));
+    }
+
+    #[test]
+    fn annotations_of_others_leave_an_empty_map() {
+        let seen = LastSeen::default();
+        let annotations = |value: Value| {
+            let mut object = object(41);
+            object["metadata"]["annotations"] = value;
+            seen.watched(uid(), 41, &object.to_string());
+            seen.get(uid()).unwrap()["metadata"]["annotations"].clone()
+        };
+        assert_eq!(annotations(json!({"example.com/other": "text"})), json!({}));
+        assert_eq!(annotations(Value::Null), Value::Null);
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub const PREDECESSOR_FINALIZER: &str = "servicegateway.azure.com/service-cleanu
 pub const PREDECESSOR_POD_FINALIZER: &str = "servicegateway.azure.com/pod-cleanup";
 /// Where a cloud controller manager has its Lease: namespace and name.
 pub const CLOUD_CONTROLLER_MANAGER_LEASE: (&str, &str) = ("kube-system", "cloud-controller-manager");
+/// The annotation that holds the public IP which Sluice has published in the status of a Service.
+pub const PUBLISHED_IP: &str = "sluice.dev/published-ip";
+/// The ValidatingAdmissionPolicy that limits what our account may change in a Service.
+pub const ADMISSION_POLICY: &str = "sluice-services";
 /// The name under which our writes stand in `managedFields`.
 pub const FIELD_MANAGER: &str = "sluice";
 /// The source of our events.

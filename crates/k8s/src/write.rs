@@ -15,18 +15,19 @@
 mod status;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 use sluice_model::Uid;
-use sluice_model::effect::{Existence, KubeOutcome, Notice};
+use sluice_model::effect::{About, Existence, KubeOutcome, Notice};
 use sluice_model::kube::{Condition, Kind, ObjectRef};
+use sluice_model::reason::Reason;
 
 use crate::call::{Call, Trouble};
 use crate::notices::Notices;
-use crate::strings::{FIELD_MANAGER, FINALIZER, is_inherited};
+use crate::strings::{FIELD_MANAGER, FINALIZER, PUBLISHED_IP, is_inherited};
 use crate::watch::{LastSeen, Offsets};
 
 /// The time of day, for what people read; nothing is decided by it.
@@ -44,6 +45,7 @@ pub struct Writer {
     fence: Fence,
     offsets: Offsets,
     seen: LastSeen,
+    annotation: AnnotationGate,
 }
 
 impl Writer {
@@ -62,6 +64,7 @@ impl Writer {
             fence: Arc::new(|| true),
             offsets: Offsets::default(),
             seen: LastSeen::default(),
+            annotation: AnnotationGate::default(),
         }
     }
 
@@ -145,19 +148,43 @@ impl Writer {
         retract: Option<IpAddr>,
         conditions: &[Condition],
     ) -> KubeOutcome {
-        self.write(object, |found| {
+        let wanted = |found: &Found, with_annotation: bool| {
             // Others than load balancers may have none; the watch will say so too.
             if ingress.is_some() && !found.is_load_balancer() {
                 return Wanted::Never;
             }
             let now = (self.clock)();
-            let operations = status::operations(&found.0, &object.name, ingress, retract, conditions, now);
+            let mut operations =
+                status::operations(&found.0, &object.name, ingress, retract, conditions, now);
+            if with_annotation {
+                operations.extend(status::annotate(&found.0, ingress));
+            }
             if operations.is_empty() {
                 return Wanted::Nothing;
             }
             Wanted::patch("services/status", "/status", operations)
-        })
-        .await
+        };
+        let with_annotation = self.annotation.is_allowed((self.clock)());
+        let outcome = self.patch_or_read(object, |found| wanted(found, with_annotation)).await;
+        let Err(Trouble::Refused { words, .. }) = &outcome else { return self.conclude(object, outcome) };
+        if !with_annotation {
+            return self.conclude(object, outcome);
+        }
+        // An admission policy of version 0.1 allows no annotation. The condition also says which IP is published.
+        let plain = self.patch_or_read(object, |found| wanted(found, false)).await;
+        if plain.is_ok() && self.annotation.rejected((self.clock)()) {
+            let text = format!(
+                "The annotation {PUBLISHED_IP} of Services was rejected: {words}. The status is written without it; apply the admission policy of the installed version"
+            );
+            self.notify(&Notice {
+                about: About::Cluster,
+                warning: true,
+                reason: Reason::KubernetesRefused,
+                text,
+            })
+            .await;
+        }
+        self.conclude(object, plain)
     }
 
     /// Asks the API server, live, whether this incarnation is there.
@@ -185,6 +212,10 @@ impl Writer {
 
     async fn write(&self, object: &ObjectRef, wanted: impl Fn(&Found) -> Wanted) -> KubeOutcome {
         let outcome = self.patch_or_read(object, wanted).await;
+        self.conclude(object, outcome)
+    }
+
+    fn conclude(&self, object: &ObjectRef, outcome: Result<u64, Trouble>) -> KubeOutcome {
         if let Err(trouble) = &outcome {
             tracing::debug!(service = %object.name, %trouble, "write to Kubernetes failed");
         }
@@ -270,6 +301,28 @@ impl Writer {
 
     async fn read(&self, object: &ObjectRef) -> Result<Found, Trouble> {
         Call::get("services", service_path(object)).send::<Value>(&self.client).await.map(Found)
+    }
+}
+
+/// Whether the API server accepts our annotation. An admission policy of version 0.1 rejects it.
+#[derive(Clone, Debug, Default)]
+struct AnnotationGate(Arc<Mutex<Option<Timestamp>>>);
+
+/// How long status writes go without the annotation after it was rejected.
+const ANNOTATION_RETRY: SignedDuration = SignedDuration::from_mins(10);
+
+impl AnnotationGate {
+    fn is_allowed(&self, now: Timestamp) -> bool {
+        self.rejected_at().is_none_or(|at| now.duration_since(at) >= ANNOTATION_RETRY)
+    }
+
+    /// Returns whether this is the first time.
+    fn rejected(&self, now: Timestamp) -> bool {
+        self.rejected_at().replace(now).is_none()
+    }
+
+    fn rejected_at(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Map, Value, json};
 
@@ -68,7 +68,10 @@ pub(super) fn of_end(
 ) -> Result<Picture> {
     let objects: Map<String, Value> = services
         .iter()
-        .map(|it| Ok((it.metadata.name.clone().unwrap_or_default(), as_object(serde_json::to_value(it)?))))
+        .map(|it| {
+            let service = without_annotation(it.clone())?;
+            Ok((it.metadata.name.clone().unwrap_or_default(), as_object(serde_json::to_value(service)?)))
+        })
         .collect::<Result<_>>()?;
     let mut text = json!({"azure": azure, "service": objects}).to_string();
     for (name, uid) in baseline.uids() {
@@ -84,6 +87,24 @@ pub(super) fn of_end(
     picture.retain(|path, _| !path.ends_with(" etag") && !path.ends_with(" lastTransitionTime"));
     picture.append(&mut of_states(states));
     Ok(without_wording(picture))
+}
+
+/// The Service without the annotation that version 0.1 does not write. It must name the IP in the status.
+fn without_annotation(mut service: Service) -> Result<Service> {
+    let Some(annotations) = &mut service.metadata.annotations else { return Ok(service) };
+    if let Some(published) = annotations.remove("sluice.dev/published-ip") {
+        let status = service.status.as_ref().and_then(|it| it.load_balancer.as_ref());
+        let mut ingress = status.and_then(|it| it.ingress.as_ref()).into_iter().flatten();
+        let name = service.metadata.name.as_deref().unwrap_or_default();
+        ensure!(
+            ingress.any(|it| it.ip.as_ref() == Some(&published)),
+            "the annotation of Service {name} names {published}, which its status does not show"
+        );
+    }
+    if annotations.is_empty() {
+        service.metadata.annotations = None;
+    }
+    Ok(service)
 }
 
 /// Of the messages of conditions only the published IP, as version 0.1 reads it there. The wording differs between
@@ -125,6 +146,19 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("azure loadBalancers b tags cluster is"), "{lines:?}");
         assert_eq!(differences(&wanted, &of_azure(&json!({"loadBalancers": [lb("a", "e2e")]}))).len(), 3);
+    }
+
+    #[test]
+    fn the_annotation_must_name_an_ip_of_the_status() {
+        let of = |annotation: &str| {
+            let service = json!({
+                "metadata": {"name": "web", "annotations": {"sluice.dev/published-ip": annotation}},
+                "status": {"loadBalancer": {"ingress": [{"ip": "198.18.0.1"}]}},
+            });
+            without_annotation(serde_json::from_value(service).unwrap())
+        };
+        assert_eq!(of("198.18.0.1").unwrap().metadata.annotations, None);
+        assert!(of("198.18.0.2").is_err());
     }
 
     #[test]

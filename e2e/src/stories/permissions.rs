@@ -4,6 +4,9 @@
 //! they are shipped. None of them may change anything, so the story settles with nothing to repair.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -11,16 +14,28 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::scene::{Look, Scene};
 use crate::story::Story;
+use crate::world::ports::tcp;
 
 /// The stories of this theme.
-pub(crate) const STORIES: &[Story] = &[Story::new(
-    "only-what-is-granted",
-    "with the controller's token somebody tries what it is not for",
-    |scene| Box::pin(only_what_is_granted(scene)),
-)
-.on_a_real_plane("it knows no roles")];
+pub(crate) const STORIES: &[Story] = &[
+    Story::new(
+        "only-what-is-granted",
+        "with the controller's token somebody tries what it is not for",
+        |scene| Box::pin(only_what_is_granted(scene)),
+    )
+    .on_a_real_plane("it knows no roles"),
+    Story::new(
+        "published-ip-annotation",
+        "an old admission policy rejects the annotation with the published IP, then the policy goes, then a user edits the annotation",
+        |scene| Box::pin(published_ip_annotation(scene)),
+    )
+    .on_a_real_plane("it has no admission policies"),
+];
+
+/// The annotation with the published IP.
+const PUBLISHED_IP: &str = "sluice.dev/published-ip";
 
 /// How the admission policy begins its refusals.
 const POLICY: &str = "ValidatingAdmissionPolicy 'sluice-services'";
@@ -29,6 +44,10 @@ async fn only_what_is_granted(scene: &Scene) -> Result<()> {
     scene.nodes(&["a"]).await?;
     scene.pods("web", 1, &["a"]).await?;
     scene.service("web").port(80, 8080).selecting("web").make().await?;
+    scene.settled().await?;
+    let people = Api::<Service>::namespaced(scene.plane.admin.0.clone(), &scene.namespace);
+    let theirs = json!({"metadata": {"annotations": {"team": "shop"}}});
+    people.patch("web", &PatchParams::default(), &Patch::Merge(&theirs)).await?;
     scene.settled().await?;
     let mark = scene.mark_writes().await?;
     let before = scene.service_object("web").await?.context("web is not there")?;
@@ -45,8 +64,130 @@ async fn only_what_is_granted(scene: &Scene) -> Result<()> {
     let after = scene.service_object("web").await?.context("web is gone")?;
     ensure!(before.spec == after.spec, "the spec of web has changed");
     ensure!(before.metadata.labels == after.metadata.labels, "the labels of web have changed");
+    ensure!(before.metadata.annotations == after.metadata.annotations, "the annotations of web have changed");
+    let published = after.metadata.annotations.and_then(|mut it| it.remove("sluice.dev/published-ip"));
+    let ingress = after.status.and_then(|it| it.load_balancer?.ingress?.into_iter().next()?.ip);
+    ensure!(
+        published.is_some() && published == ingress,
+        "the annotation names {published:?}, the status {ingress:?}"
+    );
     ensure!(before.metadata.finalizers == after.metadata.finalizers, "the finalizers of web have changed");
     scene.no_write_since(mark).await
+}
+
+async fn published_ip_annotation(scene: &Scene) -> Result<()> {
+    scene.node("a").await?;
+    scene.pods("web", 2, &["a"]).await?;
+    forbid_annotations(scene).await?;
+    scene.meanwhile(scene.service("early").port(80, 8080).selecting("web").make()).await?;
+    scene.settled().await?;
+    let early = scene.ip_of("early").await?;
+    ensure!(
+        annotation_of(scene, "early").await?.is_none(),
+        "early has the annotation that the policy rejects"
+    );
+    scene.warned_somewhere(&[PUBLISHED_IP, &scene.namespace]).await?;
+
+    allow_annotations(scene).await?;
+    scene.restart_with("an admission policy that allows the annotation", |_| {}).await?;
+    scene.meanwhile(scene.service("late").port(80, 8080).selecting("web").make()).await?;
+    scene.meanwhile(scene.set_ports("early", &[tcp(81, 8080)])).await?;
+    scene.settled().await?;
+    let late = scene.ip_of("late").await?;
+    ensure!(scene.ip_of("early").await? == early, "early has another IP after the restart");
+    for (name, ip) in [("early", &early), ("late", &late)] {
+        let annotation = annotation_of(scene, name).await?;
+        ensure!(annotation.as_ref() == Some(ip), "{name} has the IP {ip} and the annotation {annotation:?}");
+    }
+
+    let mark = scene.mark_writes().await?;
+    scene.annotate("late", PUBLISHED_IP, Some("203.0.113.7")).await?;
+    scene.annotate("early", PUBLISHED_IP, None).await?;
+    scene.restart_with("annotations that a user has edited", |_| {}).await?;
+    scene.settled().await?;
+    ensure!(scene.ip_of("late").await? == late, "late has another IP after its annotation was edited");
+    ensure!(scene.ip_of("early").await? == early, "early has another IP after its annotation was removed");
+    scene.no_write_since(mark).await?;
+
+    scene.meanwhile(scene.make_cluster_ip("late")).await?;
+    scene.settled().await?;
+    let annotation = annotation_of(scene, "late").await?;
+    ensure!(annotation.is_none(), "late has no IP any more, and the annotation {annotation:?}");
+    Ok(())
+}
+
+async fn annotation_of(scene: &Scene, name: &str) -> Result<Option<String>> {
+    let service = scene.service_object(name).await?.with_context(|| format!("{name} is not there"))?;
+    Ok(service.metadata.annotations.and_then(|mut it| it.remove(PUBLISHED_IP)))
+}
+
+/// Lets service accounts change no annotation in the story's namespace, as the policy of version 0.1 does.
+async fn forbid_annotations(scene: &Scene) -> Result<()> {
+    scene.tell("an admission policy as in version 0.1: the controller is not allowed to change annotations");
+    let (policies, bindings) = policies(scene);
+    let name = scene.namespace.as_str();
+    let annotations = |object: &str| format!("{object}.metadata.?annotations.orValue({{}})");
+    let policy = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+                "resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
+                    "resources": ["services", "services/status"],
+                }],
+            },
+            "matchConditions": [{
+                "name": "accounts",
+                "expression": "request.userInfo.username.startsWith('system:serviceaccount:')",
+            }],
+            "validations": [{
+                "expression": format!("{} == {}", annotations("object"), annotations("oldObject")),
+                "message": "The annotations of a Service must not change.",
+            }],
+        },
+    }))?;
+    let binding = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }))?;
+    policies.create(&PostParams::default(), &policy).await?;
+    bindings.create(&PostParams::default(), &binding).await?;
+    let probe: Service = serde_json::from_value(json!({
+        "metadata": {"name": "probe"}, "spec": {"ports": [{"port": 80}]},
+    }))?;
+    let services = Api::<Service>::namespaced(scene.plane.admin.0.clone(), name);
+    services.create(&PostParams::default(), &probe).await?;
+    until_annotations_are(scene, "rejected", false).await
+}
+
+/// The end of the policy that [`forbid_annotations`] makes.
+async fn allow_annotations(scene: &Scene) -> Result<()> {
+    scene.tell("the policy is deleted");
+    let (policies, bindings) = policies(scene);
+    bindings.delete(&scene.namespace, &DeleteParams::default()).await?;
+    policies.delete(&scene.namespace, &DeleteParams::default()).await?;
+    until_annotations_are(scene, "accepted", true).await
+}
+
+fn policies(scene: &Scene) -> (Api<ValidatingAdmissionPolicy>, Api<ValidatingAdmissionPolicyBinding>) {
+    (Api::all(scene.plane.admin.0.clone()), Api::all(scene.plane.admin.0.clone()))
+}
+
+/// Waits until the API server has read the policies: tries, without an effect, what the controller does.
+async fn until_annotations_are(scene: &Scene, what: &str, accepted: bool) -> Result<()> {
+    let ours = Api::<Service>::namespaced(client(scene).await?, &scene.namespace);
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {PUBLISHED_IP: "192.0.2.1"}}}));
+    let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+    scene
+        .until(&format!("the annotation is {what}"), async || {
+            Ok(match ours.patch_status("probe", &dry, &patch).await {
+                Ok(_) if accepted => Look::Yes(()),
+                Err(kube::Error::Api(status)) if !accepted && status.code == 422 => Look::Yes(()),
+                answer => Look::NotYet(format!("the API server answers {:?}", answer.map(|_| "accepted"))),
+            })
+        })
+        .await
 }
 
 /// A client with the controller's token.
@@ -64,6 +205,10 @@ async fn patches(scene: &Scene, ours: &Client) -> Result<()> {
     let metadata = [
         json!({"labels": {"tried": "yes"}}),
         json!({"annotations": {"tried": "yes"}}),
+        json!({"annotations": {"sluice.dev/published-ip": null, "tried": "yes"}}),
+        // An annotation of others, with its value changed and removed.
+        json!({"annotations": {"team": "other"}}),
+        json!({"annotations": {"team": null}}),
         json!({"ownerReferences": [owner]}),
         json!({"finalizers": ["example.com/foreign"]}),
     ];

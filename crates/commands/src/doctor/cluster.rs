@@ -9,7 +9,7 @@ use kube::client::Body;
 use sluice_k8s::access::{self, Need};
 use sluice_k8s::connect::{self, Connection};
 use sluice_k8s::lease::Place;
-use sluice_k8s::strings::CLOUD_CONTROLLER_MANAGER_LEASE;
+use sluice_k8s::strings::{ADMISSION_POLICY, CLOUD_CONTROLLER_MANAGER_LEASE, PUBLISHED_IP};
 use sluice_k8s::watch::{ListError, list_all};
 use sluice_model::Event;
 use sluice_model::event::Relist;
@@ -73,6 +73,7 @@ pub(super) async fn look(
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| error.to_string());
     let may_not_list = missing.as_ref().is_ok_and(|them| them.iter().any(|need| need.verb == "list"));
     findings.extend(permissions(needs.len(), missing));
+    findings.extend(policy(admission_policy(&connection).await));
     (findings, Some(Cluster { connection, now, may_not_list }))
 }
 
@@ -144,6 +145,37 @@ fn permissions(asked: usize, missing: Result<Vec<Need>, String>) -> Vec<Finding>
         }
     };
     missing.iter().map(finding).collect()
+}
+
+/// The admission policy of Sluice as text; `None` if the cluster has none.
+async fn admission_policy(connection: &Connection) -> Result<Option<String>, String> {
+    let path =
+        format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{ADMISSION_POLICY}");
+    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
+    timely(async {
+        match connection.client.request_text(request).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            answer => answer.map(Some),
+        }
+    })
+    .await
+}
+
+/// Whether the policy is that of this version. A cluster without one needs none.
+fn policy(policy: Result<Option<String>, String>) -> Option<Finding> {
+    let what = format!("admission policy {ADMISSION_POLICY}");
+    Some(match policy {
+        Err(why) => Finding::skipped(GROUP, format!("{what}: not checked ({why})")),
+        Ok(None) => return None,
+        Ok(Some(text)) if text.contains(PUBLISHED_IP) => {
+            Finding::good(GROUP, format!("{what}: allows the annotation {PUBLISHED_IP}"))
+        }
+        Ok(Some(_)) => Finding::warning(
+            GROUP,
+            format!("{what}: rejects the annotation {PUBLISHED_IP} (it belongs to an older version)"),
+            "apply the policy of this version (`kubectl apply -f sluice.yaml`); until then, statuses are written without the annotation",
+        ),
+    })
 }
 
 fn lease_namespace(config: Option<&Config>, connection: &Connection) -> String {
@@ -352,6 +384,18 @@ mod tests {
             old.starts_with("! API server https://c: reachable (v1.27.9+k3s1, older than v1.30)"),
             "{old}"
         );
+    }
+
+    #[test]
+    fn an_admission_policy_without_our_annotation_is_a_warning() {
+        let of = |text: &str| told(policy(Ok(Some(text.to_owned()))).as_slice());
+        let shipped = include_str!("../../../../deploy/sluice.yaml");
+        let name = shipped.find("name: sluice-services").expect("the policy has this name");
+        assert!(of(&shipped[name..]).starts_with("✓ admission policy sluice-services"));
+        let old = of(&shipped.replace(PUBLISHED_IP, "sluice.dev/other"));
+        assert!(old.starts_with("! admission policy sluice-services: rejects the annotation"), "{old}");
+        assert!(policy(Ok(None)).is_none());
+        assert!(told(policy(Err("403: forbidden".to_owned())).as_slice()).starts_with('–'));
     }
 
     #[test]

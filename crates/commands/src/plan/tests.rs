@@ -80,6 +80,7 @@ impl World {
             spec,
             ingress: Vec::new(),
             published: None,
+            annotated: None,
             conditions: Vec::new(),
         });
         let [.., low] = number.to_be_bytes();

@@ -357,6 +357,7 @@ impl World {
             spec: ServiceSpec { ports: vec![port], ..ServiceSpec::default() },
             ingress: vec![public_address(service)],
             published: Some(public_address(service)),
+            annotated: None,
             conditions: vec![],
         }
     }

@@ -274,6 +274,39 @@ pub(super) fn a_published_ip_stays_published_while_its_service_is_being_mended()
 }
 
 #[test]
+fn an_ip_in_the_annotation_alone_counts_only_if_it_is_that_of_the_public_ip() {
+    // The registration is missing, so nothing new is published. The IP that was published before stays.
+    check(
+        "show status
+         service web known annotated=20.1.2.1 ingress=20.1.2.1
+         azure has web public-ip load-balancer
+         lead
+         #1 done",
+        expect![[r#"
+            (write status of web: 20.1.2.1, Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+    // A user has edited the annotation: the entry in the status is not the controller's to remove.
+    check(
+        "show status
+         service web known annotated=203.0.113.7 ingress=203.0.113.7
+         azure has web
+         lead
+         service web applied clusterip
+         #1 done",
+        expect![[r#"
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            (write status of web: not 20.1.2.1, Provisioning Deleting, not Serving Deleting)
+            #1 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
+            (write status of web: nothing)
+            #2 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
 pub(super) fn the_ip_is_retracted_when_the_service_leaves_type_load_balancer() {
     check(
         "show status

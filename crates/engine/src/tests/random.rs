@@ -255,6 +255,7 @@ impl World {
             version: self.next_version(b[4]),
             selected: !flag(b[3], 0) || flag(b[3], 4),
             load_balancer: !flag(b[3], 0) || flag(b[3], 4) || flag(b[3], 5),
+            annotated: (published.is_none() && flag(b[4], 5)).then(|| ip(b[3])),
             deleting: flag(b[3], 1) && flag(b[3], 6),
             finalizer: !flag(b[3], 2),
             inherited: flag(b[2], 7),

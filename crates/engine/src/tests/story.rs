@@ -9,7 +9,7 @@
 //! config slots=1 linger=60 …                    only at the beginning; see `facts::configure`
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
-//! service web applied [nofinalizer] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
+//! service web applied [nofinalizer] [published=IP] [annotated=IP] [ingress=IP] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
 //!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|nodes|ports|resources|deletion: its condition] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes

@@ -3,7 +3,8 @@
 use super::*;
 use crate::scripted::{Say, answering};
 use crate::strings::{
-    FINALIZER, PREDECESSOR_FINALIZER, PREDECESSOR_POD_FINALIZER, SERVICE_CONTROLLER_FINALIZER,
+    ADMISSION_POLICY, FINALIZER, PREDECESSOR_FINALIZER, PREDECESSOR_POD_FINALIZER, PUBLISHED_IP,
+    SERVICE_CONTROLLER_FINALIZER,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -154,7 +155,7 @@ fn the_manifests_grant_exactly_what_we_need() {
 }
 
 #[test]
-fn the_policy_names_our_account_and_our_finalizers() {
+fn the_policy_names_our_account_our_finalizers_and_our_annotation() {
     let manifest = documents(include_str!("../../../../deploy/sluice.yaml"));
     let of = |kind: &str| manifest.iter().find(|it| it["kind"] == kind).unwrap();
     let account = &of("ServiceAccount")["metadata"];
@@ -169,6 +170,8 @@ fn the_policy_names_our_account_and_our_finalizers() {
     for finalizer in [FINALIZER, SERVICE_CONTROLLER_FINALIZER, PREDECESSOR_FINALIZER] {
         assert!(validations.contains(&format!("'{finalizer}'")), "{finalizer}");
     }
+    assert!(validations.contains(&format!("'{PUBLISHED_IP}'")));
+    assert_eq!(policy["metadata"]["name"], ADMISSION_POLICY);
     let migration = include_str!("../../../../deploy/migration.yaml");
     assert!(migration.contains(condition) && migration.contains(PREDECESSOR_POD_FINALIZER));
     assert_eq!(of("ClusterRoleBinding")["subjects"], of("RoleBinding")["subjects"]);

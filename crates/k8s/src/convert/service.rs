@@ -15,7 +15,7 @@ use super::identity::{self, Unreadable, label};
 use super::words::Words;
 use super::{Selection, published_in};
 use crate::light;
-use crate::strings::{FINALIZER, condition_type, is_inherited};
+use crate::strings::{FINALIZER, PUBLISHED_IP, condition_type, is_inherited};
 
 /// A Service in the engine's words.
 ///
@@ -31,6 +31,7 @@ pub(crate) fn service(
     let finalizer = meta.finalizers.iter().any(|it| it == FINALIZER);
     let inherited = selection.inherits_from(&light.spec) && meta.finalizers.iter().any(|it| is_inherited(it));
     let published = published(&light.status);
+    let annotated = annotated(meta).filter(|_| published.is_none());
     let is_ours = selected || finalizer || published.is_some();
     Ok(ServiceObject {
         uid: identity::uid("Service", meta)?,
@@ -44,6 +45,7 @@ pub(crate) fn service(
         spec: if is_ours { spec(light, words)? } else { ServiceSpec::default() },
         ingress: light.status.load_balancer.ingress.iter().filter_map(address).collect(),
         published,
+        annotated,
         conditions: light.status.conditions.iter().filter_map(condition).collect(),
     })
 }
@@ -145,6 +147,10 @@ pub(crate) fn family(word: &str) -> Option<Family> {
 
 fn address(entry: &light::AddressOf) -> Option<std::net::IpAddr> {
     parse_ip(entry.ip.as_deref()?).ok()
+}
+
+fn annotated(meta: &light::Meta) -> Option<std::net::IpAddr> {
+    parse_ip(meta.annotations.0.get(PUBLISHED_IP)?).ok()
 }
 
 fn published(status: &light::ServiceStatus) -> Option<std::net::IpAddr> {

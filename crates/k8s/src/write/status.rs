@@ -1,6 +1,6 @@
 //! What has to change in a Service's status so that it says what we know; pure.
 //!
-//! Two lists, neither of them ours alone. Of `loadBalancer.ingress` we own the entry with our IP, of
+//! Two lists and the annotations, none of them ours alone. Of `loadBalancer.ingress` we own the entry with our IP, of
 //! `conditions` the two types that bear our names; everything else keeps its place and its fields,
 //! also those that we have never heard of.
 
@@ -15,7 +15,7 @@ use sluice_model::kube::{Condition, ConditionKind};
 use sluice_model::reason::Reason;
 
 use crate::convert::published_message;
-use crate::strings::condition_type;
+use crate::strings::{PUBLISHED_IP, condition_type};
 
 const OURS: [ConditionKind; 2] = [ConditionKind::Provisioning, ConditionKind::Serving];
 
@@ -40,6 +40,21 @@ pub(super) fn operations(
         change(&mut changes, service, &["status", "conditions"], after);
     }
     changes
+}
+
+/// The operation that makes the annotation name the published IP; none when it does.
+pub(super) fn annotate(service: &Value, ingress: Option<IpAddr>) -> Option<Value> {
+    let annotations = &service["metadata"]["annotations"];
+    let path = format!("/metadata/annotations/{}", PUBLISHED_IP.replace('/', "~1"));
+    let ingress = ingress.map(|ip| ip.to_string());
+    match (annotations[PUBLISHED_IP].as_str(), ingress) {
+        (before, after) if before == after.as_deref() => None,
+        (_, None) => Some(json!({"op": "remove", "path": path})),
+        (_, Some(ip)) if annotations.is_object() => Some(json!({"op": "add", "path": path, "value": ip})),
+        (_, Some(ip)) => {
+            Some(json!({"op": "add", "path": "/metadata/annotations", "value": {PUBLISHED_IP: ip}}))
+        }
+    }
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -308,12 +308,92 @@ async fn the_status_is_written_at_its_subresource_and_then_not_again() {
     let mut written = service(42, &[FINALIZER]);
     written["status"]["loadBalancer"]["ingress"] = ingress;
     written["status"]["conditions"] = value_of(&requests[1], "/status/conditions");
+    written["metadata"]["annotations"] = value_of(&requests[1], "/metadata/annotations");
     let (client, script) = Script::of([(GET, Say::ok(written))]);
     // An hour later nothing differs, though the clock does.
     let writer = writer(client).with_clock(|| "2026-11-16T11:00:00Z".parse().unwrap());
     let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
     assert_eq!(outcome, KubeOutcome::Done { version: 42 });
     script.played();
+}
+
+const ANNOTATION: &str = "/metadata/annotations/sluice.dev~1published-ip";
+
+#[tokio::test]
+async fn the_annotation_is_written_in_the_patch_of_the_ingress_and_removed_with_it() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let annotated = |version, annotations: Value| {
+        let mut service = service(version, &[FINALIZER]);
+        service["metadata"]["annotations"] = annotations;
+        service
+    };
+    let others = json!({"example.com/team": "shop"});
+    let ours = json!({"example.com/team": "shop", PUBLISHED_IP: "20.1.2.3"});
+    let edited = json!({PUBLISHED_IP: "192.0.2.1"});
+    for (before, ingress, path, operation, value) in [
+        (Value::Null, Some(ip), "/metadata/annotations", "add", json!({PUBLISHED_IP: "20.1.2.3"})),
+        (others, Some(ip), ANNOTATION, "add", json!("20.1.2.3")),
+        (edited, Some(ip), ANNOTATION, "add", json!("20.1.2.3")),
+        (ours, None, ANNOTATION, "remove", Value::Null),
+    ] {
+        let mut found = annotated(41, before);
+        if ingress.is_none() {
+            found["status"]["loadBalancer"]["ingress"] = json!([{"ip": "20.1.2.3", "ipMode": "VIP"}]);
+        }
+        let (client, script) = Script::of([(PATCH_STATUS, Say::ok(annotated(42, Value::Null)))]);
+        let writer = writer_that_saw(&found, client);
+        let outcome = writer.write_status(&web(), ingress, Some(ip), &[]).await;
+        assert_eq!(outcome, KubeOutcome::Done { version: 42 });
+        let requests = script.played();
+        let operations = requests[0].body.as_array().unwrap();
+        let ingress = operations.iter().position(|it| it["path"] == "/status/loadBalancer/ingress");
+        let annotation = operations.iter().find(|it| it["path"] == path).expect(path);
+        assert!(ingress.is_some(), "{operations:?}");
+        assert_eq!((&annotation["op"], &annotation["value"]), (&json!(operation), &value));
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_rejects_the_annotation_is_reported_once_and_the_status_is_written_without_it() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let denied = "ValidatingAdmissionPolicy 'sluice-services' denied request: not its annotations.";
+    let conditions = [Condition {
+        kind: ConditionKind::Serving,
+        holds: true,
+        reason: Reason::Provisioned,
+        concern: Concern::Resources,
+    }];
+    let lease = "GET /apis/coordination.k8s.io/v1/namespaces/sluice-system/leases/sluice";
+    let events = "POST /apis/events.k8s.io/v1/namespaces/sluice-system/events";
+    let (client, script) = Script::of([
+        (PATCH_STATUS, Say::status(422, "Invalid", denied)),
+        (GET, Say::ok(service(41, &[FINALIZER]))),
+        (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
+        (lease, Say::ok(json!({"metadata": {"name": "sluice", "uid": "lease-uid"}}))),
+        (events, Say::ok(json!({"metadata": {"name": "event"}}))),
+        (PATCH_STATUS, Say::ok(service(43, &[FINALIZER]))),
+        (PATCH_STATUS, Say::ok(service(44, &[FINALIZER]))),
+    ]);
+    let writer = writer_that_saw(&service(41, &[FINALIZER]), client).with_home("sluice-system", "sluice");
+    for version in [42, 43] {
+        let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
+        assert_eq!(outcome, KubeOutcome::Done { version });
+    }
+    let later = writer.clone().with_clock(|| "2026-11-16T10:10:00Z".parse().unwrap());
+    let outcome = later.write_status(&web(), Some(ip), None, &conditions).await;
+    assert_eq!(outcome, KubeOutcome::Done { version: 44 });
+    let requests = script.played();
+    let has_annotation = |at: usize| {
+        let operations = requests[at].body.as_array().unwrap();
+        operations.iter().any(|it| it["path"].as_str().unwrap().starts_with("/metadata/annotations"))
+    };
+    assert_eq!([0, 2, 5, 6].map(has_annotation), [true, false, false, true]);
+    // What is written without it can be read back by version 0.1 and later.
+    let conditions = value_of(&requests[2], "/status/conditions");
+    let message = conditions[0]["message"].as_str().unwrap();
+    assert_eq!(crate::convert::published_in(message), Some(ip));
+    let told = requests[4].body["note"].as_str().unwrap();
+    assert!(told.contains("sluice-services") && told.contains(PUBLISHED_IP), "{told}");
 }
 
 #[tokio::test]

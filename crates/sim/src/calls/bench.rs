@@ -468,6 +468,7 @@ fn objects(number: usize, pods: usize, version: u64) -> (ServiceObject, Slice) {
         spec,
         ingress: Vec::new(),
         published: None,
+        annotated: None,
         conditions: Vec::new(),
     };
     let endpoints = (0..pods)

@@ -169,6 +169,7 @@ impl Cluster {
                         listed.push(ip);
                     }
                     stored.body.published = *ingress;
+                    stored.body.annotation = *ingress;
                     stored.body.conditions = conditions.clone();
                     stored.body.conditions.sort();
                 });

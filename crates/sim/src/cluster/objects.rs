@@ -76,6 +76,8 @@ pub struct ServiceRecord {
     pub ingress: Vec<IpAddr>,
     /// The IP that our condition names as the one we published.
     pub published: Option<IpAddr>,
+    /// The IP in our annotation.
+    pub annotation: Option<IpAddr>,
     /// Our conditions in its status.
     pub conditions: Vec<Condition>,
 }
@@ -90,6 +92,7 @@ impl ServiceRecord {
             spec,
             ingress: Vec::new(),
             published: None,
+            annotation: None,
             conditions: Vec::new(),
         }
     }

@@ -99,7 +99,7 @@ impl Cluster {
         stripped
     }
 
-    /// Empties a Service's ingress list and conditions.
+    /// Empties a Service's ingress list and conditions; our annotation stays.
     pub fn wipe_status(&mut self, name: &ObjectName) -> bool {
         self.edit::<ServiceRecord>(name, |stored| {
             stored.body.ingress.clear();
@@ -108,12 +108,13 @@ impl Cluster {
         })
     }
 
-    /// Puts an IP of somebody else into a Service's ingress list.
+    /// Puts an unmanaged IP into a Service's ingress list and into our annotation.
     pub fn add_ingress(&mut self, name: &ObjectName, ip: IpAddr) -> bool {
         self.edit::<ServiceRecord>(name, |stored| {
             if !stored.body.ingress.contains(&ip) {
                 stored.body.ingress.insert(0, ip);
             }
+            stored.body.annotation = Some(ip);
         })
     }
 

@@ -161,6 +161,7 @@ impl Story {
                 Some(ip) => Some(ip.parse().expect("an address")),
                 None => known.as_ref().and_then(|known| known.published),
             },
+            annotated: value(options, "annotated=").map(|ip| ip.parse().expect("an address")),
             conditions: match value(options, "stuck=") {
                 Some("addresses") => vec![stuck(Concern::Addresses, Reason::AzureUnavailable)],
                 Some("nodes") => vec![stuck(Concern::Addresses, Reason::InvalidSpec)],

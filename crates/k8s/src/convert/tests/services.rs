@@ -66,6 +66,7 @@ fn a_plain_service_is_read_whole() {
         },
         ingress: ips(&["20.1.2.3"]),
         published: Some("20.1.2.3".parse().unwrap()),
+        annotated: None,
         conditions: vec![
             Condition {
                 kind: ConditionKind::Provisioning,
@@ -111,6 +112,25 @@ fn a_service_that_is_nothing_to_us_is_told_without_its_spec() {
     let serving = json!([{"type": "LoadBalancerServing", "message": "Reached at 20.1.2.3."}]);
     let shown = read(overlaid(cluster_ip, json!({"status": {"conditions": serving}})));
     assert_eq!((shown.published, shown.spec.ports.len()), (Some("20.1.2.3".parse().unwrap()), 1));
+}
+
+#[test]
+fn the_annotation_counts_only_where_no_condition_names_an_ip() {
+    let read = |condition: Option<&str>, annotation: &str| {
+        let conditions =
+            condition.map(|message| json!([{"type": "LoadBalancerServing", "message": message}]));
+        let service = read(json!({
+            "metadata": {"annotations": {"sluice.dev/published-ip": annotation}},
+            "status": {"conditions": conditions},
+        }));
+        (service.published, service.annotated)
+    };
+    let ip = |text: &str| Some(text.parse().unwrap());
+    assert_eq!(read(None, "20.1.2.3"), (None, ip("20.1.2.3")));
+    assert_eq!(read(Some("Reached at 20.1.2.3."), "20.1.2.3"), (ip("20.1.2.3"), None));
+    // Version 0.1 has published another IP since, or a user has edited the annotation.
+    assert_eq!(read(Some("Reached at 20.1.2.4."), "20.1.2.3"), (ip("20.1.2.4"), None));
+    assert_eq!(read(None, "not an IP"), (None, None));
 }
 
 #[test]

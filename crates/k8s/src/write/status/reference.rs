@@ -25,6 +25,10 @@ Both conditions can be `True`: a live Service that is being changed, or whose ch
 controllers, and removes its own when it no longer serves the Service. An egress has no object and so no conditions:
 `sluice explain egress/NAME` shows the same reasons.
 
+With the IP, Sluice writes the annotation `sluice.dev/published-ip`, in the same request, so that a restart knows which
+entry of `status.loadBalancer.ingress` is its own. An annotation that was changed by hand does no harm: it counts only if
+its IP is that of the public IP of the Service.
+
 `SERVING` keeps its status until Sluice has read all Azure resources, and while Sluice cannot use the gateway.
 
 ## Reasons
