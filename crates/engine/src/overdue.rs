@@ -38,7 +38,7 @@ impl Engine {
             let is_long = self.now >= since + self.config.report_after || said_so;
             return if is_long { of(Reason::Draining, Cause::LongDrain) } else { None };
         }
-        let before = record.said_before.filter(|it| it.concern == concern).map(|it| it.reason);
+        let before = record.said_before.as_ref().filter(|it| it.concern == concern).map(|it| it.reason);
         if self.now < since + UNMET_SHOWN && before.is_none() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Service {
                 )
         };
         if !self.kube.has_sent_status {
-            self.said_before = shown(self).filter(is_of_operations).copied();
+            self.said_before = shown(self).filter(is_of_operations).cloned();
             self.unresolved_told |= shown(self).is_some_and(|it| it.reason == Reason::PortUnresolved);
         }
     }

@@ -1,11 +1,11 @@
 //! The one rule about trouble: what is desired and not programmed for longer than ordinary work takes, and why.
 //!
 //! Conditions, `status`, `explain`, the dashboard and the metrics all read it. It is worked out from the state of the
-//! moment, never from events, so it holds after a restart and when Kubernetes has deleted its events. What changes with
-//! every retry (numbers, Azure's words) is only in the text, which conditions do not have.
+//! moment, never from events, so it holds after a restart and when Kubernetes has deleted its events.
 
+use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -45,8 +45,10 @@ pub(crate) struct Trouble<'a> {
 /// What its sentence is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause<'a> {
-    /// A sentence that is there already.
+    /// A sentence of ours that changes only with what it is about.
     Said(&'a str),
+    /// A sentence with the answer of Azure, which can differ at every retry.
+    Failed(&'a str),
     Gateway,
     Listing(Listable, &'a FailureRow),
     MassDeletion,
@@ -89,7 +91,7 @@ impl Engine {
             if let Some(hold) = record.hold.as_ref().filter(|hold| hold.parked) {
                 let failed = record.last_failure.as_ref().map(|failure| failure.reason);
                 let reason = failed.map_or(hold.reason, |failed| steady(failed, hold.reason));
-                return operation(reason, Cause::Said(&hold.text));
+                return operation(reason, Cause::Failed(&hold.text));
             }
         }
         if self.foundation.is_out_of_order() {
@@ -101,7 +103,7 @@ impl Engine {
         }
         let is_failing = record.attempts.total >= FAILURES_SHOWN || record.attempts.parks != [0; 3];
         if let Some(failure) = record.last_failure.as_ref().filter(|_| is_failing) {
-            return operation(failure.reason, Cause::Said(&failure.text));
+            return operation(failure.reason, Cause::Failed(&failure.text));
         }
         // While it is read again, a conflict is neither over nor new.
         let in_conflict = shown(record).is_some_and(|it| it.reason == Reason::Conflict);
@@ -115,7 +117,7 @@ impl Engine {
             return Some(trouble);
         }
         if let Some((reason, text)) = record.adoption.trouble.as_ref().filter(|_| wanted) {
-            return found(*reason, Cause::Said(text));
+            return found(*reason, Cause::Failed(text));
         }
         let unconfirmed = record.vanished.as_ref().map_or(0, |it| it.failures);
         if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
@@ -179,7 +181,7 @@ impl Engine {
                 Some(row.last.is_about_credential())
             }
             // Without a failed operation, the sentence is about tags.
-            Cause::Said(_) => Some(match &record.last_failure {
+            Cause::Failed(_) => Some(match &record.last_failure {
                 Some(failure) => failure.is_about_credential,
                 None => record.adoption.is_about_credential,
             }),
@@ -188,6 +190,42 @@ impl Engine {
         let is_about_credential = is_about_credential.filter(|_| reason == Reason::Forbidden);
         let text = self.sentence(record, concern, cause);
         Some(explain::Trouble { reason, concern, text, is_about_credential })
+    }
+
+    /// What is wrong, without counts of addresses, if more is known than the reason.
+    pub(crate) fn detail<'a>(&'a self, record: &Service, cause: Cause<'a>) -> Option<Cow<'a, str>> {
+        Some(match cause {
+            Cause::Said(text) | Cause::Failed(text) => text.into(),
+            Cause::Gateway => self.foundation.trouble()?.into(),
+            Cause::Listing(kind, row) => {
+                format!("Cannot read {} from Azure, so no change is made. {}", kind.phrase(), row.last).into()
+            }
+            Cause::MassDeletion => {
+                "Deletion held by the mass-deletion guard. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`"
+                    .into()
+            }
+            Cause::Lane(LaneTrouble::Failing(row)) => row.last.to_string().into(),
+            Cause::Lane(LaneTrouble::Slow) => {
+                "The address update in flight has not ended for over 1 min".into()
+            }
+            Cause::Lane(LaneTrouble::Paused) => "The address update waits for Retry-After of Azure".into(),
+            Cause::Lane(LaneTrouble::OverBudget) => {
+                "The address update waits for the call budget; see `sluice.budget.share`".into()
+            }
+            Cause::Unended => {
+                format!("The {} has not ended in Azure for over 5 min", kind_of_work(record)).into()
+            }
+            Cause::NoPlace => self.addresses.missing_place(record.index)?.to_string().into(),
+            Cause::Quarantine => self.addresses.last_refusal()?.to_string().into(),
+            Cause::ConflictInDoubt
+            | Cause::Pause
+            | Cause::SaidBefore
+            | Cause::SaidOfOperations
+            | Cause::LongDrain
+            | Cause::Waits
+            | Cause::KeptByOthers
+            | Cause::KubernetesWrites => return None,
+        })
     }
 
     fn sentence(&self, record: &Service, concern: Concern, cause: Cause<'_>) -> String {
@@ -207,34 +245,28 @@ impl Engine {
                 }
             }
         };
+        let detail = self.detail(record, cause).unwrap_or_default();
         match cause {
-            Cause::Said(text) => text.into(),
-            Cause::Gateway => self.foundation.trouble().unwrap_or_default(),
-            Cause::Listing(kind, row) => {
-                format!("Cannot read {} from Azure, so no change is made. {}", kind.phrase(), row.last)
-            }
-            Cause::MassDeletion => {
-                "Deletion held by the mass-deletion guard. Review `sluice plan`; if the deletions are intended, run `sluice allow-deletion`"
-                    .into()
-            }
+            Cause::Said(_)
+            | Cause::Failed(_)
+            | Cause::Gateway
+            | Cause::Listing(..)
+            | Cause::MassDeletion
+            | Cause::Unended => detail.into(),
             Cause::ConflictInDoubt => {
                 "An unmanaged resource with the required name was found; Sluice is reading it again".into()
             }
             Cause::Pause => "Azure answered 429; Sluice waits for Retry-After".into(),
-            Cause::Lane(LaneTrouble::Failing(row)) => {
-                format!("{what}. Address updates fail and are retried. {}", row.last)
+            Cause::Lane(LaneTrouble::Failing(_)) => {
+                format!("{what}. Address updates fail and are retried. {detail}")
             }
-            Cause::Lane(LaneTrouble::Slow) => {
-                format!("{what}. The address update in flight has not ended for over 1 min")
-            }
-            Cause::Lane(LaneTrouble::Paused) => {
-                format!("{what}. The address update waits for Retry-After of Azure")
-            }
-            Cause::Lane(LaneTrouble::OverBudget) => format!(
-                "{what}. The address update waits for the call budget; see `sluice.budget.share`"
-            ),
+            Cause::Lane(_) => format!("{what}. {detail}"),
             Cause::SaidOfOperations => {
-                let reported = record.said_before.map(|it| format!(" reported {}", it.reason)).unwrap_or_default();
+                let reported = record
+                    .said_before
+                    .as_ref()
+                    .map(|it| format!(" reported {}", it.reason))
+                    .unwrap_or_default();
                 format!("The previous leader{reported}; no operation has succeeded since")
             }
             Cause::SaidBefore => format!("{what}. No address update has succeeded since the leader changed"),
@@ -246,21 +278,19 @@ impl Engine {
                     .collect();
                 format!("{what}: {}", named.join(", "))
             }
-            Cause::Unended => format!("The {} has not ended in Azure for over 5 min", kind_of_work(record)),
             Cause::Waits => {
                 let obstacle = self.obstacle(record).map(|it| format!(": {it}")).unwrap_or_default();
                 format!("The {} has not succeeded for over 5 min{obstacle}", kind_of_work(record))
             }
             Cause::NoPlace => {
                 let many = addresses_in_words(self.addresses.unplaceable(service) as usize);
-                let example = self.addresses.missing_place(service);
-                let example = example.map(|it| format!(". {it}")).unwrap_or_default();
+                let example = if detail.is_empty() { detail } else { format!(". {detail}").into() };
                 format!("{what}. The node IP is missing for {many}{example}")
             }
             Cause::Quarantine => {
                 let many = self.addresses.quarantined(service);
                 let many = addresses_in_words(many as usize);
-                let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
+                let said = if detail.is_empty() { detail } else { format!(". {detail}").into() };
                 format!("{what}. Azure rejected {many}, which Sluice retries{said}")
             }
             Cause::KeptByOthers => {

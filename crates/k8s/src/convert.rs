@@ -42,6 +42,14 @@ pub fn published_message(ip: IpAddr) -> String {
     format!("{REACHED_AT}{ip}.")
 }
 
+/// The message without a sentence about the published IP at its begin.
+pub(crate) fn without_published(message: &str) -> &str {
+    match message.strip_prefix(REACHED_AT) {
+        Some(rest) => rest.split_once(". ").map_or("", |(_, rest)| rest),
+        None => message,
+    }
+}
+
 /// The address that a message of `LoadBalancerServing` says we published.
 pub fn published_in(message: &str) -> Option<IpAddr> {
     let (_, rest) = message.split_once(REACHED_AT)?;

@@ -3,6 +3,7 @@
 //! The edge fills these in and skips what cannot be read (saying so in `malformed`),
 //! so that inside every address is an address and every identity an identity.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -158,7 +159,7 @@ pub enum TargetPort {
 }
 
 /// One of our conditions on a Service.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Condition {
     /// Which of the two.
     pub kind: ConditionKind,
@@ -168,6 +169,15 @@ pub struct Condition {
     pub reason: Reason,
     /// What the reason is about.
     pub concern: Concern,
+    /// The message, if it has details. Without, it is that of the reason and the concern.
+    pub message: Box<str>,
+}
+
+impl Condition {
+    /// A condition without details.
+    pub fn new(kind: ConditionKind, holds: bool, reason: Reason, concern: Concern) -> Condition {
+        Condition { kind, holds, reason, concern, message: Box::default() }
+    }
 }
 
 /// What is in trouble: the Azure resources of a service, its addresses, or its deletion.
@@ -186,8 +196,8 @@ impl Concern {
     /// Every concern.
     pub const ALL: [Concern; 3] = [Concern::Resources, Concern::Addresses, Concern::Deletion];
 
-    /// The sentence that precedes the reason's in the message of a condition. It has no numbers, since a condition
-    /// is written again whenever it changes.
+    /// The sentence with which the message of a condition begins. It has no numbers, since a condition is written again
+    /// whenever it changes.
     pub const fn sentence(self) -> Option<&'static str> {
         match self {
             Concern::Resources => None,
@@ -196,15 +206,16 @@ impl Concern {
         }
     }
 
-    /// The concern in the message of a condition, also in one that an older version wrote.
+    /// The concern with which the message of a condition begins, also in one that an older version wrote. What follows may
+    /// be a text of others.
     pub fn in_message(message: &str) -> Concern {
         let says = |concern: &Concern| {
             let old = match concern {
                 Concern::Resources => None,
                 Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
-                Concern::Deletion => Some("deletion is stuck."),
+                Concern::Deletion => Some("Its deletion is stuck."),
             };
-            [concern.sentence(), old].into_iter().flatten().any(|sentence| message.contains(sentence))
+            [concern.sentence(), old].into_iter().flatten().any(|sentence| message.starts_with(sentence))
         };
         Concern::ALL.into_iter().find(says).unwrap_or_default()
     }

@@ -316,45 +316,56 @@ impl Reason {
         }
     }
 
-    /// The message of a condition: what is concerned, what happened, what to do, and the commands that show more. It has
-    /// no details of the failure, because these change with every retry, and a changed message is a status write.
-    pub fn message(self, concern: Concern, service: Option<&ObjectName>) -> String {
-        let what = match (self, concern) {
-            (Reason::InvalidSpec, Concern::Addresses) => NO_NODE_IP,
-            _ => self.row().meaning,
+    /// The message of a condition: what is concerned, what happened, what to do, and the commands that show more. A detail
+    /// is cut so that the rest stays whole.
+    pub fn message(self, concern: Concern, service: Option<&ObjectName>, detail: Option<&str>) -> String {
+        let concerned = concern.sentence().map_or_else(String::new, |sentence| format!("{sentence} "));
+        let steps = self.steps(concern, service, detail.is_some_and(|detail| self.says_what_to_do(detail)));
+        let others = concerned.len() + steps.len() + self.row().specific.len().max(NO_NODE_IP.len() + 1);
+        let detail = detail.map(|detail| cut(detail, MESSAGE_MAX.saturating_sub(others)));
+        let what = match ((self, concern), detail) {
+            ((Reason::InvalidSpec, Concern::Addresses), None) => NO_NODE_IP.to_owned(),
+            ((Reason::InvalidSpec, Concern::Addresses), Some(detail)) => {
+                format!("{NO_NODE_IP} {}", ended(&detail))
+            }
+            (_, detail) => self.summary(detail.as_deref()),
         };
-        let what = match concern.sentence() {
-            Some(concern) => format!("{concern} {what}"),
-            None => what.to_owned(),
-        };
+        format!("{concerned}{what}{steps}")
+    }
+
+    /// What to do and where to read more, after the sentence about what happened.
+    fn steps(self, concern: Concern, service: Option<&ObjectName>, is_said: bool) -> String {
         let advice = self.advice_for(concern, None).filter(|_| self.row().severity != Severity::Status);
-        let Some(advice) = advice else { return what };
+        let Some(advice) = advice else { return String::new() };
         let code = self.code();
-        let mut message = format!("{what} {advice}");
-        let page = match advice.contains(code) {
+        let mut steps = if is_said { String::new() } else { format!(" {advice}") };
+        let page = match steps.contains(code) {
             true => String::new(),
             false => format!("`sluice explain {code}`"),
         };
         let and = if page.is_empty() { "" } else { " and " };
         let details = service
             .map(|service| format!(" Details: `sluice explain service/{service}`{and}{page}."))
-            .filter(|details| message.len() + details.len() <= MESSAGE_MAX);
+            .filter(|details| STEPS_MAX >= steps.len() + details.len());
         match details {
-            Some(details) => message.push_str(&details),
+            Some(details) => steps.push_str(&details),
             None if page.is_empty() => {}
-            None => message.push_str(&format!(" See {page}.")),
+            None => steps.push_str(&format!(" See {page}.")),
         }
-        message
+        steps
     }
 
-    /// The note of an event about a failure: what happened, and the first step; no final period. Details of Sluice say
-    /// what to do, and those of Azure and of endpoints do not, unless they have a command.
+    /// Whether a detail says what to do. Those of Sluice do; those of Azure and of endpoints do not, unless they name a
+    /// command.
+    fn says_what_to_do(self, detail: &str) -> bool {
+        self.row().specific == "{}" && self != Reason::PortUnresolved || detail.contains('`')
+    }
+
+    /// The note of an event about a failure: what happened, and the first step; no final period.
     pub fn note(self, detail: &str, is_about_credential: bool) -> String {
-        let says_what_to_do = self.row().specific == "{}" && self != Reason::PortUnresolved;
-        let has_command = detail.contains('`');
         let advice = self
             .advice_for(Concern::Resources, Some(is_about_credential))
-            .filter(|_| !says_what_to_do && !has_command);
+            .filter(|_| !self.says_what_to_do(detail));
         let summary = self.summary(Some(detail));
         let note = match advice.and_then(|advice| advice.split(". ").next()) {
             Some(step) => format!("{summary} {step}"),
@@ -385,9 +396,20 @@ const NO_NODE_IP: &str = "Their nodes are unknown or have no InternalIP of their
 /// The bytes that the message of a condition may have: 1 KiB with the sentence about the published IP.
 const MESSAGE_MAX: usize = 960;
 
+/// The bytes of it that remain for what to do and where to read more.
+const STEPS_MAX: usize = 600;
+
+/// A text that is not longer than that.
+fn cut(text: &str, bytes: usize) -> String {
+    match text.len() <= bytes {
+        true => text.to_owned(),
+        false => format!("{}…", &text[..text.floor_char_boundary(bytes.saturating_sub('…'.len_utf8()))]),
+    }
+}
+
 /// A text with a period at its end.
 fn ended(text: &str) -> String {
-    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+    if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
 impl fmt::Display for Reason {
@@ -458,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_message_has_the_concern_the_action_and_the_commands() {
-        let of = |reason: Reason, concern| reason.message(concern, None);
+        let of = |reason: Reason, concern| reason.message(concern, None, None);
         assert!(of(Reason::QuotaExceeded, Concern::Resources).ends_with(" See `sluice explain SGW0008`."));
         assert_eq!(of(Reason::Provisioned, Concern::Resources), Reason::Provisioned.row().meaning);
         for reason in Reason::ALL {
@@ -475,10 +497,26 @@ mod tests {
             }
         }
         let web = ObjectName::new("shop", "web");
-        let message = Reason::QuotaExceeded.message(Concern::Resources, Some(&web));
+        let message = Reason::QuotaExceeded.message(Concern::Resources, Some(&web), None);
         let commands = " Details: `sluice explain service/shop/web` and `sluice explain SGW0008`.";
         assert!(message.ends_with(commands), "{message}");
-        assert!(!Reason::Provisioned.message(Concern::Resources, Some(&web)).contains('`'));
+        assert!(!Reason::Provisioned.message(Concern::Resources, Some(&web), None).contains('`'));
+    }
+
+    #[test]
+    fn a_message_has_the_detail_and_what_to_do_once() {
+        let web = ObjectName::new("shop", "web");
+        let of = |reason: Reason, concern, detail| reason.message(concern, Some(&web), Some(detail));
+        let quota = of(Reason::QuotaExceeded, Concern::Resources, "LimitReached: no more.");
+        assert!(quota.starts_with("Azure quota used up: LimitReached: no more. Request a higher"), "{quota}");
+        let invalid = of(Reason::InvalidSpec, Concern::Resources, "Port 0 is invalid; set another");
+        assert_eq!(
+            invalid,
+            "Port 0 is invalid; set another. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`."
+        );
+        let node = of(Reason::InvalidSpec, Concern::Addresses, "Node n1 is unknown");
+        let both = format!("{} {NO_NODE_IP} Node n1 is unknown. ", Concern::Addresses.sentence().unwrap());
+        assert!(node.starts_with(&both), "{node}");
     }
 
     #[test]
@@ -487,10 +525,13 @@ mod tests {
         for reason in Reason::ALL {
             for concern in Concern::ALL {
                 // Names of Kubernetes have at most 63 characters here; the limit must hold whatever comes.
-                let message = reason.message(concern, Some(&name(63)));
+                let message = reason.message(concern, Some(&name(63)), None);
                 assert!(message.len() <= MESSAGE_MAX, "{message}");
                 assert_eq!(message.contains("Details: "), reason.row().severity >= Severity::Warning);
-                let message = reason.message(concern, Some(&name(500)));
+                let message = reason.message(concern, Some(&name(63)), Some(&"é".repeat(2_000)));
+                assert!(message.len() <= MESSAGE_MAX && message.contains("é…"), "{message}");
+                assert_eq!(message.contains("Details: "), reason.row().severity >= Severity::Warning);
+                let message = reason.message(concern, Some(&name(500)), None);
                 assert!(message.len() <= MESSAGE_MAX && !message.contains("Details: "), "{message}");
             }
         }

@@ -36,18 +36,8 @@ pub(crate) fn next_write(cluster: &Cluster) -> Option<KubeWrite> {
 
 fn conditions() -> Vec<Condition> {
     let mut conditions = vec![
-        Condition {
-            kind: ConditionKind::Provisioning,
-            holds: false,
-            reason: Reason::Provisioned,
-            concern: Concern::Resources,
-        },
-        Condition {
-            kind: ConditionKind::Serving,
-            holds: true,
-            reason: Reason::Provisioned,
-            concern: Concern::Resources,
-        },
+        Condition::new(ConditionKind::Provisioning, false, Reason::Provisioned, Concern::Resources),
+        Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources),
     ];
     conditions.sort();
     conditions

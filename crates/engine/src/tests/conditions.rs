@@ -320,3 +320,108 @@ fn what_is_adopted_as_it_was_is_no_news() {
         expect![[""]],
     );
 }
+
+#[test]
+fn a_condition_has_the_detail_of_a_failure_and_no_retry_writes_it_again() {
+    check(
+        "show status
+         show messages
+         service web applied
+         #1 failed QuotaExceeded 400 says=At_most_10_public_IPs._Request_1f0a.
+         tick 4000
+         #2 failed QuotaExceeded 400 says=At_most_12_public_IPs._Request_2e9b.
+         tick 9000
+         #3 failed QuotaExceeded 400 says=At_most_10_public_IPs._Request_3d8c.
+         tick 9000
+         #4 failed QuotaExceeded 400 says=At_most_10_public_IPs._Request_4c7d.
+         tick 9000
+         #5 failed QuotaExceeded 400 says=At_most_10_public_IPs._Request_5b6e.
+         tick 9000
+         #6 failed QuotaExceeded 400 says=At_most_40_load_balancers._Request_6a5f.
+         tick 9000
+         #7 done",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded, Azure quota used up: QuotaExceeded (quota): At most 10 public IPs. Request 1f0a. Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries later, or as soon as the Service changes. Details: `sluice explain service/shop/web` and `sluice explain SGW0008`.)
+            #2 inspect web: read-public-ip   because outcome unknown
+            #3 provision web: public-ip, load-balancer, register   because retry due
+            #4 provision web: public-ip, load-balancer, register   because retry due
+            #5 provision web: public-ip, load-balancer, register   because retry due
+            #6 provision web: public-ip, load-balancer, register   because retry due
+            (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded, Azure quota used up: QuotaExceeded (quota): At most 40 load balancers. Request 6a5f. Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries later, or as soon as the Service changes. Details: `sluice explain service/shop/web` and `sluice explain SGW0008`.)
+            #7 provision web: public-ip, load-balancer, register   because retry due
+            (write status of web: Provisioning Updating, not Serving Updating)
+            #8 inspect web: read-public-ip   because outcome unknown
+        "#]],
+    );
+}
+
+#[test]
+fn in_an_outage_a_condition_keeps_the_first_answer_of_azure() {
+    check(
+        "show status
+         show messages
+         service web applied
+         plans fail InternalServerError 500 says=Try_later.
+         #1 failed InternalServerError 500 says=Try_later.
+         tick 60
+         plans fail ServerBusy 503 says=Overloaded.
+         tick 60",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-public-ip   because outcome unknown
+            #3 provision web: public-ip, load-balancer, register   because retry due
+            #4 inspect web: read-public-ip   because outcome unknown
+            #5 provision web: public-ip, load-balancer, register   because retry due
+            (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable, Azure did not complete the request: InternalServerError (transient): Try later. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. Details: `sluice explain service/shop/web` and `sluice explain SGW0013`.)
+            #6 inspect web: read-public-ip   because outcome unknown
+            #7 provision web: public-ip, load-balancer, register   because retry due
+            #8 inspect web: read-public-ip   because outcome unknown
+            #9 provision web: public-ip, load-balancer, register   because retry due
+            #10 inspect web: read-public-ip   because outcome unknown
+            #11 provision web: public-ip, load-balancer, register   because retry due
+            #12 inspect web: read-public-ip   because outcome unknown
+            #13 provision web: public-ip, load-balancer, register   because retry due
+            #14 inspect web: read-public-ip   because outcome unknown
+            #15 provision web: public-ip, load-balancer, register   because retry due
+        "#]],
+    );
+}
+
+#[test]
+fn a_condition_follows_what_the_owner_of_the_service_changes() {
+    check(
+        "show status
+         show messages
+         service web applied port=80->0
+         service web applied port=80->8080/sctp
+         service web applied",
+        expect![[r#"
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec, Port 80 has targetPort 0; set another targetPort. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`.)
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec, Port 80 uses SCTP, which Azure load balancers do not support; use TCP or UDP. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`.)
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_leader_keeps_the_detail_that_the_condition_shows() {
+    check(
+        "show status
+         show messages
+         service web known stuck=quota
+         lead
+         #1 failed QuotaExceeded 400 says=At_most_10_public_IPs.
+         tick 4000
+         #2 failed QuotaExceeded 400 says=At_most_10_public_IPs.",
+        expect![[r#"
+            (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded, Azure quota used up: as the leader before has written.)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: Provisioning QuotaExceeded, not Serving QuotaExceeded, Azure quota used up: QuotaExceeded (quota): At most 10 public IPs. Request a higher limit for the quota that Azure names, or delete unused resources. Sluice retries later, or as soon as the Service changes. Details: `sluice explain service/shop/web` and `sluice explain SGW0008`.)
+            #2 inspect web: read-public-ip   because outcome unknown
+        "#]],
+    );
+}

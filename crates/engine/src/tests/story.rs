@@ -19,7 +19,8 @@
 //! pod p1 applied again | pod p1 deleted | pod p1 vanishes
 //! services|slices|nodes|pods relisted [stale]
 //! egress blue requested | egress blue released
-//! #1 done | #1 lost [applied] [at STEP] | #1 failed CODE STATUS [after=SECONDS] [at STEP] | #1 refused
+//! #1 done | #1 lost [applied] [at STEP] | #1 failed CODE STATUS [after=SECONDS] [says=SOME_WORDS] [at STEP]
+//! #1 refused
 //! #1 gone | #1 exists | #1 unclear | #1 conflict | #1 unavailable
 //! #1 waits | #1 throttled|budgeted SECONDS | #1 wants   gives its slot back, asks for one
 //! #1 held SECONDS [budget]                      waits for the end of a pause, or for the budget, without a slot
@@ -29,6 +30,7 @@
 //! writes throttled SECONDS                      Azure asks for a pause of writes and deletes
 //! tick SECONDS | allow deletion | leadership lost
 //! show|hide status|lists|notices|news|times     `notices`: warnings; `show`: seen, and answered at once where it needs an answer
+//! show|hide messages                            the messages with details in the status
 //! hold|release status|lists                     `hold`: seen, and answered by the story
 //! state web | explain web | trouble web | timeline web | initial sync
 //! ```
@@ -134,6 +136,7 @@ struct Shows {
     notices: bool,
     news: bool,
     times: bool,
+    messages: bool,
     hold_status: bool,
     hold_lists: bool,
 }
@@ -567,6 +570,7 @@ impl Shows {
             "notices" => &mut self.notices,
             "news" => &mut self.news,
             "times" => &mut self.times,
+            "messages" => &mut self.messages,
             _ => panic!("{what} cannot be shown"),
         }
     }

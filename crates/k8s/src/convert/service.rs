@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use sluice_model::Family;
 use sluice_model::address::parse_ip;
 use sluice_model::annotations::{self, Treatment};
 use sluice_model::kube::{
     Concern, Condition, ConditionKind, FamilyPolicy, Protocol, ServiceObject, ServicePort, ServiceSpec,
     TargetPort,
 };
-use sluice_model::reason::Reason;
+use sluice_model::reason::{Reason, Severity};
+use sluice_model::{Family, ObjectName};
 
 use super::identity::{self, Unreadable, label};
 use super::words::Words;
-use super::{Selection, published_in};
+use super::{Selection, published_in, without_published};
 use crate::light;
 use crate::strings::{FINALIZER, PUBLISHED_IP, condition_type, is_inherited};
 
@@ -35,7 +35,6 @@ pub(crate) fn service(
     let is_ours = selected || finalizer || published.is_some();
     Ok(ServiceObject {
         uid: identity::uid("Service", meta)?,
-        name,
         version: identity::version("Service", meta)?,
         selected,
         load_balancer: is_load_balancer(&light.spec),
@@ -46,7 +45,8 @@ pub(crate) fn service(
         ingress: light.status.load_balancer.ingress.iter().filter_map(address).collect(),
         published,
         annotated,
-        conditions: light.status.conditions.iter().filter_map(condition).collect(),
+        conditions: light.status.conditions.iter().filter_map(|it| condition(it, &name)).collect(),
+        name,
     })
 }
 
@@ -160,7 +160,7 @@ fn published(status: &light::ServiceStatus) -> Option<std::net::IpAddr> {
 }
 
 /// One of our two conditions. A word that we do not know is no condition of ours, so it is written anew.
-fn condition(light: &light::Condition) -> Option<Condition> {
+fn condition(light: &light::Condition, service: &ObjectName) -> Option<Condition> {
     let kind = [ConditionKind::Provisioning, ConditionKind::Serving]
         .into_iter()
         .find(|kind| light.kind.as_deref() == Some(condition_type(*kind)))?;
@@ -170,6 +170,11 @@ fn condition(light: &light::Condition) -> Option<Condition> {
         Some("False") => false,
         _ => return None,
     };
-    let concern = Concern::in_message(light.message.as_deref().unwrap_or_default());
-    Some(Condition { kind, holds, reason, concern })
+    let message = without_published(light.message.as_deref().unwrap_or_default());
+    let concern = Concern::in_message(message);
+    let has_details = kind == ConditionKind::Provisioning
+        && reason.row().severity >= Severity::Warning
+        && message != reason.message(concern, Some(service), None);
+    let message = if has_details { message.into() } else { Box::default() };
+    Some(Condition { message, ..Condition::new(kind, holds, reason, concern) })
 }

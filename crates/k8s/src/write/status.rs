@@ -160,10 +160,13 @@ fn put(
     Value::Object(fields)
 }
 
-/// The message, from the table of reasons. `LoadBalancerServing` also says which IP is published: version 0.1 reads it
+/// The message, from the table of reasons if it has no details. `LoadBalancerServing` also says which IP is published: version 0.1 reads it
 /// there.
 fn message(name: &ObjectName, condition: &Condition, ingress: Option<IpAddr>) -> String {
-    let why = condition.reason.message(condition.concern, Some(name));
+    let why = match &*condition.message {
+        "" => condition.reason.message(condition.concern, Some(name), None),
+        message => message.to_owned(),
+    };
     match ingress.filter(|_| condition.kind == ConditionKind::Serving) {
         Some(ip) if condition.reason == Reason::Provisioned => published_message(ip),
         Some(ip) => format!("{} {why}", published_message(ip)),

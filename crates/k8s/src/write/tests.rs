@@ -72,12 +72,7 @@ fn writer_that_saw(service: &Value, client: Client) -> Writer {
 #[tokio::test]
 async fn writes_to_a_service_as_last_seen_are_one_request_each() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let conditions = [Condition {
-        kind: ConditionKind::Serving,
-        holds: true,
-        reason: Reason::Provisioned,
-        concern: Concern::Resources,
-    }];
+    let conditions = [Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources)];
     let mut published = service(43, &["example.com/keep", FINALIZER]);
     published["status"]["loadBalancer"]["ingress"] = json!([{"ip": "20.1.2.3", "ipMode": "VIP"}]);
     let (client, script) = Script::of([
@@ -103,12 +98,8 @@ async fn writes_to_a_service_as_last_seen_are_one_request_each() {
 
 #[tokio::test]
 async fn a_condition_of_a_service_as_last_seen_names_the_command_with_the_details() {
-    let condition = Condition {
-        kind: ConditionKind::Provisioning,
-        holds: true,
-        reason: Reason::QuotaExceeded,
-        concern: Concern::Resources,
-    };
+    let condition =
+        Condition::new(ConditionKind::Provisioning, true, Reason::QuotaExceeded, Concern::Resources);
     let (client, script) = Script::of([(PATCH_STATUS, Say::ok(service(42, &[FINALIZER])))]);
     let writer = writer_that_saw(&service(41, &[FINALIZER]), client);
     writer.write_status(&web(), None, None, &[condition]).await;
@@ -288,12 +279,7 @@ async fn the_last_finalizer_takes_its_list_with_it_and_none_at_all_is_no_write()
 #[tokio::test]
 async fn the_status_is_written_at_its_subresource_and_then_not_again() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let conditions = [Condition {
-        kind: ConditionKind::Serving,
-        holds: true,
-        reason: Reason::Provisioned,
-        concern: Concern::Resources,
-    }];
+    let conditions = [Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources)];
     let (client, script) = Script::of([
         (GET, Say::ok(service(41, &[FINALIZER]))),
         (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
@@ -357,12 +343,7 @@ async fn the_annotation_is_written_in_the_patch_of_the_ingress_and_removed_with_
 async fn a_policy_that_rejects_the_annotation_is_reported_once_and_the_status_is_written_without_it() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
     let denied = "ValidatingAdmissionPolicy 'sluice-services' denied request: not its annotations.";
-    let conditions = [Condition {
-        kind: ConditionKind::Serving,
-        holds: true,
-        reason: Reason::Provisioned,
-        concern: Concern::Resources,
-    }];
+    let conditions = [Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources)];
     let lease = "GET /apis/coordination.k8s.io/v1/namespaces/sluice-system/leases/sluice";
     let events = "POST /apis/events.k8s.io/v1/namespaces/sluice-system/events";
     let (client, script) = Script::of([

@@ -20,7 +20,7 @@ use crate::{Config, DefaultOutbound, GatewayMode};
 
 /// A condition that a leader before has written.
 fn stuck(concern: Concern, reason: Reason) -> Condition {
-    Condition { kind: ConditionKind::Provisioning, holds: true, reason, concern }
+    Condition::new(ConditionKind::Provisioning, true, reason, concern)
 }
 
 /// `config slots=1 linger=60 egress-max=2 namespaces=shop,bank gateway=verify default-outbound=ensure allow-mass-deletion`
@@ -166,6 +166,10 @@ impl Story {
                 Some("addresses") => vec![stuck(Concern::Addresses, Reason::AzureUnavailable)],
                 Some("nodes") => vec![stuck(Concern::Addresses, Reason::InvalidSpec)],
                 Some("ports") => vec![stuck(Concern::Resources, Reason::PortUnresolved)],
+                Some("quota") => vec![Condition {
+                    message: "Azure quota used up: as the leader before has written.".into(),
+                    ..stuck(Concern::Resources, Reason::QuotaExceeded)
+                }],
                 Some("resources") => vec![stuck(Concern::Resources, Reason::AzureUnavailable)],
                 Some(_) => vec![stuck(Concern::Deletion, Reason::Draining)],
                 None => known.filter(|_| !option("wiped")).map(|known| known.conditions).unwrap_or_default(),

@@ -23,7 +23,10 @@ pub(super) fn failure(ending: &[&str]) -> Option<Failure> {
         ["lost", ..] => Some(Failure::of(FailureClass::Unknown, "NoAnswer", "no answer")),
         ["refused", ..] => Some(super::failure(FailureClass::Refused, "InvalidRequest", 400)),
         ["failed", code, status, rest @ ..] => {
-            let error = ArmError { code: (*code).into(), message: "as the story says.".into() };
+            let text =
+                rest.iter().find_map(|word| word.strip_prefix("says=")).map(|text| text.replace('_', " "));
+            let message = text.unwrap_or_else(|| "as the story says.".into()).into();
+            let error = ArmError { code: (*code).into(), message };
             let mut answer = Answer::new(status.parse().expect("a status"), Payload::Error(error));
             let seconds = rest.iter().find_map(|word| word.strip_prefix("after="));
             answer.retry_after =
@@ -70,6 +73,10 @@ impl Story {
                     let not = if it.holds { "" } else { "not " };
                     format!("{not}{:?} {}{}", it.kind, it.reason, concern.unwrap_or_default())
                 }));
+                if self.shows.messages {
+                    let messages = conditions.iter().map(|it| &*it.message).filter(|text| !text.is_empty());
+                    parts.extend(messages.map(ToString::to_string));
+                }
                 if parts.is_empty() {
                     parts.push("nothing".into());
                 }

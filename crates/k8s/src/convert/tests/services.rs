@@ -68,18 +68,8 @@ fn a_plain_service_is_read_whole() {
         published: Some("20.1.2.3".parse().unwrap()),
         annotated: None,
         conditions: vec![
-            Condition {
-                kind: ConditionKind::Provisioning,
-                holds: false,
-                reason: Reason::Provisioned,
-                concern: Concern::Resources,
-            },
-            Condition {
-                kind: ConditionKind::Serving,
-                holds: true,
-                reason: Reason::Provisioned,
-                concern: Concern::Resources,
-            },
+            Condition::new(ConditionKind::Provisioning, false, Reason::Provisioned, Concern::Resources),
+            Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources),
         ],
     };
     assert_eq!(all, expected);

@@ -3,10 +3,11 @@
 use sluice_model::kube::Concern;
 
 use super::*;
-use crate::convert::published_in;
+use crate::convert::{Selection, Words, published_in, service};
 
 const PROVISIONING: &str = "LoadBalancerProvisioning";
 const SERVING: &str = "LoadBalancerServing";
+const UID: &str = "0b7ac3b8-6a1f-4d0e-9a53-1f2f6a0c9d11";
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -21,7 +22,7 @@ fn web() -> ObjectName {
 }
 
 fn condition(kind: ConditionKind, holds: bool, reason: Reason) -> Condition {
-    Condition { kind, holds, reason, concern: Concern::Resources }
+    Condition::new(kind, holds, reason, Concern::Resources)
 }
 
 fn live() -> [Condition; 2] {
@@ -196,6 +197,33 @@ fn a_message_says_what_is_in_trouble_before_the_reason() {
         written[0]["message"],
         "Some addresses are not programmed in Azure. Azure does not answer, answers with errors, or does not complete an operation. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. Details: `sluice explain service/shop/web` and `sluice explain SGW0013`."
     );
+}
+
+#[test]
+fn a_message_with_details_is_read_back_as_it_was_written() {
+    let (reason, concern) = (Reason::QuotaExceeded, Concern::Resources);
+    let detail = "At most 10 public IPs. Reached at 10.0.0.1.";
+    let conditions = [
+        Condition {
+            message: reason.message(concern, Some(&web()), Some(detail)).into(),
+            ..condition(ConditionKind::Provisioning, true, reason)
+        },
+        condition(ConditionKind::Serving, false, reason),
+    ];
+    for published in [None, Some(ip("20.1.2.3"))] {
+        let changes =
+            operations(&json!({}), &web(), published, None, &conditions, at("2026-11-16T10:00:00Z"));
+        let written = set(&changes, "/status/conditions").unwrap();
+        assert!(written[0]["message"].as_str().unwrap().contains(detail), "{written}");
+        let light = serde_json::from_value(json!({
+            "metadata": {"uid": UID, "namespace": "shop", "name": "web", "resourceVersion": "7"},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+            "status": {"conditions": written},
+        }));
+        let object = service(&light.unwrap(), &Selection::default(), &mut Words::default()).unwrap();
+        assert_eq!(object.conditions, conditions);
+        assert_eq!(object.published, published);
+    }
 }
 
 #[test]

@@ -19,12 +19,12 @@ fn status(object: &ObjectRef, ingress: Option<IpAddr>, based_on: Option<u64>) ->
         object: object.clone(),
         ingress,
         retract: None,
-        conditions: vec![Condition {
-            kind: ConditionKind::Serving,
-            holds: ingress.is_some(),
-            reason: Reason::Provisioned,
-            concern: Concern::Resources,
-        }],
+        conditions: vec![Condition::new(
+            ConditionKind::Serving,
+            ingress.is_some(),
+            Reason::Provisioned,
+            Concern::Resources,
+        )],
         based_on,
     }
 }
