@@ -134,7 +134,7 @@ mod tests {
         "buffered_pods",
         "pending_deletions",
         "service_updater_operations_active",
-        "addresses_wanted",
+        "addresses_desired",
         "addresses_programmed",
         "arm_calls_total",
         "budget_window_used_ratio",

@@ -207,7 +207,6 @@ impl<A: Azure, K: Kube, C: Clock> Controller<A, K, C> {
 
     fn take(&mut self, mail: Mail, turn: &mut Turn) {
         let now = self.clock.now();
-        self.tally.mails += 1;
         self.tally.inbox_depth_max = self.inbox.depth_max;
         self.tally.panics = self.inbox.panics;
         turn.mails += 1;

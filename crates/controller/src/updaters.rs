@@ -29,8 +29,6 @@ use crate::records::Records;
 pub struct Tally {
     /// Turns of the loop.
     pub turns: u64,
-    /// Facts, replies and answers taken out of the inbox.
-    pub mails: u64,
     /// Facts that have waited in the inbox at once at most.
     pub inbox_depth_max: usize,
     /// Requests handed to whoever sends.

@@ -12,10 +12,6 @@ use crate::state::{State, Trigger};
 pub struct Counters {
     /// How often each trigger met each state.
     pub cells: [[u64; Trigger::COUNT]; State::COUNT],
-    /// Events handled.
-    pub events: u64,
-    /// Effects asked for.
-    pub effects: u64,
     /// Plans handed to the service updater.
     pub plans_started: u64,
     /// Plans that came to their end.
@@ -67,8 +63,6 @@ impl Default for Counters {
     fn default() -> Counters {
         Counters {
             cells: [[0; Trigger::COUNT]; State::COUNT],
-            events: 0,
-            effects: 0,
             plans_started: 0,
             plans_succeeded: 0,
             plans_failed: 0,

@@ -191,7 +191,6 @@ impl Engine {
         self.now = self.now.max(now);
         self.addresses.advance(self.now);
         self.egress_count.set(None);
-        self.counters.events = self.counters.events.saturating_add(1);
         self.take_in(event);
         if self.is_leading() {
             self.wake_the_due();
@@ -492,7 +491,6 @@ impl Engine {
     pub(crate) fn emit(&mut self, action: Action, cause: Cause) -> EffectId {
         let id = EffectId(self.next_effect);
         self.next_effect += 1;
-        self.counters.effects = self.counters.effects.saturating_add(1);
         self.out.push(Effect { id, action, cause });
         id
     }

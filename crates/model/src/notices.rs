@@ -213,7 +213,7 @@ Sluice limits its events:
 | events of one object or egress; for the cluster, events with one reason | 10 | one every 30 s | neither recorded nor logged |
 | all events together | 200 | 20 per second | only logged |
 
-The metric `sluice_notices_held_back_total` counts the events above either limit.
+The metric `sluice_notices_suppressed_total` counts the events above either limit.
 
 | type | reason | code | object | when | what to do |
 |---|---|---|---|---|---|

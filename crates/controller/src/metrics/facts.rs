@@ -1,7 +1,7 @@
 //! Everything that a scrape is made from, gathered with one question.
 
 use sluice_engine::addresses::Totals;
-use sluice_engine::{Counters, Engine, Gauges, Phase};
+use sluice_engine::{Counters, Gauges, Phase};
 use sluice_model::Time;
 use sluice_updater::Numbers;
 use sluice_view::overview::{Role, WatchLine};
@@ -33,59 +33,33 @@ pub(crate) struct Facts {
     pub(crate) now: Time,
 }
 
-/// The part that only the loop knows.
-struct Heard {
-    counters: Counters,
-    gauges: Gauges,
-    totals: Totals,
-    slots: (usize, usize),
-    phase: Phase,
-    gateway_ready: bool,
-    azure_trouble: bool,
-    numbers: Numbers,
-    tally: Tally,
-}
-
-impl Heard {
-    fn of(engine: &Engine, numbers: Numbers, tally: Tally) -> Heard {
-        Heard {
+impl Facts {
+    pub(crate) async fn gather(room: &Room) -> Result<Facts, Silence> {
+        let parts = &room.parts;
+        let (calls, window_limits) = (parts.calls.so_far(), parts.window_limits);
+        let (role, watches) = (room.standing().role, (parts.watches)());
+        let streams_open = room.streams_open() as u64;
+        let (started_seconds, now) = (parts.almanac.begun_seconds(), parts.almanac.time());
+        let ask = room.ask(move |engine, updaters, tally| Facts {
             counters: engine.counters().clone(),
             gauges: engine.gauges(),
             totals: engine.addresses().totals(),
-            slots: engine.slots(),
+            slots_working: engine.slots().0 as u64,
+            slots_waiting: engine.slots().1 as u64,
             phase: engine.start_up().phase,
             gateway_ready: engine.gateway_ready(),
             azure_trouble: engine.listing_trouble().is_some(),
-            numbers,
-            tally,
-        }
-    }
-}
-
-impl Facts {
-    pub(crate) async fn gather(room: &Room) -> Result<Facts, Silence> {
-        let ask = room.ask(|engine, updaters, tally| Heard::of(engine, updaters.numbers(), *tally));
-        let heard = ask.await?;
-        let parts = &room.parts;
-        Ok(Facts {
-            counters: heard.counters,
-            gauges: heard.gauges,
-            totals: heard.totals,
-            slots_working: heard.slots.0 as u64,
-            slots_waiting: heard.slots.1 as u64,
-            phase: heard.phase,
-            gateway_ready: heard.gateway_ready,
-            azure_trouble: heard.azure_trouble,
-            numbers: heard.numbers,
-            tally: heard.tally,
-            calls: parts.calls.so_far(),
-            window_limits: parts.window_limits,
-            role: room.standing().role,
-            watches: (parts.watches)(),
-            streams_open: room.streams_open() as u64,
-            started_seconds: parts.almanac.begun_seconds(),
-            now: parts.almanac.time(),
-        })
+            numbers: updaters.numbers(),
+            tally: *tally,
+            calls,
+            window_limits,
+            role,
+            watches,
+            streams_open,
+            started_seconds,
+            now,
+        });
+        ask.await
     }
 }
 

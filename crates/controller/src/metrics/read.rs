@@ -93,16 +93,16 @@ fn windows(facts: &Facts) -> [(&'static str, u32, u32); 2] {
 }
 
 pub(super) fn window_calls(facts: &Facts) -> Vec<Series> {
-    windows(facts).map(|(bucket, calls, _)| labelled(&[bucket], Value::Whole(calls.into()))).to_vec()
+    windows(facts).map(|(window, calls, _)| labelled(&[window], Value::Whole(calls.into()))).to_vec()
 }
 
 pub(super) fn window_limits(facts: &Facts) -> Vec<Series> {
-    windows(facts).map(|(bucket, _, limit)| labelled(&[bucket], Value::Whole(limit.into()))).to_vec()
+    windows(facts).map(|(window, _, limit)| labelled(&[window], Value::Whole(limit.into()))).to_vec()
 }
 
 pub(super) fn window_used(facts: &Facts) -> Vec<Series> {
     let used = |calls: u32, limit: u32| if limit == 0 { 0.0 } else { f64::from(calls) / f64::from(limit) };
-    windows(facts).map(|(bucket, calls, limit)| labelled(&[bucket], Value::Real(used(calls, limit)))).to_vec()
+    windows(facts).map(|(window, calls, limit)| labelled(&[window], Value::Real(used(calls, limit)))).to_vec()
 }
 
 fn lanes(facts: &Facts, value: impl Fn(&GateNumbers) -> Value) -> Vec<Series> {
@@ -133,8 +133,8 @@ pub(super) fn paused(facts: &Facts) -> Vec<Series> {
 pub(super) fn remaining(facts: &Facts) -> Vec<Series> {
     let left = &facts.numbers.remaining;
     let all = [("reads", left.reads), ("writes", left.writes), ("deletes", left.deletes)];
-    let known = all.into_iter().filter_map(|(bucket, calls)| Some((bucket, calls?)));
-    known.map(|(bucket, calls)| labelled(&[bucket], Value::Whole(calls.into()))).collect()
+    let known = all.into_iter().filter_map(|(limit, calls)| Some((limit, calls?)));
+    known.map(|(limit, calls)| labelled(&[limit], Value::Whole(calls.into()))).collect()
 }
 
 pub(super) fn leader(facts: &Facts) -> Vec<Series> {

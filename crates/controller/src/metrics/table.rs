@@ -14,10 +14,10 @@ const CLASS: Label = Label { name: "class", words: || FailureClass::ALL.map(Fail
 const PHASE: Label = Label { name: "phase", words: || Phase::ALL.map(Phase::word).to_vec() };
 const TRIGGER: Label = Label { name: "trigger", words: || Trigger::ALL.map(Trigger::word).to_vec() };
 const METHOD: Label = Label { name: "method", words: || METHODS.to_vec() };
-const KIND: Label = Label { name: "kind", words: || KINDS.to_vec() };
+const RESOURCE_TYPE: Label = Label { name: "resource_type", words: || KINDS.to_vec() };
 const STATUS: Label = Label { name: "status", words: || STATUSES.to_vec() };
-const BUCKET: Label = Label { name: "bucket", words: || vec!["reads", "writes"] };
-const REMAINING: Label = Label { name: "bucket", words: || vec!["reads", "writes", "deletes"] };
+const WINDOW: Label = Label { name: "window", words: || vec!["reads", "writes"] };
+const RATE_LIMIT: Label = Label { name: "rate_limit", words: || vec!["reads", "writes", "deletes"] };
 const LANE: Label = Label { name: "lane", words: || LANES.to_vec() };
 const WATCHED: Label = Label { name: "kind", words: watched };
 const VERSION: Label = Label { name: "version", words: || vec![env!("CARGO_PKG_VERSION")] };
@@ -130,7 +130,7 @@ pub(crate) const TABLE: &[Metric] = &[
     )
     .known_as("x_updater_goroutines_active"),
     // Services.
-    gauge("service_updater_slots_working", "Operations that hold a concurrency slot", |facts| {
+    gauge("service_updater_slots_in_use", "Operations that hold a concurrency slot", |facts| {
         whole(facts.slots_working)
     }),
     gauge(
@@ -169,7 +169,7 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("service_operations_failed_total", "Failed operations, by failure class", read::failures)
         .by(&[CLASS]),
     // Addresses.
-    gauge("addresses_wanted", "Desired addresses of all gateway services", |facts| {
+    gauge("addresses_desired", "Desired addresses of all gateway services", |facts| {
         whole(facts.gauges.addresses_wanted)
     }),
     gauge("addresses_programmed", "Addresses confirmed by Azure", |facts| {
@@ -181,7 +181,7 @@ pub(crate) const TABLE: &[Metric] = &[
         "Addresses in the update request that Azure has not answered yet",
         |facts| whole(facts.totals.in_flight as u64),
     ),
-    gauge("addresses_undecided", "Addresses whose last update has an unknown outcome", |facts| {
+    gauge("addresses_uncertain", "Addresses whose last update has an unknown outcome", |facts| {
         whole(facts.totals.either as u64)
     }),
     gauge(
@@ -205,32 +205,26 @@ pub(crate) const TABLE: &[Metric] = &[
         whole(facts.counters.orphans_removed)
     }),
     gauge(
-        "mass_deletion_held",
+        "mass_deletion_held_services",
         "Gateway services whose deletion is held by the mass-deletion guard",
         |facts| whole(facts.gauges.held),
     ),
     gauge("unclaimed_registrations", "Unmanaged registrations that no Service or egress needs", |facts| {
         whole(facts.gauges.unclaimed)
     }),
-    counter("refused_inputs_total", "Inputs ignored because they were stale or invalid", |facts| {
+    counter("ignored_inputs_total", "Inputs ignored because they were stale or invalid", |facts| {
         whole(facts.counters.refusals)
     }),
     counter("internal_errors_total", "Invariant violations detected (each is a bug)", |facts| {
         whole(facts.counters.internal_errors)
     }),
-    counter("events_total", "Inputs processed by the engine (not Kubernetes events)", |facts| {
-        whole(facts.counters.events)
-    }),
-    counter("effects_total", "Actions requested by the engine, for example writes and timers", |facts| {
-        whole(facts.counters.effects)
-    }),
     // Calls to Azure.
     counter(
         "arm_calls_total",
-        "Azure Resource Manager calls, by method, resource kind and status",
+        "Azure Resource Manager calls, by method, resource type and status",
         read::calls,
     )
-    .by(&[METHOD, KIND, STATUS]),
+    .by(&[METHOD, RESOURCE_TYPE, STATUS]),
     histogram(
         "arm_call_duration_seconds",
         "Duration of Azure Resource Manager calls, including the wait for an access token",
@@ -246,13 +240,15 @@ pub(crate) const TABLE: &[Metric] = &[
         |facts| whole(facts.calls.bytes_received),
     ),
     counter(
-        "arm_lost_answers_total",
+        "arm_lost_responses_total",
         "Azure requests without a response: timed out or connection lost",
         |facts| whole(facts.numbers.lost),
     ),
-    counter("arm_late_answers_total", "Azure responses received after the request was abandoned", |facts| {
-        whole(facts.numbers.late_replies)
-    }),
+    counter(
+        "arm_late_responses_total",
+        "Azure responses received after the request was abandoned",
+        |facts| whole(facts.numbers.late_replies),
+    ),
     counter("arm_operations_overdue_total", "Azure operations that exceeded their time limit", |facts| {
         whole(facts.numbers.operations_overdue)
     }),
@@ -266,28 +262,28 @@ pub(crate) const TABLE: &[Metric] = &[
         read::throttled_seconds,
     ),
     counter(
-        "throttled_answers_total",
+        "throttled_responses_total",
         "Azure responses that requested a pause before the next call",
         |facts| whole(facts.numbers.throttled),
     ),
     gauge(
         "budget_window_calls",
-        "Calls by Sluice in the current Azure rate limit window, by bucket",
+        "Calls by Sluice in the current rate limit window of Microsoft.Network",
         read::window_calls,
     )
-    .by(&[BUCKET]),
+    .by(&[WINDOW]),
     gauge(
         "budget_window_limit",
-        "Calls that Sluice may make per Azure rate limit window, by bucket",
+        "Calls that Sluice may make in each rate limit window of Microsoft.Network",
         read::window_limits,
     )
-    .by(&[BUCKET]),
+    .by(&[WINDOW]),
     gauge(
         "budget_window_used_ratio",
-        "Used fraction of the calls that Sluice may make per rate limit window, by bucket",
+        "Used fraction of the calls that Sluice may make in the current rate limit window",
         read::window_used,
     )
-    .by(&[BUCKET]),
+    .by(&[WINDOW]),
     gauge("budget_tokens", "Calls that the token bucket allows without a wait, by lane", read::tokens)
         .by(&[LANE]),
     gauge("budget_queued_calls", "Calls waiting for budget or for the end of a pause, by lane", read::queued)
@@ -296,10 +292,10 @@ pub(crate) const TABLE: &[Metric] = &[
         .by(&[LANE]),
     gauge(
         "arm_remaining_calls",
-        "Remaining calls of the whole subscription as last reported by Azure, by bucket",
+        "Remaining calls of the whole subscription as last reported by Azure, by rate limit",
         read::remaining,
     )
-    .by(&[REMAINING]),
+    .by(&[RATE_LIMIT]),
     // The process among its replicas, and its start.
     gauge("leader", "Whether this replica is the leader (1 = yes)", read::leader),
     gauge(
@@ -307,7 +303,7 @@ pub(crate) const TABLE: &[Metric] = &[
         "Whether the initial sync is done: each operation succeeded or is parked (1 = yes)",
         read::initial_sync,
     ),
-    gauge("start_up_phase", "Current start-up phase (1 = active)", read::phase).by(&[PHASE]),
+    gauge("startup_phase", "Current start-up phase (1 = active)", read::phase).by(&[PHASE]),
     gauge(
         "gateway_ready",
         "Whether the gateway exists, is usable and has its subnet attached (1 = yes)",
@@ -319,7 +315,7 @@ pub(crate) const TABLE: &[Metric] = &[
         |facts| whole(u64::from(facts.azure_trouble)),
     ),
     gauge(
-        "initial_sync_services_left",
+        "initial_sync_services_remaining",
         "Gateway services that the initial sync has not finished yet",
         |facts| whole(facts.gauges.initial_sync_left),
     ),
@@ -340,7 +336,7 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("watch_lists_total", "Complete lists received from the API server, by kind", read::watch_lists)
         .by(&[WATCHED]),
     counter(
-        "watch_skipped_total",
+        "watch_objects_skipped_total",
         "Objects skipped because they could not be decoded, by kind",
         read::watch_skipped,
     )
@@ -348,15 +344,11 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("watch_restarts_total", "Watch restarts, by kind", read::watch_restarts).by(&[WATCHED]),
     // What is told to people.
     counter(
-        "notices_held_back_total",
+        "notices_suppressed_total",
         "Kubernetes events not written because of the rate limit or a full queue",
         |facts| whole(facts.tally.notices_held_back),
     ),
     // The loop.
-    counter("loop_turns_total", "Iterations of the control loop", |facts| whole(facts.tally.turns)),
-    counter("loop_mails_total", "Messages taken from the inbox of the control loop", |facts| {
-        whole(facts.tally.mails)
-    }),
     gauge(
         "loop_inbox_depth_max",
         "Highest number of messages waiting in the inbox of the control loop",
@@ -364,7 +356,7 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     counter("loop_panics_total", "Panicked tasks (each is a bug)", |facts| whole(facts.tally.panics)),
     counter(
-        "loop_wakes_in_vain_total",
+        "loop_overdue_deadlines_total",
         "Deadlines that are still due after an iteration of the control loop (each is a bug)",
         |facts| whole(facts.tally.wakes_in_vain),
     ),

@@ -260,7 +260,7 @@ async fn a_scrape_tells_what_the_loop_has_done() {
     let text = world::text(answer).await;
     for line in [
         "sluice_services{direction=\"inbound\",state=\"Created\"} 1",
-        "sluice_addresses_wanted 1",
+        "sluice_addresses_desired 1",
         "sluice_addresses_programmed 1",
         "sluice_service_creation_duration_seconds_count 1",
         "sluice_leader 1",

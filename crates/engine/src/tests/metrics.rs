@@ -218,12 +218,3 @@ fn the_last_failure_is_shown_until_an_operation_succeeds() {
     story.play("#3 done");
     assert_eq!(view(&story).last_failure, None);
 }
-
-#[test]
-fn events_and_effects_are_counted() {
-    let mut story = told("");
-    let (events, effects) = (story.engine.counters().events, story.engine.counters().effects);
-    story.play("hold status\nservice web applied");
-    assert_eq!(story.engine.counters().events - events, 1);
-    assert_eq!(story.engine.counters().effects - effects, 2, "a plan and a status");
-}
