@@ -210,7 +210,7 @@ fn told(explanation: &Explanation, paint: Paint) -> String {
     say(format!("Public IP   {ip}"));
     say(format!(
         "Addresses   {} desired, {} buffered, {} programmed{}{}",
-        addresses.wanted,
+        addresses.desired,
         addresses.buffered,
         addresses.programmed,
         some(addresses.unplaceable, "without a node IP"),

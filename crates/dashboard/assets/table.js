@@ -71,7 +71,7 @@ function record(kind, it) {
     trouble: it.trouble ?? false,
     why: it.why,
     ip: it.publicIp ?? "",
-    addresses: it.addresses ?? { wanted: 0, programmed: 0, quarantined: 0 },
+    addresses: it.addresses ?? { desired: 0, programmed: 0, quarantined: 0 },
     haystack: words.join("\n").toLowerCase(),
   };
 }
@@ -102,7 +102,7 @@ const PLACES = {
   name: () => 0,
   age: (it) => it.since,
   attempts: (it) => -it.attempts,
-  addresses: (it) => -it.addresses.wanted,
+  addresses: (it) => -it.addresses.desired,
 };
 
 function filter() {
@@ -168,7 +168,7 @@ function line(it) {
   name.scope = "row";
   name.setAttribute("role", "rowheader");
   if (it.kind === "egress") name.append(cell("span", "kind", "egress"));
-  const { programmed, wanted } = it.addresses;
+  const { programmed, desired } = it.addresses;
   const reason = cell("td", "reason");
   if (it.why) {
     reason.title = it.why.message;
@@ -182,8 +182,8 @@ function line(it) {
     cell("td", "age", span(age(it))),
     cell("td", "attempts", it.attempts > 0 ? `${it.attempts}×` : ""),
     cell("td", "addresses",
-      cell("span", programmed < wanted ? "short" : "", numbers.format(programmed)),
-      cell("span", "of", ` of ${numbers.format(wanted)}`)),
+      cell("span", programmed < desired ? "short" : "", numbers.format(programmed)),
+      cell("span", "of", ` of ${numbers.format(desired)}`)),
     cell("td", "ip", it.ip),
     reason,
   );

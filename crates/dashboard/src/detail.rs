@@ -108,13 +108,13 @@ fn figures(explanation: &Explanation) -> Markup {
     html! {
         section.panel aria-labelledby="figures-title" {
             h2 #figures-title { "Addresses" }
-            @if addresses.wanted > 0 {
-                progress.wide max=(addresses.wanted) value=(addresses.programmed.min(addresses.wanted))
+            @if addresses.desired > 0 {
+                progress.wide max=(addresses.desired) value=(addresses.programmed.min(addresses.desired))
                     aria-label="Addresses programmed" {}
             }
             dl.figures {
                 div { dt { "programmed" } dd { (grouped(addresses.programmed)) } }
-                div { dt { "desired" } dd { (grouped(addresses.wanted)) } }
+                div { dt { "desired" } dd { (grouped(addresses.desired)) } }
                 div { dt { "buffered (not registered yet)" } dd { (grouped(addresses.buffered)) } }
                 div { dt { "in Azure (confirmed or uncertain)" } dd { (grouped(addresses.mapped)) } }
                 div { dt { "node IP missing" } dd { (grouped(addresses.unplaceable)) } }
@@ -125,7 +125,7 @@ fn figures(explanation: &Explanation) -> Markup {
             h2 #facts-title { "Facts" }
             dl.figures {
                 div { dt { "in this state" } dd { (span(progress.since.age_seconds)) } }
-                div { dt { "desired" } dd { (if progress.wanted { "yes" } else { "no" }) } }
+                div { dt { "desired" } dd { (if progress.desired { "yes" } else { "no" }) } }
                 div { dt { "carries traffic" } dd { (if progress.live { "yes" } else { "no" }) } }
                 div { dt { "failures since the last success" } dd { (progress.attempts) } }
                 @if let Some(last) = &progress.last_attempt {

@@ -219,7 +219,7 @@ fn about_the_controller(overview: &Overview, all: &mut Vec<Finding>) {
         }
         Role::Leader | Role::Unknown => {}
     }
-    let drift = overview.drift.found.saturating_sub(overview.drift.mended);
+    let drift = overview.drift.found.saturating_sub(overview.drift.repaired);
     if drift > 0 {
         let sentence = format!("Repairing drift: {} made outside Sluice", count(drift, "change", "changes"));
         all.push(Finding::new(Severity::Note, sentence));
@@ -297,7 +297,7 @@ fn waits_for_nodes(row: &Row<'_>) -> bool {
 
 /// The last line: how much of what is wanted is served.
 fn served(overview: &Overview, rows: &[Row<'_>]) -> Finding {
-    let wanted: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.wanted).collect();
+    let wanted: Vec<&Row<'_>> = rows.iter().filter(|row| row.progress.desired).collect();
     let live = wanted.iter().filter(|row| row.progress.live && !row.progress.trouble).count();
     if wanted.is_empty() {
         let sentence = match rows.is_empty() {
@@ -559,7 +559,7 @@ pub(crate) mod tests {
         );
         overview.role = Role::Leader;
         overview.initial_sync =
-            InitialSync { phase: "working-off".into(), left: 7, ..InitialSync::default() };
+            InitialSync { phase: "initial-sync".into(), left: 7, ..InitialSync::default() };
         assert_eq!(
             texts(&overview, &[], &[])[0],
             "Initial sync in progress: applying changes, 7 gateway services left."

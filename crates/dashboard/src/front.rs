@@ -106,7 +106,7 @@ fn totals(overview: &Overview) -> Markup {
         dl.totals #totals {
             div { dt { "Services" } dd { (grouped(overview.services.total)) } }
             div { dt { "egresses" } dd { (grouped(overview.egresses.total)) } }
-            div { dt { "addresses" } dd { (grouped(addresses.programmed)) " of " (grouped(addresses.wanted)) } }
+            div { dt { "addresses" } dd { (grouped(addresses.programmed)) " of " (grouped(addresses.desired)) } }
             div { dt { "updates pending" } dd { (grouped(pending)) } }
             div { dt { "operations" } dd { (grouped(overview.operations_active)) } }
         }
@@ -227,8 +227,8 @@ fn row_line(row: &Row<'_>) -> Markup {
             td.age role="cell" { (span(progress.since.age_seconds)) }
             td.attempts role="cell" { @if progress.attempts > 0 { (progress.attempts) "×" } }
             td.addresses role="cell" {
-                span.short[addresses.programmed < addresses.wanted] { (grouped(addresses.programmed)) }
-                span.of { " of " (grouped(addresses.wanted)) }
+                span.short[addresses.programmed < addresses.desired] { (grouped(addresses.programmed)) }
+                span.of { " of " (grouped(addresses.desired)) }
             }
             td.ip role="cell" { @if let Some(ip) = progress.public_ip { (ip) } }
             td.reason role="cell" title=[why.map(|why| why.message.as_str())] {

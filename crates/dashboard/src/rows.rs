@@ -210,7 +210,7 @@ impl Filter {
             Order::Name => 0,
             Order::Age => u64::MAX - row.progress.since.age_seconds,
             Order::Attempts => u64::MAX - u64::from(row.progress.attempts),
-            Order::Addresses => u64::MAX - row.progress.addresses.wanted,
+            Order::Addresses => u64::MAX - row.progress.addresses.desired,
         };
         rows.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.title.cmp(&b.title)));
         rows
@@ -228,7 +228,7 @@ pub(crate) mod tests {
         Progress {
             state,
             since: Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 },
-            wanted: !matches!(state, State::DeletionPending | State::DeletionInProgress),
+            desired: !matches!(state, State::DeletionPending | State::DeletionInProgress),
             live: matches!(state, State::Created | State::UpdateInProgress),
             operation: None,
             attempts: 0,

@@ -41,7 +41,7 @@ pub(crate) fn phase(word: &str) -> String {
         "reading-kubernetes" => "listing Kubernetes".into(),
         "reading-azure" => "listing Azure".into(),
         "gateway" => "preparing the gateway".into(),
-        "working-off" | "initial-sync" => "applying changes".into(),
+        "initial-sync" => "applying changes".into(),
         other => other.replace('-', " "),
     }
 }

@@ -148,7 +148,7 @@ impl Engine {
             self.counters.syncs.add(now.since(began), 1);
         }
         self.sync_not_before = next_at;
-        let refused = failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Refused);
+        let refused = failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Rejected);
         if refused && self.addresses.sends_names_of_others() {
             // A name that is no longer registered may be the reason.
             self.survey.trust_next_of_gateway(now);

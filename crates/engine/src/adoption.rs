@@ -127,7 +127,7 @@ impl Engine {
         record.adoption.is_about_credential = failure.is_about_credential();
         let reason = match failure.class {
             FailureClass::Forbidden => Reason::Forbidden,
-            FailureClass::Refused => Reason::Conflict,
+            FailureClass::Rejected => Reason::Conflict,
             _ => return,
         };
         let text = self.cannot_tag(resource, failure);
@@ -140,7 +140,7 @@ impl Engine {
     /// Why a resource cannot be tagged, and the command to run.
     pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
         // After a rejection it is the whole message of a conflict; otherwise it follows what Azure did.
-        let tagging = if failure.class == FailureClass::Refused { "Tagging" } else { "tagging" };
+        let tagging = if failure.class == FailureClass::Rejected { "Tagging" } else { "tagging" };
         let failed = format!("{tagging} {id} failed: {}", clause(failure));
         if failure.is_about_credential() {
             return failed;

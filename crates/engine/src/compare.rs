@@ -78,7 +78,7 @@ impl Engine {
                 _ if record.operation.is_some() => None,
                 (State::Created, Compared::InSync) => Some(Trigger::FoundInSync),
                 (State::Created, compared) if compared.is_rejection() => Some(Trigger::FoundRejected),
-                (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundDifferent),
+                (State::UpdateInProgress, Compared::Different) => Some(Trigger::FoundOutOfSync),
                 _ => None,
             };
             let record = self.record_mut(service)?;

@@ -70,7 +70,7 @@ impl Attempts {
         match failure.class {
             FailureClass::Quota => park(self, retry.quota_park, Reason::QuotaExceeded),
             FailureClass::Forbidden => park(self, retry.forbidden_park, Reason::Forbidden),
-            FailureClass::Refused => {
+            FailureClass::Rejected => {
                 self.refusals = self.refusals.saturating_add(1);
                 if self.refusals > 1 {
                     return park(self, retry.quota_park, Reason::Refused);

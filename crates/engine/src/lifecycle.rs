@@ -80,7 +80,7 @@ impl Engine {
         let Some(record) = self.record_mut(service) else { return };
         let before = record.was_wanted.replace(wanted);
         let state = record.state;
-        let trigger = if wanted { Trigger::Wanted } else { Trigger::Unwanted };
+        let trigger = if wanted { Trigger::Desired } else { Trigger::NoLongerDesired };
         if before != Some(wanted) && matches!(cell(state, trigger), Cell::Stay(_)) {
             self.fire(service, trigger);
         }
@@ -97,11 +97,11 @@ impl Engine {
         let state = record.state;
         // A rejected Service without clients is torn down like an unwanted one.
         let stays = wanted && !self.is_rejected_unserved(record);
-        let goes = if wanted { Trigger::RejectedUnserved } else { Trigger::Unwanted };
+        let goes = if wanted { Trigger::RejectedUnserved } else { Trigger::NoLongerDesired };
         match (state, stays) {
             (State::NotStarted, false) if idle => {
                 if self.is_torn_down(service) && self.keeper(record).is_none() {
-                    return (!wanted && self.is_released(service)).then_some(Trigger::NothingLeft);
+                    return (!wanted && self.is_released(service)).then_some(Trigger::FullyDeleted);
                 }
                 Some(goes)
             }
@@ -117,21 +117,21 @@ impl Engine {
                         moves.then_some(Trigger::FoundRejected)
                     }
                     (Some(Compared::Different | Compared::Invalid(..)), State::Created) => {
-                        Some(Trigger::FoundDifferent)
+                        Some(Trigger::FoundOutOfSync)
                     }
                     (Some(Compared::Different | Compared::Invalid(..)), State::NotStarted) if live => {
-                        Some(Trigger::FoundDifferent)
+                        Some(Trigger::FoundOutOfSync)
                     }
                     _ => None,
                 }
             }
-            (State::DeletionPending, true) if !record.teardown_begun => Some(Trigger::Wanted),
+            (State::DeletionPending, true) if !record.teardown_begun => Some(Trigger::Desired),
             (State::DeletionPending, _) if idle => {
                 if self.is_torn_down(service) {
                     if wanted {
-                        return Some(Trigger::GoneButWanted);
+                        return Some(Trigger::DeletedButDesired);
                     }
-                    return self.is_released(service).then_some(Trigger::NothingLeft);
+                    return self.is_released(service).then_some(Trigger::FullyDeleted);
                 }
                 None
             }
@@ -145,9 +145,9 @@ impl Engine {
                     return None;
                 }
                 if wanted {
-                    return Some(Trigger::GoneButWanted);
+                    return Some(Trigger::DeletedButDesired);
                 }
-                self.is_released(service).then_some(Trigger::NothingLeft)
+                self.is_released(service).then_some(Trigger::FullyDeleted)
             }
             _ => None,
         }
@@ -198,7 +198,7 @@ impl Engine {
         }
         record.timeline.push(now, Moment::Moved { from, to, by: trigger });
         match trigger {
-            Trigger::Unwanted | Trigger::RejectedUnserved => {
+            Trigger::NoLongerDesired | Trigger::RejectedUnserved => {
                 // A deletion ends any wait or park at once.
                 record.hold = None;
                 record.attempts = Default::default();
@@ -206,7 +206,7 @@ impl Engine {
                 record.compared = None;
                 record.told = None;
             }
-            Trigger::Wanted | Trigger::GoneButWanted => {
+            Trigger::Desired | Trigger::DeletedButDesired => {
                 record.hold = None;
                 record.attempts = Default::default();
                 record.unwanted_since = None;
@@ -217,7 +217,7 @@ impl Engine {
                 record.orphan = false;
                 let drifted = match trigger {
                     // It is made anew, and what sweeps had found is gone with the old.
-                    Trigger::GoneButWanted => core::mem::take(&mut record.drifted),
+                    Trigger::DeletedButDesired => core::mem::take(&mut record.drifted),
                     _ => 0,
                 };
                 self.counters.drift_repaired = self.counters.drift_repaired.saturating_add(drifted);

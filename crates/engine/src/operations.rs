@@ -370,7 +370,7 @@ impl Engine {
         let mut hold = record.attempts.hold(now, &retry, &mut jitter, failure, seeded);
         if let Some(text) = cannot_tag {
             hold.text = text;
-            if failure.class == FailureClass::Refused {
+            if failure.class == FailureClass::Rejected {
                 hold.reason = Reason::Conflict;
             }
         }
@@ -408,7 +408,7 @@ impl Engine {
                 // Somebody registered it behind our back, perhaps a leader before us: look, and clear it.
                 record.actual.registration.knowledge = Knowledge::Unknown;
             }
-            (FailureClass::Refused, Some(step)) if !step.is_read() => record.actual.look_again(),
+            (FailureClass::Rejected, Some(step)) if !step.is_read() => record.actual.look_again(),
             _ => {}
         }
         let is_transient =
@@ -454,7 +454,7 @@ impl Engine {
                     | Step::PutNatGateway { .. }
             )
         );
-        if needs_gateway && matches!(failure.class, FailureClass::NotFound | FailureClass::Refused) {
+        if needs_gateway && matches!(failure.class, FailureClass::NotFound | FailureClass::Rejected) {
             self.survey.look_soon(Listable::Foundation, now);
         }
         if let Some(reason) = parked.filter(|_| !unwanted) {

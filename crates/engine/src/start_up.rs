@@ -43,7 +43,7 @@ pub enum Phase {
     /// The gateway or its subnet is being made, or cannot be used.
     Gateway,
     /// The first difference is worked off.
-    WorkingOff,
+    InitialSync,
     /// Everything has succeeded or is parked with a reason.
     Done,
 }
@@ -55,7 +55,7 @@ impl Phase {
         Phase::ReadingKubernetes,
         Phase::ReadingAzure,
         Phase::Gateway,
-        Phase::WorkingOff,
+        Phase::InitialSync,
         Phase::Done,
     ];
 
@@ -66,7 +66,7 @@ impl Phase {
             Phase::ReadingKubernetes => "reading-kubernetes",
             Phase::ReadingAzure => "reading-azure",
             Phase::Gateway => "gateway",
-            Phase::WorkingOff => "working-off",
+            Phase::InitialSync => "initial-sync",
             Phase::Done => "done",
         }
     }
@@ -110,7 +110,7 @@ impl Engine {
         } else if !self.foundation.is_ready() {
             Phase::Gateway
         } else {
-            Phase::WorkingOff
+            Phase::InitialSync
         };
         StartUp {
             phase,

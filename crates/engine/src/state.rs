@@ -67,9 +67,9 @@ impl fmt::Display for State {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Trigger {
     /// It is wanted (again).
-    Wanted,
+    Desired,
     /// It is not wanted (any more), and something of it may be in Azure.
-    Unwanted,
+    NoLongerDesired,
     /// A plan that makes it has been handed to the service updater.
     CreationStarted,
     /// A plan that changes it has been handed to the service updater.
@@ -77,7 +77,7 @@ pub enum Trigger {
     /// All is in Azure as wanted; there is nothing to write.
     FoundInSync,
     /// It is live in Azure and differs from what is wanted.
-    FoundDifferent,
+    FoundOutOfSync,
     /// It is live in Azure and its spec is rejected, or a named port of it unresolved.
     FoundRejected,
     /// The spec is rejected, no client can use the Service, and it may have resources in Azure.
@@ -101,9 +101,9 @@ pub enum Trigger {
     /// Azure says that addresses still refer to it.
     StillMapped,
     /// Nothing of it is left in Azure, proven, and it is not wanted.
-    NothingLeft,
+    FullyDeleted,
     /// Nothing of it is left in Azure, proven, and it is wanted again.
-    GoneButWanted,
+    DeletedButDesired,
 }
 
 impl Trigger {
@@ -111,12 +111,12 @@ impl Trigger {
     pub const COUNT: usize = 19;
     /// All of them, in order.
     pub const ALL: [Trigger; Trigger::COUNT] = [
-        Trigger::Wanted,
-        Trigger::Unwanted,
+        Trigger::Desired,
+        Trigger::NoLongerDesired,
         Trigger::CreationStarted,
         Trigger::UpdateStarted,
         Trigger::FoundInSync,
-        Trigger::FoundDifferent,
+        Trigger::FoundOutOfSync,
         Trigger::FoundRejected,
         Trigger::RejectedUnserved,
         Trigger::SpecChanged,
@@ -128,19 +128,19 @@ impl Trigger {
         Trigger::AddressesChanged,
         Trigger::Drained,
         Trigger::StillMapped,
-        Trigger::NothingLeft,
-        Trigger::GoneButWanted,
+        Trigger::FullyDeleted,
+        Trigger::DeletedButDesired,
     ];
 
     /// A fixed word.
     pub const fn word(self) -> &'static str {
         match self {
-            Trigger::Wanted => "Wanted",
-            Trigger::Unwanted => "Unwanted",
+            Trigger::Desired => "Desired",
+            Trigger::NoLongerDesired => "NoLongerDesired",
             Trigger::CreationStarted => "CreationStarted",
             Trigger::UpdateStarted => "UpdateStarted",
             Trigger::FoundInSync => "FoundInSync",
-            Trigger::FoundDifferent => "FoundDifferent",
+            Trigger::FoundOutOfSync => "FoundOutOfSync",
             Trigger::FoundRejected => "FoundRejected",
             Trigger::RejectedUnserved => "RejectedUnserved",
             Trigger::SpecChanged => "SpecChanged",
@@ -152,8 +152,8 @@ impl Trigger {
             Trigger::AddressesChanged => "AddressesChanged",
             Trigger::Drained => "Drained",
             Trigger::StillMapped => "StillMapped",
-            Trigger::NothingLeft => "NothingLeft",
-            Trigger::GoneButWanted => "GoneButWanted",
+            Trigger::FullyDeleted => "FullyDeleted",
+            Trigger::DeletedButDesired => "DeletedButDesired",
         }
     }
 }
@@ -192,14 +192,14 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
     use State::*;
     use Trigger::*;
     match (state, trigger) {
-        (NotStarted, Wanted) => {
+        (NotStarted, Desired) => {
             Stay("starts once Azure is listed, the finalizer is on, the spec is valid and nothing holds it")
         }
-        (NotStarted, Unwanted) => Go(DeletionPending, "something of it may be in Azure"),
+        (NotStarted, NoLongerDesired) => Go(DeletionPending, "something of it may be in Azure"),
         (NotStarted, CreationStarted) => Go(CreationInProgress, "a slot was free"),
         (NotStarted, UpdateStarted) => Never("a live service has left NotStarted when it was found"),
         (NotStarted, FoundInSync) => Go(Created, "adopted without a write"),
-        (NotStarted, FoundDifferent) => {
+        (NotStarted, FoundOutOfSync) => {
             Go(UpdateInProgress, "it is live, so its addresses are kept in sync meanwhile")
         }
         (NotStarted, FoundRejected) => {
@@ -215,15 +215,15 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (NotStarted, AddressesChanged) => Stay("wanted, and sent when it is registered"),
         (NotStarted, Drained) => Never("it is not draining"),
         (NotStarted, StillMapped) => Never("nothing is being deleted"),
-        (NotStarted, NothingLeft) => Forget("finalizer off"),
-        (NotStarted, GoneButWanted) => Never("it is where a wanted service without resources belongs"),
+        (NotStarted, FullyDeleted) => Forget("finalizer off"),
+        (NotStarted, DeletedButDesired) => Never("it is where a wanted service without resources belongs"),
 
-        (CreationInProgress, Wanted) => Never("an unwanted service has left CreationInProgress before"),
-        (CreationInProgress, Unwanted) => Go(DeletionPending, "the operation runs to its end first"),
+        (CreationInProgress, Desired) => Never("an unwanted service has left CreationInProgress before"),
+        (CreationInProgress, NoLongerDesired) => Go(DeletionPending, "the operation runs to its end first"),
         (CreationInProgress, CreationStarted) => Never("one operation at a time"),
         (CreationInProgress, UpdateStarted) => Never("one operation at a time"),
         (CreationInProgress, FoundInSync) => Never("nothing is compared while the operation runs"),
-        (CreationInProgress, FoundDifferent) => Never("nothing is compared while the operation runs"),
+        (CreationInProgress, FoundOutOfSync) => Never("nothing is compared while the operation runs"),
         (CreationInProgress, FoundRejected) => Never("nothing is compared while the operation runs"),
         (CreationInProgress, RejectedUnserved) => {
             Go(DeletionPending, "the operation runs to its end, and its result is torn down")
@@ -237,15 +237,15 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (CreationInProgress, AddressesChanged) => Stay("wanted, and sent when it is registered"),
         (CreationInProgress, Drained) => Never("it is not draining"),
         (CreationInProgress, StillMapped) => Never("nothing is being deleted"),
-        (CreationInProgress, NothingLeft) => Never("its operation is making something"),
-        (CreationInProgress, GoneButWanted) => Never("its operation is making something"),
+        (CreationInProgress, FullyDeleted) => Never("its operation is making something"),
+        (CreationInProgress, DeletedButDesired) => Never("its operation is making something"),
 
-        (Created, Wanted) => Never("an unwanted service has left Created before"),
-        (Created, Unwanted) => Go(DeletionPending, "drains"),
+        (Created, Desired) => Never("an unwanted service has left Created before"),
+        (Created, NoLongerDesired) => Go(DeletionPending, "drains"),
         (Created, CreationStarted) => Never("it is there"),
         (Created, UpdateStarted) => Never("a difference has moved it to UpdateInProgress before"),
         (Created, FoundInSync) => Stay("nothing to write"),
-        (Created, FoundDifferent) => Go(UpdateInProgress, "to be written"),
+        (Created, FoundOutOfSync) => Go(UpdateInProgress, "to be written"),
         (Created, FoundRejected) => Stay("it stays as it is until its spec is corrected"),
         (Created, RejectedUnserved) => {
             Go(DeletionPending, "its registration is deleted, and it serves no client")
@@ -259,17 +259,17 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (Created, AddressesChanged) => Stay("sent at once"),
         (Created, Drained) => Never("it is not draining"),
         (Created, StillMapped) => Never("nothing is being deleted"),
-        (Created, NothingLeft) => Never("an unwanted service has left Created before"),
-        (Created, GoneButWanted) => Never("a missing resource is a difference"),
+        (Created, FullyDeleted) => Never("an unwanted service has left Created before"),
+        (Created, DeletedButDesired) => Never("a missing resource is a difference"),
 
-        (UpdateInProgress, Wanted) => Never("an unwanted service has left UpdateInProgress before"),
-        (UpdateInProgress, Unwanted) => {
+        (UpdateInProgress, Desired) => Never("an unwanted service has left UpdateInProgress before"),
+        (UpdateInProgress, NoLongerDesired) => {
             Go(DeletionPending, "an operation in flight ends first; a wait or park is dropped")
         }
         (UpdateInProgress, CreationStarted) => Never("it is there"),
         (UpdateInProgress, UpdateStarted) => Stay("a slot was free"),
         (UpdateInProgress, FoundInSync) => Go(Created, "the difference has gone by itself"),
-        (UpdateInProgress, FoundDifferent) => Stay("still to be written"),
+        (UpdateInProgress, FoundOutOfSync) => Stay("still to be written"),
         (UpdateInProgress, FoundRejected) => {
             Go(Created, "nothing is written, and it stays as it is until its spec is corrected")
         }
@@ -285,17 +285,17 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (UpdateInProgress, AddressesChanged) => Stay("sent at once"),
         (UpdateInProgress, Drained) => Never("it is not draining"),
         (UpdateInProgress, StillMapped) => Never("nothing is being deleted"),
-        (UpdateInProgress, NothingLeft) => Never("an unwanted service has left UpdateInProgress before"),
-        (UpdateInProgress, GoneButWanted) => Never("a missing resource is a difference"),
+        (UpdateInProgress, FullyDeleted) => Never("an unwanted service has left UpdateInProgress before"),
+        (UpdateInProgress, DeletedButDesired) => Never("a missing resource is a difference"),
 
-        (DeletionPending, Wanted) => {
+        (DeletionPending, Desired) => {
             Back("its running operation's state, else NotStarted if it was never live, else Created")
         }
-        (DeletionPending, Unwanted) => Stay("drains"),
+        (DeletionPending, NoLongerDesired) => Stay("drains"),
         (DeletionPending, CreationStarted) => Never("nothing is made for an unwanted service"),
         (DeletionPending, UpdateStarted) => Never("nothing is changed for an unwanted service"),
         (DeletionPending, FoundInSync) => Never("an unwanted service is not compared"),
-        (DeletionPending, FoundDifferent) => Never("an unwanted service is not compared"),
+        (DeletionPending, FoundOutOfSync) => Never("an unwanted service is not compared"),
         (DeletionPending, FoundRejected) => Never("what is torn down is not compared"),
         (DeletionPending, RejectedUnserved) => Never("it is torn down already"),
         (DeletionPending, SpecChanged) => Stay("matters only if it is wanted again"),
@@ -307,15 +307,15 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionPending, AddressesChanged) => Stay("nothing is added, the rest drains"),
         (DeletionPending, Drained) => Go(DeletionInProgress, "the last address has left"),
         (DeletionPending, StillMapped) => Never("the teardown has not begun, or has been answered"),
-        (DeletionPending, NothingLeft) => Forget("nothing was made; finalizer off"),
-        (DeletionPending, GoneButWanted) => Go(NotStarted, "nothing is left; begins anew"),
+        (DeletionPending, FullyDeleted) => Forget("nothing was made; finalizer off"),
+        (DeletionPending, DeletedButDesired) => Go(NotStarted, "nothing is left; begins anew"),
 
-        (DeletionInProgress, Wanted) => Stay("runs to its end first"),
-        (DeletionInProgress, Unwanted) => Stay("on its way"),
+        (DeletionInProgress, Desired) => Stay("runs to its end first"),
+        (DeletionInProgress, NoLongerDesired) => Stay("on its way"),
         (DeletionInProgress, CreationStarted) => Never("nothing is made in a teardown"),
         (DeletionInProgress, UpdateStarted) => Never("nothing is changed in a teardown"),
         (DeletionInProgress, FoundInSync) => Never("a teardown is not compared"),
-        (DeletionInProgress, FoundDifferent) => Never("a teardown is not compared"),
+        (DeletionInProgress, FoundOutOfSync) => Never("a teardown is not compared"),
         (DeletionInProgress, FoundRejected) => Never("a teardown is not compared"),
         (DeletionInProgress, RejectedUnserved) => Never("it is torn down already"),
         (DeletionInProgress, SpecChanged) => Stay("matters only if it is wanted again"),
@@ -327,7 +327,7 @@ pub const fn cell(state: State, trigger: Trigger) -> Cell {
         (DeletionInProgress, AddressesChanged) => Stay("nothing is added"),
         (DeletionInProgress, Drained) => Never("it has drained before"),
         (DeletionInProgress, StillMapped) => Go(DeletionPending, "the addresses are read again from Azure"),
-        (DeletionInProgress, NothingLeft) => Forget("finalizer off"),
-        (DeletionInProgress, GoneButWanted) => Go(NotStarted, "made anew"),
+        (DeletionInProgress, FullyDeleted) => Forget("finalizer off"),
+        (DeletionInProgress, DeletedButDesired) => Go(NotStarted, "made anew"),
     }
 }

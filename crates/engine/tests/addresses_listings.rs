@@ -152,7 +152,7 @@ fn numbers_that_name_nothing_and_ends_of_no_request_do_nothing() {
     world.addresses.bind(by_uid(5), Some(gone));
     world.addresses.apply_pod(&pod(1, "10.1.0.1", "a", 1), Some(gone));
     world.addresses.finish(world.now, None);
-    world.addresses.finish(Time::ZERO, Some(&failure(FailureClass::Refused)));
+    world.addresses.finish(Time::ZERO, Some(&failure(FailureClass::Rejected)));
     world.addresses.release_quarantined(gone);
     assert_eq!(&**world.addresses.identity(gone), "");
     assert_eq!((world.addresses.mapped(gone), world.addresses.pods(gone)), (0, 0));

@@ -34,7 +34,7 @@ pub enum FailureClass {
     /// Permission, lock or policy; likewise.
     Forbidden,
     /// Azure does not like the request and nothing explains why.
-    Refused,
+    Rejected,
     /// Addresses are still mapped to the service that should go.
     StillMapped,
     /// Something else uses the resource that should go.
@@ -52,7 +52,7 @@ impl FailureClass {
         FailureClass::Throttled,
         FailureClass::Quota,
         FailureClass::Forbidden,
-        FailureClass::Refused,
+        FailureClass::Rejected,
         FailureClass::StillMapped,
         FailureClass::InUse,
         FailureClass::NotFound,
@@ -66,7 +66,7 @@ impl FailureClass {
             FailureClass::Throttled => "throttled",
             FailureClass::Quota => "quota",
             FailureClass::Forbidden => "forbidden",
-            FailureClass::Refused => "refused",
+            FailureClass::Rejected => "rejected",
             FailureClass::StillMapped => "still-mapped",
             FailureClass::InUse => "in-use",
             FailureClass::NotFound => "not-found",
@@ -136,7 +136,7 @@ impl Failure {
                 // A failed operation is over and has no status of its own; only a code that says so
                 // is final, and a pause would only be one before asking again how it failed.
                 let is_over = match failure.class {
-                    FailureClass::Refused => !is_final_code(&error.code),
+                    FailureClass::Rejected => !is_final_code(&error.code),
                     FailureClass::Throttled => true,
                     _ => false,
                 };
@@ -216,7 +216,7 @@ fn classify(status: u16, code: &str, message: &str, retry_after: Option<Duration
         // Any other 404, and one without words even more, may be about something on the way and says
         // nothing about the resource. A deletion must not take it for success. A redirect likewise.
         300..=399 | 404 | 408 | 409 | 412 | 500..=599 => FailureClass::Transient,
-        _ => FailureClass::Refused,
+        _ => FailureClass::Rejected,
     }
 }
 
@@ -328,11 +328,11 @@ mod tests {
             (404, "ResourceGroupNotFound", Transient),
             (404, "NotFound", NotFound),
             (400, "ServiceWithOverlayMappingsCannotBeDeleted", StillMapped),
-            (400, "MultipleDefaultServicesNotAllowedInServiceGateway", Refused),
-            (400, "RulesUseSameBackendPortProtocolAndPool", Refused),
-            (400, "DuplicateLocationsInRequest", Refused),
-            (400, "IPv4LocationCannotContainIPv6Addresses", Refused),
-            (400, "IPv6LocationCannotContainIPv4Addresses", Refused),
+            (400, "MultipleDefaultServicesNotAllowedInServiceGateway", Rejected),
+            (400, "RulesUseSameBackendPortProtocolAndPool", Rejected),
+            (400, "DuplicateLocationsInRequest", Rejected),
+            (400, "IPv4LocationCannotContainIPv6Addresses", Rejected),
+            (400, "IPv6LocationCannotContainIPv4Addresses", Rejected),
             (400, "PublicIPAddressCannotBeDeleted", InUse),
             (400, "InUseSubnetCannotBeDeleted", InUse),
             (400, "QuotaExceeded", Quota),
@@ -354,9 +354,9 @@ mod tests {
             (429, "TooManyRequests", Throttled),
             (401, "Anything", Forbidden),
             (403, "Anything", Forbidden),
-            (400, "Anything", Refused),
-            (422, "Anything", Refused),
-            (413, "RequestEntityTooLarge", Refused),
+            (400, "Anything", Rejected),
+            (422, "Anything", Rejected),
+            (413, "RequestEntityTooLarge", Rejected),
             (200, "InternalServerError", Transient),
             // What they do not name.
             (404, "publicipaddressnotfound", NotFound),
@@ -374,7 +374,7 @@ mod tests {
             (409, "MissingSubscriptionRegistration", Forbidden),
             (400, "NoRegisteredProviderFound", Forbidden),
             (409, "OperationNotAllowed", Transient),
-            (400, "", Refused),
+            (400, "", Rejected),
         ] {
             assert_eq!(class_of(status, code, ""), class, "{status} {code}");
         }
@@ -438,7 +438,7 @@ mod tests {
             (302, Transient, "redirect"),
             (307, Transient, "redirect"),
             (404, Transient, "no ARM error"),
-            (413, Refused, "larger"),
+            (413, Rejected, "larger"),
             (429, Throttled, "no ARM error"),
             (502, Transient, "no ARM error"),
         ] {

@@ -25,7 +25,7 @@ const CELLS_NOT_EXPECTED: &[(State, Trigger, &str)] = &[
     (State::Created, Trigger::OperationFailed, LOOK_IN_CREATED),
     (State::Created, Trigger::OutcomeUnknown, LOST_LOOK),
     (State::Created, Trigger::RetryDue, LOOK_IN_CREATED),
-    (State::DeletionPending, Trigger::GoneButWanted, GONE_WHILE_DRAINING),
+    (State::DeletionPending, Trigger::DeletedButDesired, GONE_WHILE_DRAINING),
 ];
 
 const LOST_LOOK: &str =

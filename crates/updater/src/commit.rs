@@ -158,7 +158,7 @@ impl Commit {
                     }
                     Vec::new()
                 }
-                FailureClass::Refused
+                FailureClass::Rejected
                 | FailureClass::NotFound
                 | FailureClass::StillMapped
                 | FailureClass::InUse

@@ -613,7 +613,7 @@ fn change_managed(step: &Step, found: &Meta, means: &Means<'_>) -> Result<Option
             return Ok(None);
         }
         let text = format!("{} no longer has this cluster's tag, so Sluice does not change it", found.id);
-        return Err(Failure::of(FailureClass::Refused, NOT_MANAGED, &text));
+        return Err(Failure::of(FailureClass::Rejected, NOT_MANAGED, &text));
     }
     let request = match step {
         Step::ReleasePublicIp(id) => {
@@ -639,7 +639,7 @@ fn claim(id: &ArmId, tags: &Tags, found: &Meta) -> Result<Option<Request>, Failu
     let now = &found.tags;
     if now.get(CLUSTER_TAG).is_some_and(|cluster| Some(cluster) != tags.get(CLUSTER_TAG)) {
         return Err(Failure::of(
-            FailureClass::Refused,
+            FailureClass::Rejected,
             "ClaimedElsewhere",
             "another cluster has claimed the resource in the meantime",
         ));
@@ -677,7 +677,7 @@ fn attach(subnet: &ArmId, gateway: &ArmId, payload: Payload) -> Result<Option<Re
         Some(attached) if attached == gateway => return Ok(None),
         Some(_) => {
             return Err(Failure::of(
-                FailureClass::Refused,
+                FailureClass::Rejected,
                 "SubnetAttachedElsewhere",
                 "the subnet is attached to another gateway; detach it, or set sluice.gateway.name to that gateway",
             ));

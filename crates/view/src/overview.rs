@@ -99,7 +99,7 @@ impl Role {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InitialSync {
-    /// What the start is at: `standby`, `reading-kubernetes`, `reading-azure`, `gateway`, `working-off`, `done`.
+    /// What the start is at: `standby`, `reading-kubernetes`, `reading-azure`, `gateway`, `initial-sync`, `done`.
     pub phase: String,
     /// Every operation of it has succeeded or is parked with a reason.
     pub done: bool,
@@ -144,7 +144,7 @@ pub struct Counts {
 #[serde(rename_all = "camelCase", default)]
 pub struct AddressTotals {
     /// That services should have.
-    pub wanted: u64,
+    pub desired: u64,
     /// Of those, the ones whose service is not ready.
     pub buffered: u64,
     /// That Azure is known to have.
@@ -154,7 +154,7 @@ pub struct AddressTotals {
     /// That are on their way.
     pub in_flight: u64,
     /// Of which nobody knows whether Azure has them.
-    pub undecided: u64,
+    pub uncertain: u64,
     /// That Azure refuses.
     pub quarantined: u64,
     /// That stay because they name services that are not managed.
@@ -178,14 +178,14 @@ pub struct Lane {
     pub paused_until: Option<Due>,
 }
 
-/// What was found, and what of it was mended.
+/// What was found, and what of it was repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FoundAndMended {
     /// Found.
     pub found: u64,
     /// Repaired or removed.
-    pub mended: u64,
+    pub repaired: u64,
 }
 
 #[cfg(test)]

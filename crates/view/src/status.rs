@@ -60,7 +60,7 @@ pub struct Progress {
     /// Since when.
     pub since: Since,
     /// Whether anybody wants it.
-    pub wanted: bool,
+    pub desired: bool,
     /// The gateway sends traffic to it, or takes traffic from it.
     pub live: bool,
     /// The operation in flight, as logs call it: `#12`.
@@ -113,7 +113,7 @@ pub struct Held {
 #[serde(rename_all = "camelCase", default)]
 pub struct Addresses {
     /// That it should have.
-    pub wanted: u64,
+    pub desired: u64,
     /// Of those, the ones that wait because the service is not ready.
     pub buffered: u64,
     /// That Azure is known to have.
@@ -183,7 +183,7 @@ pub(crate) mod tests {
             progress: Progress {
                 state: State::NotStarted,
                 since: Since { at: "2026-11-16T02:40:00Z".into(), age_seconds: 65 },
-                wanted: true,
+                desired: true,
                 live: false,
                 operation: None,
                 attempts: 2,
@@ -194,7 +194,7 @@ pub(crate) mod tests {
                 why: Some(Why::new(Reason::QuotaExceeded, "PublicIPCountLimitReached: no more public IPs")),
                 last_failure: None,
                 public_ip: None,
-                addresses: Addresses { wanted: 3, buffered: 3, ..Addresses::default() },
+                addresses: Addresses { desired: 3, buffered: 3, ..Addresses::default() },
                 held: None,
             },
         }
@@ -213,7 +213,7 @@ pub(crate) mod tests {
                 "at": "2026-11-16T02:40:00Z",
                 "ageSeconds": 65
               },
-              "wanted": true,
+              "desired": true,
               "live": false,
               "operation": null,
               "attempts": 2,
@@ -235,7 +235,7 @@ pub(crate) mod tests {
               "lastFailure": null,
               "publicIp": null,
               "addresses": {
-                "wanted": 3,
+                "desired": 3,
                 "buffered": 3,
                 "programmed": 0,
                 "mapped": 0,
@@ -249,7 +249,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_reader_needs_neither_the_fields_of_later_versions_nor_all_of_earlier_ones() {
-        let json = r#"{"name": "blue", "mood": "fine", "state": "Created", "wanted": true, "live": true,
+        let json = r#"{"name": "blue", "mood": "fine", "state": "Created", "desired": true, "live": true,
                        "since": {"at": "2026-11-16T02:40:00Z", "ageSeconds": 65, "moon": "full"}}"#;
         let egress: EgressStatus = serde_json::from_str(json).unwrap();
         assert_eq!((egress.pods, egress.progress.attempts, egress.progress.why), (0, 0, None));

@@ -169,10 +169,10 @@ fn refusals_are_classed_by_their_code() {
         (put(), 400, error("PublicIPCountLimitReached", ""), FailureClass::Quota),
         (delete(), 409, error("ScopeLocked", ""), FailureClass::Forbidden),
         (post(), 400, error("ServiceWithOverlayMappingsCannotBeDeleted", ""), FailureClass::StillMapped),
-        (post(), 413, error("RequestEntityTooLarge", ""), FailureClass::Refused),
+        (post(), 413, error("RequestEntityTooLarge", ""), FailureClass::Rejected),
         (get(READ), 502, PAGE.into(), FailureClass::Transient),
         (get(READ), 503, String::new(), FailureClass::Transient),
-        (put(), 400, "truncated {".into(), FailureClass::Refused),
+        (put(), 400, "truncated {".into(), FailureClass::Rejected),
         (put(), 401, String::new(), FailureClass::Forbidden),
         (delete(), 404, error("NotFound", ""), FailureClass::NotFound),
         // Somebody on the way, who knows nothing about the resource.

@@ -98,7 +98,7 @@ async fn a_success_that_cannot_be_read_is_lost_and_says_what_came() {
 #[tokio::test]
 async fn an_html_page_with_a_status_is_judged_by_the_status() {
     for (status, class) in
-        [(502, FailureClass::Transient), (403, FailureClass::Forbidden), (400, FailureClass::Refused)]
+        [(502, FailureClass::Transient), (403, FailureClass::Forbidden), (400, FailureClass::Rejected)]
     {
         let page = "<html><title>Bad Gateway</title></html>";
         let world = World::new(move |_| {

@@ -66,7 +66,7 @@ impl Layout {
             status.title(),
             progress.state.to_string(),
             progress.public_ip.map_or_else(dash, |ip| ip.to_string()),
-            format!("{}/{}", addresses.programmed, addresses.wanted),
+            format!("{}/{}", addresses.programmed, addresses.desired),
             age(progress.since.age_seconds),
         ];
         if self.wide {
@@ -75,7 +75,7 @@ impl Layout {
                 Status::Egress(_) => dash(),
             };
             cells.extend([
-                addresses.wanted.to_string(),
+                addresses.desired.to_string(),
                 addresses.buffered.to_string(),
                 addresses.programmed.to_string(),
                 addresses.mapped.to_string(),
@@ -294,7 +294,7 @@ pub(super) fn doubts(overview: &Overview) -> Vec<String> {
 /// Whether a leader has not read everything yet. What it works off afterwards it knows.
 fn has_gaps(overview: &Overview) -> bool {
     let sync = &overview.initial_sync;
-    let reads = sync.phase != "working-off" || sync.gateway_trouble.is_some();
+    let reads = sync.phase != "initial-sync" || sync.gateway_trouble.is_some();
     overview.role == Role::Leader && !sync.done && reads
 }
 
@@ -304,8 +304,8 @@ fn sync_line(overview: &Overview) -> String {
         "reading-kubernetes" => ": reading from Kubernetes".into(),
         "reading-azure" => ": reading from Azure".into(),
         "gateway" => ": waiting for the service gateway".into(),
-        "working-off" if sync.left == 1 => ": 1 operation left".into(),
-        "working-off" => format!(": {} operations left", sync.left),
+        "initial-sync" if sync.left == 1 => ": 1 operation left".into(),
+        "initial-sync" => format!(": {} operations left", sync.left),
         _ => String::new(),
     };
     let trouble = sync.gateway_trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -420,7 +420,7 @@ pub(crate) mod tests {
             progress: Progress {
                 state: State::Created,
                 since: since(3_700),
-                wanted: true,
+                desired: true,
                 live: true,
                 operation: None,
                 attempts: 0,
@@ -431,7 +431,7 @@ pub(crate) mod tests {
                 why: None,
                 last_failure: None,
                 public_ip: Some("20.1.2.3".parse().unwrap()),
-                addresses: Addresses { wanted: 3, programmed: 3, mapped: 3, ..Addresses::default() },
+                addresses: Addresses { desired: 3, programmed: 3, mapped: 3, ..Addresses::default() },
                 held: None,
             },
         })
@@ -455,7 +455,7 @@ pub(crate) mod tests {
                 trouble: true,
                 why: Some(Why::new(Reason::QuotaExceeded, text)),
                 public_ip: None,
-                addresses: Addresses { wanted: 2, buffered: 2, ..Addresses::default() },
+                addresses: Addresses { desired: 2, buffered: 2, ..Addresses::default() },
                 held: None,
                 ..progress
             },
@@ -538,7 +538,7 @@ pub(crate) mod tests {
                     service.progress.public_ip = Some("2603:1030:20e:3:8000:ffff:1234:5678".parse().unwrap());
                 }
                 service.name = Some(format!("web-{at}"));
-                service.progress.addresses.wanted = at * 100;
+                service.progress.addresses.desired = at * 100;
                 Status::Service(service)
             })
             .collect()
@@ -690,8 +690,11 @@ pub(crate) mod tests {
     #[test]
     fn a_leader_that_works_off_the_first_difference_knows_what_is_in_trouble() {
         let mut busy = overview();
-        busy.initial_sync =
-            sluice_view::overview::InitialSync { phase: "working-off".into(), left: 3, ..Default::default() };
+        busy.initial_sync = sluice_view::overview::InitialSync {
+            phase: "initial-sync".into(),
+            left: 3,
+            ..Default::default()
+        };
         assert_eq!(
             summary(&busy, &chosen(&[fine()]), Paint::NONE),
             ["1 Service and 1 egress; none in trouble.", "Initial sync in progress: 3 operations left."]

@@ -168,7 +168,7 @@ fn progress(start: &StartUp) -> String {
             Some(trouble) => format!("gateway unavailable: {trouble}"),
             None => "preparing the gateway".into(),
         },
-        Phase::WorkingOff => format!("in progress, {} left", counted(*left as u64, "gateway service")),
+        Phase::InitialSync => format!("in progress, {} left", counted(*left as u64, "gateway service")),
         Phase::Done => "done".into(),
     }
 }

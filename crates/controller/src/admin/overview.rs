@@ -81,12 +81,12 @@ fn told(room: &Room, heard: Heard) -> Overview {
         trouble: counted(gauges.trouble),
         azure_trouble: azure_trouble.map(|(reason, text)| Why::new(reason, text)),
         addresses: AddressTotals {
-            wanted: gauges.addresses_wanted,
+            desired: gauges.addresses_wanted,
             buffered: gauges.buffered_endpoints + gauges.buffered_pods,
             programmed: totals.programmed as u64,
             dirty: totals.dirty as u64,
             in_flight: totals.in_flight as u64,
-            undecided: totals.either as u64,
+            uncertain: totals.either as u64,
             quarantined: gauges.quarantined_addresses,
             kept_for_others: gauges.kept_for_others,
         },
@@ -95,8 +95,8 @@ fn told(room: &Room, heard: Heard) -> Overview {
         mass_deletion_held: gauges.held,
         unclaimed,
         released,
-        drift: FoundAndMended { found: counters.drift_found, mended: counters.drift_repaired },
-        orphans: FoundAndMended { found: counters.orphans_found, mended: counters.orphans_removed },
+        drift: FoundAndMended { found: counters.drift_found, repaired: counters.drift_repaired },
+        orphans: FoundAndMended { found: counters.orphans_found, repaired: counters.orphans_removed },
     }
 }
 

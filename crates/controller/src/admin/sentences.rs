@@ -19,7 +19,7 @@ pub(super) fn summary(status: &Status, waits_for: &[Wait]) -> String {
         Status::Egress(_) => "NAT gateway",
     };
     let begun = match progress.state {
-        State::NotStarted if progress.wanted => format!("Pending for {age}: no {carrier} yet."),
+        State::NotStarted if progress.desired => format!("Pending for {age}: no {carrier} yet."),
         State::NotStarted => "Not desired, and no Azure resources are known.".into(),
         State::CreationInProgress => {
             format!("Creating for {age}: {carrier}, public IP and registration.")
@@ -28,8 +28,8 @@ pub(super) fn summary(status: &Status, waits_for: &[Wait]) -> String {
             format!("Registered for {age}. Updates are suspended; traffic continues.")
         }
         State::Created if progress.trouble => format!("Registered for {age}, not in sync."),
-        State::Created if progress.addresses.programmed < progress.addresses.wanted => {
-            let Addresses { programmed, wanted: desired, .. } = progress.addresses;
+        State::Created if progress.addresses.programmed < progress.addresses.desired => {
+            let Addresses { programmed, desired, .. } = progress.addresses;
             format!("Registered for {age}: {programmed} of {desired} addresses are programmed.")
         }
         State::Created if progress.why.is_some() || progress.attempts > 0 => format!("Registered for {age}."),
@@ -37,7 +37,7 @@ pub(super) fn summary(status: &Status, waits_for: &[Wait]) -> String {
         State::UpdateInProgress => {
             format!("Updating for {age}: Azure differs from the desired state. Traffic continues.")
         }
-        State::DeletionPending if progress.wanted => {
+        State::DeletionPending if progress.desired => {
             format!("Deleting for {age}: removing the existing Azure resources.")
         }
         State::DeletionPending => {
@@ -71,12 +71,12 @@ pub(super) fn ended(text: &str) -> String {
 /// What moved a service.
 pub(super) const fn trigger(by: Trigger) -> &'static str {
     match by {
-        Trigger::Wanted => "desired again",
-        Trigger::Unwanted => "no longer desired",
+        Trigger::Desired => "desired again",
+        Trigger::NoLongerDesired => "no longer desired",
         Trigger::CreationStarted => "creation started",
         Trigger::UpdateStarted => "update started",
         Trigger::FoundInSync => "Azure matches the desired state",
-        Trigger::FoundDifferent => "Azure differs from the desired state",
+        Trigger::FoundOutOfSync => "Azure differs from the desired state",
         Trigger::FoundRejected => "spec rejected; Azure resources left unchanged",
         Trigger::RejectedUnserved => "spec rejected before the first registration",
         Trigger::SpecChanged => "desired state changed",
@@ -88,8 +88,8 @@ pub(super) const fn trigger(by: Trigger) -> &'static str {
         Trigger::AddressesChanged => "addresses changed",
         Trigger::Drained => "last address removed from Azure",
         Trigger::StillMapped => "Azure reports addresses that are still registered",
-        Trigger::NothingLeft => "all Azure resources deleted",
-        Trigger::GoneButWanted => "all Azure resources deleted; desired again",
+        Trigger::FullyDeleted => "all Azure resources deleted",
+        Trigger::DeletedButDesired => "all Azure resources deleted; desired again",
     }
 }
 

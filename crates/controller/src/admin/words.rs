@@ -47,7 +47,7 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
     Progress {
         state: state(seen.state),
         since: today.since(seen.since),
-        wanted: seen.wanted,
+        desired: seen.wanted,
         live: seen.live,
         operation: seen.operation.map(|id| id.to_string()),
         attempts: seen.attempts,
@@ -64,7 +64,7 @@ fn progress(today: &Today<'_>, seen: &ServiceView) -> Progress {
         }),
         public_ip: seen.public_ip,
         addresses: Addresses {
-            wanted: seen.addresses_wanted.into(),
+            desired: seen.addresses_wanted.into(),
             buffered: seen.addresses_buffered.into(),
             programmed: seen.addresses_programmed.into(),
             mapped: seen.addresses_mapped.into(),

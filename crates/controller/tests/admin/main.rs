@@ -52,7 +52,7 @@ async fn services_are_listed_by_name_with_filters_and_pages() {
 
     let page: Page<ServiceStatus> = world.seen("/api/v1/services?namespace=bank").await;
     let web = &page.items[0];
-    assert!(web.progress.live && web.progress.wanted && web.progress.why.is_none());
+    assert!(web.progress.live && web.progress.desired && web.progress.why.is_none());
     assert_eq!(web.progress.state, State::Created);
     assert_eq!(web.progress.public_ip, world.cluster.services()[0].published);
     assert!(web.progress.since.at.starts_with("2026-11-16T"), "{:?}", web.progress.since);
@@ -179,7 +179,7 @@ async fn the_overview_counts_what_the_lists_show() {
     assert_eq!((overview.role, overview.initial_sync.done), (Role::Leader, true));
     assert_eq!((overview.services.total, overview.services.by_state[&State::Created]), (1, 1));
     assert_eq!(
-        (overview.addresses.wanted, overview.addresses.programmed, overview.addresses.buffered),
+        (overview.addresses.desired, overview.addresses.programmed, overview.addresses.buffered),
         (1, 1, 0)
     );
     assert_eq!(

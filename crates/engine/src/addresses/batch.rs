@@ -304,7 +304,7 @@ impl Addresses {
                     self.finish_unknown(flight, failure)
                 }
                 _ if bug.has(Bug::FailureIsSuccess) => self.succeed(flight),
-                FailureClass::Refused if !bug.has(Bug::NoBisect) => self.finish_refused(flight, failure),
+                FailureClass::Rejected if !bug.has(Bug::NoBisect) => self.finish_refused(flight, failure),
                 FailureClass::Throttled => {
                     self.totals.failures += 1;
                     let wait = failure.retry_after.unwrap_or(self.limits.backoff_min);

@@ -12,17 +12,17 @@ use crate::state::{State, Trigger, cell};
 
 /// Where to look for an example of each cell.
 const SHOWN_BY: &[(State, Trigger, fn())] = &[
-    (NotStarted, Wanted, inbound::an_applied_service_starts_one_plan),
+    (NotStarted, Desired, inbound::an_applied_service_starts_one_plan),
     (
         NotStarted,
-        Unwanted,
+        NoLongerDesired,
         deletion::a_creation_that_failed_halfway_is_torn_down_when_it_is_not_wanted_any_more,
     ),
     (NotStarted, CreationStarted, inbound::an_applied_service_starts_one_plan),
     (NotStarted, FoundInSync, adoption::what_is_already_right_is_adopted_without_a_write),
     (
         NotStarted,
-        FoundDifferent,
+        FoundOutOfSync,
         adoption::what_is_registered_but_different_is_updated_and_its_addresses_are_kept_meanwhile,
     ),
     (NotStarted, FoundRejected, adoption::what_is_registered_and_invalid_is_live_and_waits_for_its_owner),
@@ -34,10 +34,10 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
     (NotStarted, OutcomeUnknown, retry::a_look_that_fails_is_repeated_with_backoff),
     (NotStarted, RetryDue, retry::a_failed_creation_is_tried_again_and_resumes_at_the_step_that_failed),
     (NotStarted, AddressesChanged, retry::endpoints_that_come_during_a_park_wait_with_it),
-    (NotStarted, NothingLeft, deletion::a_service_that_never_started_is_forgotten_without_a_call),
+    (NotStarted, FullyDeleted, deletion::a_service_that_never_started_is_forgotten_without_a_call),
     (
         CreationInProgress,
-        Unwanted,
+        NoLongerDesired,
         deletion::a_deletion_during_the_creation_lets_it_end_and_it_never_becomes_created,
     ),
     (
@@ -64,11 +64,11 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
     ),
     (
         Created,
-        Unwanted,
+        NoLongerDesired,
         deletion::a_deleted_service_drains_first_then_is_torn_down_in_order_then_its_finalizer_goes,
     ),
     (Created, FoundInSync, updates::a_change_that_does_not_matter_is_no_write),
-    (Created, FoundDifferent, updates::a_changed_port_is_one_write_of_the_load_balancer),
+    (Created, FoundOutOfSync, updates::a_changed_port_is_one_write_of_the_load_balancer),
     (
         Created,
         RejectedUnserved,
@@ -86,12 +86,12 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
     (Created, OutcomeUnknown, updates::a_look_that_fails_while_created_is_repeated),
     (Created, RetryDue, updates::a_look_that_fails_while_created_is_repeated),
     (Created, AddressesChanged, inbound::endpoints_of_a_created_service_are_sent_at_once),
-    (UpdateInProgress, Unwanted, deletion::a_deletion_during_an_update_waits_for_its_end),
+    (UpdateInProgress, NoLongerDesired, deletion::a_deletion_during_an_update_waits_for_its_end),
     (UpdateInProgress, UpdateStarted, updates::a_changed_port_is_one_write_of_the_load_balancer),
     (UpdateInProgress, FoundInSync, updates::a_difference_that_goes_by_itself_needs_no_write),
     (
         UpdateInProgress,
-        FoundDifferent,
+        FoundOutOfSync,
         updates::drift_that_is_found_while_an_update_is_parked_is_mended_by_its_next_attempt,
     ),
     (
@@ -119,10 +119,10 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         AddressesChanged,
         updates::a_live_service_keeps_its_addresses_in_sync_while_its_update_runs,
     ),
-    (DeletionPending, Wanted, teardown::a_service_wanted_again_before_its_teardown_keeps_everything),
+    (DeletionPending, Desired, teardown::a_service_wanted_again_before_its_teardown_keeps_everything),
     (
         DeletionPending,
-        Unwanted,
+        NoLongerDesired,
         teardown::a_service_wanted_and_unwanted_again_while_its_begun_teardown_waits_is_torn_down,
     ),
     (DeletionPending, SpecChanged, teardown::a_service_wanted_again_before_its_teardown_keeps_everything),
@@ -149,20 +149,20 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         Drained,
         deletion::a_deleted_service_drains_first_then_is_torn_down_in_order_then_its_finalizer_goes,
     ),
-    (DeletionPending, NothingLeft, teardown::a_service_that_others_tore_down_while_it_drained_is_let_go),
+    (DeletionPending, FullyDeleted, teardown::a_service_that_others_tore_down_while_it_drained_is_let_go),
     (
         DeletionPending,
-        GoneButWanted,
+        DeletedButDesired,
         teardown::a_teardown_that_had_begun_and_has_nothing_left_is_made_anew_if_wanted,
     ),
     (
         DeletionInProgress,
-        Wanted,
+        Desired,
         teardown::a_service_wanted_again_in_the_middle_of_its_teardown_is_made_anew_when_that_has_ended,
     ),
     (
         DeletionInProgress,
-        Unwanted,
+        NoLongerDesired,
         teardown::wanted_and_unwanted_again_in_the_middle_of_a_teardown_ends_forgotten,
     ),
     (
@@ -185,10 +185,10 @@ const SHOWN_BY: &[(State, Trigger, fn())] = &[
         StillMapped,
         teardown::addresses_that_azure_still_has_send_the_teardown_back_to_wait_for_them,
     ),
-    (DeletionInProgress, NothingLeft, fencing::a_service_that_vanished_is_asked_for_before_it_is_torn_down),
+    (DeletionInProgress, FullyDeleted, fencing::a_service_that_vanished_is_asked_for_before_it_is_torn_down),
     (
         DeletionInProgress,
-        GoneButWanted,
+        DeletedButDesired,
         outbound::a_pod_that_comes_while_its_egress_is_torn_down_is_served_when_that_has_ended,
     ),
 ];

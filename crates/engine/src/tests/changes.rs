@@ -87,7 +87,7 @@ fn start_up_says_what_it_is_at_and_what_it_found() {
     assert_eq!(story.engine.start_up().azure_listed.iter().filter(|listed| **listed).count(), 1);
     story.play("#2 done\n#3 done\n#4 done\n#5 done\n#6 done");
     let progress = story.engine.start_up();
-    assert_eq!(progress.phase, Phase::WorkingOff);
+    assert_eq!(progress.phase, Phase::InitialSync);
     assert_eq!(
         progress.found,
         Some(FirstDifference {

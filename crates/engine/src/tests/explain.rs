@@ -62,7 +62,7 @@ pub(super) fn the_timeline_of_a_deletion_says_why_it_moved() {
             t=0.5 #8 done
             t=0.5 CreationInProgress → Created, OperationSucceeded
             t=0.5 20.1.2.1 published
-            t=0.7 Created → DeletionPending, Unwanted
+            t=0.7 Created → DeletionPending, NoLongerDesired
             t=0.7 IP retracted
             t=0.8 DeletionPending → DeletionInProgress, Drained
             t=0.8 #15 started: Deprovision, 4 steps

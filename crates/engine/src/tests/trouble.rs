@@ -343,10 +343,10 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (refused): as the story says.
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
+            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble

@@ -261,7 +261,7 @@ impl World {
             return self.addresses.finish(self.now, Some(&failure(FailureClass::Unknown)));
         };
         if self.refuses(&batch) {
-            return self.addresses.finish(self.now, Some(&failure(FailureClass::Refused)));
+            return self.addresses.finish(self.now, Some(&failure(FailureClass::Rejected)));
         }
         if matches!(end, End::Success | End::UnknownApplied) {
             apply(&mut self.azure, &batch);

@@ -443,7 +443,7 @@ fn s11_one_bisection(book: &mut Book, request: &Request, reply: &Reply) -> Resul
     use sluice_model::call::Body;
     match Failure::in_reply(reply) {
         None => book.refused_in_a_row = 0,
-        Some(failure) if failure.class == FailureClass::Refused => {
+        Some(failure) if failure.class == FailureClass::Rejected => {
             let Body::Locations(updates) = &request.body else { return Ok(()) };
             let addresses: usize = updates.iter().map(|update| update.addresses.len()).sum();
             if addresses > 1 {

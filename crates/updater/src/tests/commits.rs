@@ -103,7 +103,7 @@ fn a_refused_commit_is_repeated_one_by_one_and_newcomers_go_in_between() {
         t=0.0 call 3 for #4: commit +new
         t=0.0 #4 done: [done]
         t=0.0 call 4 for #2: commit +bad
-        t=0.0 #2 failed InvalidResourceReference (refused): []
+        t=0.0 #2 failed InvalidResourceReference (rejected): []
         t=0.0 call 5 for #3: commit -gone
         t=0.0 #3 done: [done]
     "#]]
@@ -213,7 +213,7 @@ fn a_200_with_an_error_inside_is_no_success() {
     expect![[r#"
         t=0.0 #1 gives its slot back: shared commit
         t=0.0 call 1 for #1: commit +web
-        t=0.0 #1 failed InvalidResourceReference (refused): []
+        t=0.0 #1 failed InvalidResourceReference (rejected): []
     "#]]
     .assert_eq(&story.told());
 }

@@ -69,7 +69,7 @@ fn a_resource_that_has_lost_our_tag_is_neither_written_nor_deleted() {
         story.plan(1, vec![step]).answer(1, 200, public_ip("web", Provisioning::Succeeded));
         expect![[r#"
             t=0.0 call 1 for #1: get publicIPAddresses/web-pip
-            t=0.0 #1 failed NotManaged (refused): []
+            t=0.0 #1 failed NotManaged (rejected): []
         "#]]
         .assert_eq(&story.told());
     }

@@ -280,7 +280,7 @@ fn location_syncs_go_one_by_one_and_say_when_the_next_may_go() {
     }
     // Less than half of the lane's share is used, so nothing is paced.
     expect![[r#"
-        t=1.5 #39 failed DuplicateLocationsInRequest (refused), next at 1.5
+        t=1.5 #39 failed DuplicateLocationsInRequest (rejected), next at 1.5
     "#]]
     .assert_eq(&story.told());
 }

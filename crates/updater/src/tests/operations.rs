@@ -303,7 +303,7 @@ fn a_read_without_the_tags_that_we_wrote_a_moment_ago_proves_no_release() {
         t=0.0 call 4 for #3: get publicIPAddresses/web-pip
         t=0.0 #3 failed ReadLagsBehind (transient): []
         t=30.0 call 5 for #2: get publicIPAddresses/web-pip
-        t=30.0 #2 failed NotManaged (refused): []
+        t=30.0 #2 failed NotManaged (rejected): []
     "#]]
     .assert_eq(&story.told());
 }

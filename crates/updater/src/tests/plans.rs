@@ -269,7 +269,7 @@ fn a_subnet_is_attached_with_the_rest_as_it_was_and_only_once() {
         t=0.0 call 4 for #3: get subnets/pods
         t=0.0 call 5 for #3: put subnets/pods if e7
         t=0.0 call 6 for #3: get subnets/pods
-        t=0.0 #3 failed SubnetAttachedElsewhere (refused): []
+        t=0.0 #3 failed SubnetAttachedElsewhere (rejected): []
     "#]]
     .assert_eq(&story.told());
 }
@@ -300,7 +300,7 @@ fn a_gateway_is_claimed_by_tags_alone_and_keeps_those_that_it_carries() {
         t=0.0 call 4 for #3: get serviceGateways/servicegateway
         t=0.0 call 5 for #3: patch tags of serviceGateways/servicegateway if 1
         t=0.0 call 6 for #3: get serviceGateways/servicegateway
-        t=0.0 #3 failed ClaimedElsewhere (refused): []
+        t=0.0 #3 failed ClaimedElsewhere (rejected): []
         t=0.0 call 7 for #5: get serviceGateways/servicegateway
         t=0.0 #5 failed ResourceNotFound (not-found): []
     "#]]

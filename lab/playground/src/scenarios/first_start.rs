@@ -132,7 +132,7 @@ async fn first_start(stage: &mut Stage) -> Result<()> {
 
 /// Whether the start has listed everything and applies the differences.
 fn is_applying(phase: &str) -> bool {
-    matches!(phase, "working-off" | "initial-sync")
+    phase == "initial-sync"
 }
 
 /// The result that a phase of the start prints.

@@ -21,7 +21,7 @@ pub(super) fn failure(ending: &[&str]) -> Option<Failure> {
     match ending {
         ["done"] => None,
         ["lost", ..] => Some(Failure::of(FailureClass::Unknown, "NoAnswer", "no answer")),
-        ["refused", ..] => Some(super::failure(FailureClass::Refused, "InvalidRequest", 400)),
+        ["refused", ..] => Some(super::failure(FailureClass::Rejected, "InvalidRequest", 400)),
         ["failed", code, status, rest @ ..] => {
             let text =
                 rest.iter().find_map(|word| word.strip_prefix("says=")).map(|text| text.replace('_', " "));
