@@ -100,7 +100,7 @@ const TELLINGS: &[Telling] = &[
         next_step: "Delete the unmanaged resource, or claim it as `sluice explain SGW0011` describes.",
     },
     Telling {
-        reason: "Refused",
+        reason: "Rejected",
         severity: Severity::Trouble,
         one: "rejected by Azure",
         many: "rejected by Azure",
@@ -121,7 +121,7 @@ const TELLINGS: &[Telling] = &[
         next_step: "Report the bug with the output of `sluice explain` and the log.",
     },
     Telling {
-        reason: "KubernetesRefused",
+        reason: "KubernetesRejected",
         severity: Severity::Trouble,
         one: "waiting because the API server rejects a write",
         many: "waiting because the API server rejects a write",

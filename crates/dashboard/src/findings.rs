@@ -234,7 +234,7 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
         // The brake is told once for all, and addresses are told as such.
         let is_told = |reason: &str| {
             reason == "MassDeletionHeld"
-                || reason == "Refused" && row.progress.addresses.quarantined > 0
+                || reason == "Rejected" && row.progress.addresses.quarantined > 0
                 || waits_for_nodes(row)
         };
         if let Some(reason) = reason.filter(|reason| !is_told(reason)) {
@@ -411,10 +411,10 @@ pub(crate) mod tests {
             let all = findings(&overview(), services, &[]);
             all.into_iter().filter_map(|finding| finding.all).map(|link| link.text).collect()
         };
-        let mut services = vec![refused("a", Reason::Refused), refused("b", Reason::Refused)];
+        let mut services = vec![refused("a", Reason::Rejected), refused("b", Reason::Rejected)];
         assert_eq!(links(&services), ["Show all 2"]);
         // A search for the one word finds the other too.
-        services.push(refused("c", Reason::KubernetesRefused));
+        services.push(refused("c", Reason::KubernetesRejected));
         assert_eq!(links(&services), ["Show the table"]);
         let mut aside = ["d", "e"].map(|name| service("shop", name, State::Created)).to_vec();
         for service in &mut aside {
@@ -543,7 +543,7 @@ pub(crate) mod tests {
         let mut odd = service("shop", "odd", State::Created);
         odd.progress.trouble = true;
         odd.progress.addresses.quarantined = 1;
-        odd.progress.why = Some(Why::new(Reason::Refused, "Azure refuses 1 of them"));
+        odd.progress.why = Some(Why::new(Reason::Rejected, "Azure refuses 1 of them"));
         let told = texts(&overview(), &[odd], &[]);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].starts_with("Azure rejects 1 address of 1 Service: shop/odd."), "{told:?}");

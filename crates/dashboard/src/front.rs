@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_others_have_written_stays_text() {
-        let mut odd = parked(service("shop", "web", State::NotStarted), Reason::Refused);
+        let mut odd = parked(service("shop", "web", State::NotStarted), Reason::Rejected);
         odd.progress.why.as_mut().unwrap().message = "<img src=x onerror=alert(1)> \" onmouseover=\"x".into();
         odd.name = Some("<b>".into());
         let html = shown(&[odd], &[], &Filter::default());

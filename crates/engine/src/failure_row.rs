@@ -57,7 +57,7 @@ const fn reason_of(class: FailureClass) -> Reason {
         FailureClass::Throttled => Reason::Throttled,
         FailureClass::Quota => Reason::QuotaExceeded,
         FailureClass::Forbidden => Reason::Forbidden,
-        FailureClass::Rejected => Reason::Refused,
+        FailureClass::Rejected => Reason::Rejected,
         FailureClass::NotFound => Reason::GatewayUnavailable,
         FailureClass::Transient | FailureClass::StillMapped | FailureClass::InUse | FailureClass::Unknown => {
             Reason::AzureUnavailable

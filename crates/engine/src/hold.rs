@@ -58,7 +58,7 @@ impl Attempts {
             let parks = match reason {
                 Reason::QuotaExceeded => Some(&mut attempts.parks[0]),
                 Reason::Forbidden => Some(&mut attempts.parks[1]),
-                Reason::Refused => Some(&mut attempts.parks[2]),
+                Reason::Rejected => Some(&mut attempts.parks[2]),
                 _ => None,
             };
             let before = parks.map_or(0, |parks| core::mem::replace(parks, parks.saturating_add(1)));
@@ -73,10 +73,10 @@ impl Attempts {
             FailureClass::Rejected => {
                 self.refusals = self.refusals.saturating_add(1);
                 if self.refusals > 1 {
-                    return park(self, retry.quota_park, Reason::Refused);
+                    return park(self, retry.quota_park, Reason::Rejected);
                 }
                 let until = now + jitter.around(retry.backoff_min);
-                Hold { until, parked: false, reason: Reason::Refused, text }
+                Hold { until, parked: false, reason: Reason::Rejected, text }
             }
             FailureClass::Throttled => {
                 // Nobody's fault, so it does not count as an attempt.

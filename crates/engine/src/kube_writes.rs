@@ -185,7 +185,7 @@ impl Engine {
             let text = format!(
                 "The API server rejected the patch: {why}. Sluice retries; grant the permission, or exempt its service account from the webhook or policy"
             );
-            self.notify(about, true, Reason::KubernetesRefused, text);
+            self.notify(about, true, Reason::KubernetesRejected, text);
         }
         self.touch(service);
     }

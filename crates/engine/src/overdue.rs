@@ -107,7 +107,7 @@ impl Service {
                     Reason::Throttled
                         | Reason::QuotaExceeded
                         | Reason::Forbidden
-                        | Reason::Refused
+                        | Reason::Rejected
                         | Reason::AzureUnavailable
                 )
         };

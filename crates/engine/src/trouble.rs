@@ -121,7 +121,7 @@ impl Engine {
         }
         let unconfirmed = record.vanished.as_ref().map_or(0, |it| it.failures);
         if record.kube.failures.max(unconfirmed) >= FAILURES_SHOWN {
-            return found(Reason::KubernetesRefused, Cause::KubernetesWrites);
+            return found(Reason::KubernetesRejected, Cause::KubernetesWrites);
         }
         // After all other trouble, because `lasting_trouble` drops it for a minute.
         if let Some(text) = record.unresolved.as_ref().filter(|_| wanted) {
@@ -137,7 +137,7 @@ impl Engine {
         let concern = if drains { Concern::Deletion } else { Concern::Addresses };
         let of = |reason, cause| Some(Trouble { reason, concern, cause });
         if !drains && self.addresses.quarantined(service) > 0 {
-            return of(Reason::Refused, Cause::Quarantine);
+            return of(Reason::Rejected, Cause::Quarantine);
         }
         if !drains && self.addresses.kept_from(service) > 0 {
             return of(Reason::Conflict, Cause::KeptByOthers);

@@ -179,7 +179,7 @@ impl Writer {
             self.notify(&Notice {
                 about: About::Cluster,
                 warning: true,
-                reason: Reason::KubernetesRefused,
+                reason: Reason::KubernetesRejected,
                 text,
             })
             .await;

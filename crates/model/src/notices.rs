@@ -154,9 +154,9 @@ pub const TABLE: &[Row] = &[
         "The gateway has unmanaged registrations that no Kubernetes object needs. Sluice does not change them.",
     )
     .action("Delete them if they are unused."),
-    its_own(Reason::Refused),
+    its_own(Reason::Rejected),
     warning(
-        Reason::Refused,
+        Reason::Rejected,
         &[Place::Cluster],
         "Azure rejected the gateway. Or Azure rejected the removal of an address, and Sluice removed it with a full update of its location instead.",
     )
@@ -168,7 +168,7 @@ pub const TABLE: &[Row] = &[
         "Lists, address updates or the creation of the gateway have failed many times in a row.",
     ),
     its_own(Reason::InternalError),
-    warning(Reason::KubernetesRefused, &[Place::Service], Reason::KubernetesRefused.row().meaning),
+    warning(Reason::KubernetesRejected, &[Place::Service], Reason::KubernetesRejected.row().meaning),
     warning(Reason::MassDeletionHeld, &[Place::Cluster], Reason::MassDeletionHeld.row().meaning),
     warning(Reason::GatewayUnavailable, &[Place::Cluster], Reason::GatewayUnavailable.row().meaning),
 ];

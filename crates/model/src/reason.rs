@@ -36,13 +36,13 @@ pub enum Reason {
     /// An unmanaged Azure resource has the required name, or blocks a deletion.
     Conflict,
     /// Azure rejected a request, and no other reason fits.
-    Refused,
+    Rejected,
     /// Azure does not answer, answers with errors, or does not complete an operation.
     AzureUnavailable,
     /// A bug: an invariant check failed.
     InternalError,
     /// The API server rejects a write, or does not answer it.
-    KubernetesRefused,
+    KubernetesRejected,
     /// The mass-deletion guard holds a deletion.
     MassDeletionHeld,
     /// The gateway or its subnet cannot be used.
@@ -97,10 +97,10 @@ impl Reason {
         Reason::Forbidden,
         Reason::InvalidSpec,
         Reason::Conflict,
-        Reason::Refused,
+        Reason::Rejected,
         Reason::AzureUnavailable,
         Reason::InternalError,
-        Reason::KubernetesRefused,
+        Reason::KubernetesRejected,
         Reason::MassDeletionHeld,
         Reason::GatewayUnavailable,
     ];
@@ -218,8 +218,8 @@ impl Reason {
                 impact: "Sluice does not change the unmanaged resource. Until the conflict is resolved, the Service or egress is neither updated nor deleted.",
                 action: "Delete the unmanaged resource, or claim it as `sluice explain SGW0011` describes.",
             },
-            Reason::Refused => &Row {
-                label: "Refused",
+            Reason::Rejected => &Row {
+                label: "Rejected",
                 code: "SGW0012",
                 severity: Severity::Problem,
                 meaning: "Azure rejected the same request twice (400, 413 or 422), or rejects some addresses.",
@@ -248,8 +248,8 @@ impl Reason {
                 impact: "Sluice makes no change for this gateway service. All others are processed as usual.",
                 action: "Report the bug with the output of `sluice explain` and the log.",
             },
-            Reason::KubernetesRefused => &Row {
-                label: "KubernetesRefused",
+            Reason::KubernetesRejected => &Row {
+                label: "KubernetesRejected",
                 code: "SGW0015",
                 severity: Severity::Problem,
                 meaning: "The API server rejects or does not answer a write to the finalizers or the status of a Service.",
@@ -284,6 +284,15 @@ impl Reason {
     /// The word.
     pub const fn word(self) -> &'static str {
         self.row().label
+    }
+
+    /// The reason with this word. Conditions that 0.1 wrote have two older words.
+    pub fn from_word(word: &str) -> Option<Reason> {
+        match word {
+            "Refused" => Some(Reason::Rejected),
+            "KubernetesRefused" => Some(Reason::KubernetesRejected),
+            _ => Reason::ALL.into_iter().find(|reason| reason.word() == word),
+        }
     }
 
     /// The code, for which `sluice explain` has a page.
@@ -377,7 +386,7 @@ impl Reason {
     /// Whether a condition of a Service can have it. A rejected status write cannot report itself in the status, so
     /// that is only an event.
     pub const fn stands_in_conditions(self) -> bool {
-        !matches!(self, Reason::KubernetesRefused)
+        !matches!(self, Reason::KubernetesRejected)
     }
 }
 

@@ -74,13 +74,13 @@ const TABLE: [Row; 10] = [
     },
     Row {
         trouble: Trouble::AddressIsRefused,
-        condition: Says("true Refused Addresses, true Provisioned Resources"),
+        condition: Says("true Rejected Addresses, true Provisioned Resources"),
         status: Says(
-            "Refused (SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejected 1 address",
+            "Rejected (SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejected 1 address",
         ),
         explain: Says("(SGW0012): 1 of 6 addresses are not programmed in Azure. Azure rejected 1 address"),
         dashboard: Says("Azure rejects 1 address of 1 Service: shop/web."),
-        metric: Says("services_in_trouble{reason=\"Refused\"} 1"),
+        metric: Says("services_in_trouble{reason=\"Rejected\"} 1"),
     },
     Row {
         trouble: Trouble::QuotaIsUsedUp,

@@ -25,7 +25,7 @@ pub enum Start {
     /// The API server cannot be reached, or refuses us.
     KubernetesUnreachable,
     /// Azure refuses our credential.
-    CredentialRefused,
+    CredentialRejected,
     /// The lease was lost.
     LeaseLost,
     /// The emulator's state file cannot be used.
@@ -38,7 +38,7 @@ impl Start {
         Start::Configuration,
         Start::CannotListen,
         Start::KubernetesUnreachable,
-        Start::CredentialRefused,
+        Start::CredentialRejected,
         Start::LeaseLost,
         Start::StateFileUnusable,
     ];
@@ -49,7 +49,7 @@ impl Start {
             Start::Configuration => "SGW0101",
             Start::CannotListen => "SGW0102",
             Start::KubernetesUnreachable => "SGW0103",
-            Start::CredentialRefused => "SGW0104",
+            Start::CredentialRejected => "SGW0104",
             Start::LeaseLost => "SGW0105",
             Start::StateFileUnusable => "SGW0106",
         }
@@ -61,7 +61,7 @@ impl Start {
             3 => Some(Start::CannotListen),
             4 => Some(Start::StateFileUnusable),
             5 => Some(Start::KubernetesUnreachable),
-            6 => Some(Start::CredentialRefused),
+            6 => Some(Start::CredentialRejected),
             7 => Some(Start::LeaseLost),
             _ => None,
         }
@@ -73,7 +73,7 @@ impl Start {
             Start::Configuration => "Configuration",
             Start::CannotListen => "CannotListen",
             Start::KubernetesUnreachable => "KubernetesUnreachable",
-            Start::CredentialRefused => "CredentialRefused",
+            Start::CredentialRejected => "CredentialRejected",
             Start::LeaseLost => "LeaseLost",
             Start::StateFileUnusable => "StateFileUnusable",
         }

@@ -114,10 +114,10 @@ impl AddressNotice {
                 let named = entries.words(|(location, address)| format!("{address} on node IP {location}"));
                 let many = addresses_in_words(entries.count);
                 let why = clause(failure);
-                (Reason::Refused, format!("Azure rejected {many}: {why}. Sluice retries; check {named}"))
+                (Reason::Rejected, format!("Azure rejected {many}: {why}. Sluice retries; check {named}"))
             }
             AddressNotice::RemovedByFullUpdate { location, address } => (
-                Reason::Refused,
+                Reason::Rejected,
                 format!(
                     "Azure rejected the removal of {address}; removed it with a full update of node IP {location}. Check the node"
                 ),

@@ -586,7 +586,7 @@ pub(super) fn one_poison_address_is_set_aside_and_all_others_go_through() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 10.0.0.5 to node-a for web   because service became ready
             #3 push 10.0.0.4 to node-a for web   because addresses changed
-            warn web: Refused: Azure rejected 1 address: InvalidRequest (rejected): as the story says. Sluice retries; check 10.0.0.4 on node IP node-a
+            warn web: Rejected: Azure rejected 1 address: InvalidRequest (rejected): as the story says. Sluice retries; check 10.0.0.4 on node IP node-a
             #4 push 10.0.0.5 to node-a for web   because addresses changed
         "#]],
     );

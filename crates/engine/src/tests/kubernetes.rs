@@ -35,7 +35,7 @@ pub(super) fn a_finalizer_that_kubernetes_refuses_is_told_and_tried_again_and_no
          #3 done",
         expect![[r#"
             t=0.4 #1 add finalizer to web   because service applied
-            t=0.5 warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
+            t=0.5 warn web: KubernetesRejected: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             t=1.5 #2 add finalizer to web   because service applied
             t=2.8 web is NotStarted, wanted
             t=2.8   waits for our finalizer
@@ -551,7 +551,7 @@ pub(super) fn a_refusal_that_follows_a_conflict_is_told_too() {
         expect![[r#"
             #1 add finalizer to web   because service applied
             #2 add finalizer to web   because service applied
-            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
+            warn web: KubernetesRejected: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             #3 add finalizer to web   because service applied
             #4 add finalizer to web   because service applied
         "#]],

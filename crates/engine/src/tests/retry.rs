@@ -249,13 +249,13 @@ pub(super) fn a_refusal_is_looked_at_once_more_and_then_parked() {
             t=0.4 #1 provision web: public-ip, load-balancer, register   because service applied
             t=1.6 #2 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=5.7 #3 provision web: load-balancer, register   because retry due
-            t=5.8 warn web: Refused: Azure rejected the request: InvalidRequest (rejected): as the story says. Correct what the error of Azure names
-            t=5.9 web is NotStarted, wanted, parked: Refused, 2 failures
-            t=5.9   waits for its next attempt at t=667.7: Refused
+            t=5.8 warn web: Rejected: Azure rejected the request: InvalidRequest (rejected): as the story says. Correct what the error of Azure names
+            t=5.9 web is NotStarted, wanted, parked: Rejected, 2 failures
+            t=5.9   waits for its next attempt at t=667.7: Rejected
             t=667.7 #4 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=806.2 #5 provision web: load-balancer, register   because retry due
-            t=806.4 web is NotStarted, wanted, parked: Refused, 3 failures
-            t=806.4   waits for its next attempt at t=2177.5: Refused
+            t=806.4 web is NotStarted, wanted, parked: Rejected, 3 failures
+            t=806.4   waits for its next attempt at t=2177.5: Rejected
         "#]],
     );
 }
@@ -480,9 +480,9 @@ pub(super) fn a_deletion_that_is_refused_is_looked_at_parked_and_never_given_up(
             t=0.6 #2 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             t=1.8 #3 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=5.9 #4 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
-            t=6.0 warn web: Refused: Azure rejected the request: InvalidRequest (rejected): as the story says. Correct what the error of Azure names
-            t=6.1 web is DeletionInProgress, not wanted, live, parked: Refused, 2 failures
-            t=6.1   waits for its next attempt at t=516.2: Refused
+            t=6.0 warn web: Rejected: Azure rejected the request: InvalidRequest (rejected): as the story says. Correct what the error of Azure names
+            t=6.1 web is DeletionInProgress, not wanted, live, parked: Rejected, 2 failures
+            t=6.1   waits for its next attempt at t=516.2: Rejected
             t=516.2 #5 inspect web: read-public-ip, read-load-balancer   because outcome unknown
             t=906.3 #6 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because retry due
             t=906.4 #7 remove finalizer from web   because operation ended

@@ -65,7 +65,7 @@ fn a_gateway_that_azure_refuses_is_told_for_the_whole_cluster() {
         expect![[r#"
             #1 provision gateway: gateway   because start-up
             #2 provision gateway: gateway   because start-up
-            warn cluster: Refused: Cannot set up the gateway: InvalidRequest (rejected): as the story says. Sluice retries; run `sluice doctor`
+            warn cluster: Rejected: Cannot set up the gateway: InvalidRequest (rejected): as the story says. Sluice retries; run `sluice doctor`
         "#]],
     );
 }

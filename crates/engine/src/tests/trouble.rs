@@ -340,13 +340,13 @@ fn a_refused_address_is_trouble_and_stays_so_while_it_is_tried_again() {
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 push 10.0.0.4 10.0.0.5 to node-a for web   because addresses changed
             #3 push 10.0.0.4 to node-a for web   because addresses changed
-            (write status of web: 20.1.2.1, Provisioning Refused of Addresses, not Serving Refused of Addresses)
+            (write status of web: 20.1.2.1, Provisioning Rejected of Addresses, not Serving Rejected of Addresses)
             #4 push 10.0.0.5 to node-a for web   because addresses changed
-            (write status of web: 20.1.2.1, Provisioning Refused of Addresses, Serving Provisioned)
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
+            (write status of web: 20.1.2.1, Provisioning Rejected of Addresses, Serving Provisioned)
+            web: Rejected of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
             #5 push 10.0.0.4 to node-a for web   because addresses changed
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
-            web: Refused of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
+            web: Rejected of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
+            web: Rejected of Addresses: 1 of 2 addresses are not programmed in Azure. Azure rejected 1 address, which Sluice retries. InvalidRequest (rejected): as the story says.
             #6 push 10.0.0.4 to node-a for web   because addresses changed
             (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
             web is in no trouble
@@ -546,11 +546,11 @@ fn an_object_that_kubernetes_does_not_let_us_write_is_trouble() {
          trouble web",
         expect![[r#"
             #1 add finalizer to web   because service applied
-            warn web: KubernetesRefused: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
+            warn web: KubernetesRejected: The API server rejected the patch: a webhook said no. Sluice retries; grant the permission, or exempt its service account from the webhook or policy
             #2 add finalizer to web   because service applied
             web is in no trouble
             #3 add finalizer to web   because service applied
-            web: KubernetesRefused of Resources: The API server rejects writes to the Service, or does not answer. Retrying
+            web: KubernetesRejected of Resources: The API server rejects writes to the Service, or does not answer. Retrying
             #4 add finalizer to web   because service applied
             #5 provision web: public-ip, load-balancer, register   because service applied
             web is in no trouble

@@ -164,7 +164,7 @@ fn condition(light: &light::Condition, service: &ObjectName) -> Option<Condition
     let kind = [ConditionKind::Provisioning, ConditionKind::Serving]
         .into_iter()
         .find(|kind| light.kind.as_deref() == Some(condition_type(*kind)))?;
-    let reason = Reason::ALL.into_iter().find(|reason| light.reason.as_deref() == Some(reason.word()))?;
+    let reason = Reason::from_word(light.reason.as_deref()?)?;
     let holds = match light.status.as_deref() {
         Some("True") => true,
         Some("False") => false,

@@ -255,6 +255,16 @@ fn a_condition_of_an_older_version_keeps_its_concern() {
 }
 
 #[test]
+fn the_reasons_of_version_0_1_are_still_read_from_conditions() {
+    for (word, reason) in [("Refused", Reason::Rejected), ("KubernetesRefused", Reason::KubernetesRejected)] {
+        let one = json!([{"type": "LoadBalancerProvisioning", "status": "True", "reason": word}]);
+        let read = read(json!({"status": {"conditions": one}}));
+        assert_eq!(read.conditions[0].reason, reason, "{word}");
+        assert_ne!(reason.word(), word, "it is no longer written");
+    }
+}
+
+#[test]
 fn only_an_object_without_identity_is_skipped_and_the_sentence_names_it() {
     let why = |with: Value| try_service(with, None).unwrap_err().to_string();
     assert_eq!(
