@@ -154,8 +154,10 @@ async fn what_stops_it_from_starting_is_said_with_a_hint_and_a_code() {
 
     for (arguments, word) in [
         (&["--time-factor", "0"][..], "0.1 and 10000"),
-        (&["--prepare", "group"], "SUBSCRIPTION/GROUP"),
-        (&["--prepare", "s/a<b"], "SUBSCRIPTION/GROUP"),
+        (&["--resource-group", "group"], "SUBSCRIPTION/GROUP"),
+        (&["--resource-group", "s/a<b"], "SUBSCRIPTION/GROUP"),
+        (&["--prepare", "s/a"], "unexpected argument '--prepare'"),
+        (&["--buckets", "network=none"], "unexpected argument '--buckets'"),
         (&["--listen-http", "0.0.0.0:0"], "other machines"),
         (&["--latency-delete", "soon"], "250ms"),
         (&["--client", "hunter2"], "ID=SECRET"),

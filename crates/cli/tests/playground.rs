@@ -65,7 +65,7 @@ impl Playground {
 #[tokio::test]
 async fn a_story_that_cannot_end_well_ends_with_1_and_says_what_it_waits_for() {
     let playground =
-        Playground::start(&["--scenario", "tour", "--exit", "--time-factor", "50", "--patience", "2m"]).await;
+        Playground::start(&["--scenario", "tour", "--exit", "--time-factor", "50", "--timeout", "2m"]).await;
     let ca = std::fs::read(playground.word("caPath")).unwrap();
     let ca = reqwest::Certificate::from_pem(&ca).unwrap();
     let client = reqwest::Client::builder().tls_certs_only([ca]).no_proxy().build().unwrap();

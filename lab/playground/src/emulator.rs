@@ -67,7 +67,7 @@ pub struct Arguments {
     clients: Vec<(String, String)>,
     /// Create this resource group at start-up (repeatable), or `none`
     #[arg(long, value_name = "SUBSCRIPTION/GROUP", default_value = DEFAULT_GROUP)]
-    prepare: Vec<String>,
+    resource_group: Vec<String>,
     /// Print the environment variables for clients as `export` lines
     #[arg(long)]
     print_env: bool,
@@ -100,16 +100,16 @@ struct Cloud {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Disable throttling
-    #[arg(long, conflicts_with = "buckets")]
+    #[arg(long, conflicts_with = "rate_limits")]
     no_throttling: bool,
-    /// Set throttling limits, for example `writes=200/10,network=none`
+    /// Set the rate limits, for example `writes=200/10,network=none`
     ///
     /// `reads`, `writes` and `deletes` are token buckets (BURST/PER_SECOND). `network` is the limit of
     /// Microsoft.Network (WRITES/READS/WINDOW), and `network=none` disables it. Default:
     /// `reads=250/25,writes=200/10,deletes=200/10,network=1000/10000/5m`. Limits that you omit keep
     /// their default.
-    #[arg(long, value_parser = buckets)]
-    buckets: Option<Buckets>,
+    #[arg(long, value_name = "LIMITS", value_parser = buckets)]
+    rate_limits: Option<Buckets>,
     /// Complete every operation at once (overrides the latency options)
     #[arg(long)]
     instant: bool,
@@ -204,7 +204,10 @@ async fn execute(arguments: Arguments) -> Result<(), Failure> {
             return Err(Failure {
                 code: 2,
                 error: anyhow::anyhow!("--sluice-config requires a resource group for the network"),
-                hint: Some("remove --prepare none, or name a group with --prepare SUBSCRIPTION/GROUP".into()),
+                hint: Some(
+                    "remove --resource-group none, or name a group with --resource-group SUBSCRIPTION/GROUP"
+                        .into(),
+                ),
             });
         };
         for_sluice::prepare(path, &running, group, &greeting).await?;
@@ -251,8 +254,9 @@ impl Arguments {
             hint: Some(hint.to_owned()),
         };
         let mut prepare = Vec::new();
-        for text in self.prepare.iter().filter(|text| *text != "none") {
-            let hint = "--prepare 00000000-0000-0000-0000-000000000000/my-group, or --prepare none";
+        for text in self.resource_group.iter().filter(|text| *text != "none") {
+            let hint =
+                "--resource-group 00000000-0000-0000-0000-000000000000/my-group, or --resource-group none";
             prepare.push(text.parse::<Prepared>().map_err(|problem| wrong(problem, hint))?);
         }
         let credentials = if self.clients.is_empty() {
@@ -290,7 +294,7 @@ impl Cloud {
         Config {
             page_size: self.page_size,
             latency: if self.instant { Latencies::INSTANT } else { latency },
-            buckets: (!self.no_throttling).then(|| self.buckets.unwrap_or_default()),
+            buckets: (!self.no_throttling).then(|| self.rate_limits.unwrap_or_default()),
             quota: Quota {
                 public_ips: self.quota_public_ips,
                 load_balancers: self.quota_load_balancers,
@@ -356,8 +360,13 @@ mod tests {
         let Alone { arguments } = clap::Parser::parse_from(["emulator"]);
         assert_eq!(arguments.cloud.config(), Config::default());
         assert_eq!(arguments.options().unwrap().prepare[0].group, "sluice");
-        let Alone { arguments } =
-            clap::Parser::parse_from(["emulator", "--prepare", "none", "--no-throttling", "--instant"]);
+        let Alone { arguments } = clap::Parser::parse_from([
+            "emulator",
+            "--resource-group",
+            "none",
+            "--no-throttling",
+            "--instant",
+        ]);
         assert_eq!(arguments.cloud.config().buckets, None);
         assert_eq!(arguments.cloud.config().latency, Latencies::INSTANT);
         assert!(arguments.options().unwrap().prepare.is_empty());

@@ -77,7 +77,7 @@ pub struct Arguments {
     ///
     /// With a large --time-factor, the default is longer, so that it is at least 1 min of real time.
     #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     /// Output format
     ///
     /// JSON output is one line when all parts are ready, and a second line at the end of a scenario.
@@ -239,7 +239,7 @@ impl Playground {
         let pace = Pace::begin(factor);
         let controller = Controller::new(&config, &kubeconfig, factor);
         let mut stage = Stage::new(narrator(pace), pace, azure, client, controller);
-        stage.patience = arguments.patience.unwrap_or(stage.patience);
+        stage.patience = arguments.timeout.unwrap_or(stage.patience);
         let banner = Banner {
             kubeconfig,
             kubernetes: kubernetes_url,

@@ -160,7 +160,7 @@ async fn a_story_that_ends_in_drift_fails_and_lists_the_differences() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_times_out_names_the_condition_and_the_current_state() {
-    let (mut playground, _folder, notebook) = begun("--time-factor 60 --scenario tour --patience 20s").await;
+    let (mut playground, _folder, notebook) = begun("--time-factor 60 --scenario tour --timeout 20s").await;
     let scenario = Scenario::new("slow", "a wait that times out", "none", |stage| {
         Box::pin(async {
             stage.until("pod a is ready", |_| Look::NotYet("it is Pending".to_owned())).await.map(drop)
