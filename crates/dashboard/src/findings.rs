@@ -231,7 +231,7 @@ fn held_back(rows: &[Row<'_>], all: &mut Vec<Finding>) {
     let mut by_reason: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
     for row in rows {
         let reason = row.progress.why.as_ref().map(|why| why.reason.as_str());
-        // The brake is told once for all, and addresses are told as such.
+        // The mass-deletion guard is told once for all, and addresses are told as such.
         let is_told = |reason: &str| {
             reason == "MassDeletionHeld"
                 || reason == "Rejected" && row.progress.addresses.quarantined > 0

@@ -51,7 +51,7 @@ pub struct Overview {
     /// Operations in flight.
     #[serde(default)]
     pub operations_active: u64,
-    /// Services that the brake holds, because too many would be torn down at once.
+    /// Services that the mass-deletion guard holds, because too many would be torn down at once.
     #[serde(default)]
     pub mass_deletion_held: u64,
     /// What is registered, unwanted and not provably ours.

@@ -17,7 +17,7 @@ pub(crate) const STORIES: &[Story] = &[
     ),
     Story::new(
         "changed-class",
-        "started with another class, the controller brakes before it tears everything down",
+        "started with another class, the controller holds the mass deletion of what it no longer serves",
         |scene| Box::pin(changed_class(scene)),
     ),
     Story::new("missing-gateway", "no gateway: said aloud with `verify`, made with `ensure`", |scene| {
@@ -62,7 +62,7 @@ pub(crate) const STORIES: &[Story] = &[
     .with(|setting| setting.class = None),
 ];
 
-/// More Services than the brake lets go at once.
+/// More Services than the mass-deletion guard lets go at once.
 async fn eight_services(scene: &Scene) -> Result<()> {
     scene.nodes(&["a", "b"]).await?;
     scene.pods("web", 4, &["a", "b"]).await?;

@@ -5,7 +5,7 @@
 //! written is written into the copies. What differs between before and after is the plan, and what
 //! was sent on the way is what it takes.
 //!
-//! Missing on purpose: a second set of rules. Order, batches, brakes and adoption are the engine's
+//! Missing on purpose: a second set of rules. Order, batches, the mass-deletion guard and adoption are the engine's
 //! and the updaters' own, so a plan cannot say something else than what `sluice run` would do.
 
 use std::collections::{BTreeMap, VecDeque};
