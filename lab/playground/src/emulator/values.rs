@@ -2,23 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use sluice_cloud::{Buckets, Rate, Span, Window};
 
 /// `90s`, `15m`, `1h`, `250ms`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let wrong =
-        || format!("{text:?} is not a duration; expected a number and a unit, like 90s, 15m, 1h or 250ms");
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let millis = match unit {
-        "ms" => 1,
-        "s" | "" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
+    let read = match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => text.parse::<SignedDuration>().ok().and_then(|it| Duration::try_from(it).ok()),
     };
-    number.checked_mul(millis).map(Duration::from_millis).ok_or_else(wrong)
+    // A number that fits into milliseconds, as the clocks of the emulator need it.
+    read.filter(|it| u64::try_from(it.as_millis()).is_ok()).ok_or_else(|| {
+        format!("{text:?} is not a duration; expected a number and a unit, like 90s, 15m, 1h or 250ms")
+    })
 }
 
 /// `2s-3s`, or one time for both ends.
@@ -92,9 +88,11 @@ mod tests {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("15m"), Ok(Duration::from_secs(900)));
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
+        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5_400)));
         assert_eq!(span("2s-3s"), Ok(Span::millis(2_000, 3_000)));
         assert_eq!(span("0"), Ok(Span::millis(0, 0)));
-        for bad in ["", "s", "1d", "-1s", "1.5s", "99999999999999999999h", "18446744073709551615h"] {
+        for bad in ["", "s", "1d", "-1s", "99999999999999999999h", "18446744073709551615h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
         assert!(span("3s-2s").is_err());
