@@ -20,23 +20,19 @@ pub(crate) const TIME_FACTOR: u32 = 30;
 /// (a retry, a parked service, the second look at a difference) comes within seconds. Limits that only end a lost cause
 /// stay as they are: a busy machine must not reach them. What has no key is real: a `Retry-After`, the lease, and the
 /// minute after which a gateway that cannot be used is looked at again.
-const FAST: [(&str, &str); 20] = [
+const FAST: [(&str, &str); 16] = [
     // A load balancer is made within a third of a second; the first few are asked about when their kind is unknown.
     ("operations.pollMin", "20ms"),
     ("operations.pollMax", "100ms"),
     ("drift.interval", "30s"),
-    ("drift.secondLook", "1500ms"),
+    ("drift.confirmAfter", "1500ms"),
     ("drift.settle", "1s"),
     ("deletion.reportAfter", "10s"),
     ("retry.backoffMin", "100ms"),
     ("retry.backoffMax", "1s"),
     ("retry.burstPark", "10s"),
     ("retry.quotaParkMin", "20s"),
-    ("retry.quotaParkMax", "2m"),
     ("retry.forbiddenParkMin", "10s"),
-    ("retry.forbiddenParkMax", "2m"),
-    ("locations.backoffMin", "100ms"),
-    ("locations.backoffMax", "1s"),
     ("locations.quarantineRetry", "10s"),
     // A rate is multiplied instead. What a bucket holds and what a window takes are numbers without a time.
     ("budget.window", "10s"),
@@ -155,7 +151,7 @@ impl Setting {
         }
         if self.awaits_the_lease {
             let ms = |span: Duration| json!(format!("{}ms", span.as_millis()));
-            put("azure.connectLimit", ms(MARGIN));
+            put("azure.connectTimeout", ms(MARGIN));
             put("leaderElection.renewDeadline", ms(RENEW_DEADLINE));
             put("leaderElection.leaseDuration", ms(RENEW_DEADLINE + MARGIN));
         }

@@ -4,7 +4,8 @@
 //! defaults < AZURE_* variables < file < SLUICE_* variables < --set
 //! ```
 //!
-//! - `keys` is the table of all keys, from which everything else is made
+//! - `keys` is the table of all keys, from which everything else is made; `old` is that of the keys that were
+//!   removed or renamed
 //! - [`ConfigArguments`] is what every command takes
 //! - [`mod@print`] is `--print-config`
 //! - [`mod@reference`] is the page in `docs/`
@@ -20,6 +21,7 @@ mod credential;
 mod document;
 mod forms;
 mod keys;
+mod old;
 mod origin;
 pub mod print;
 mod problems;
@@ -44,7 +46,7 @@ pub use origin::Origin;
 pub use problems::ConfigError;
 pub use sources::Environment;
 pub use table::Value;
-pub use values::{LogFormat, RouteTargets, Share, Size};
+pub use values::{LogFormat, RouteTargets, Share};
 
 use problems::Problem;
 use sources::Sources;

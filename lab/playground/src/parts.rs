@@ -137,7 +137,7 @@ pub(super) fn write_configuration(path: &Path, azure: &sluice_emulator::Running,
     let text = format!(
         "# Configuration of the controller in the playground: an azure.json in YAML for the emulator.
 # While the playground runs, `sluice plan`, `doctor` and `run` accept it with --config.
-{leads}    connectLimit: 2s
+{leads}    connectTimeout: 2s
   listen:
     health: {metrics}
     api: {dashboard}

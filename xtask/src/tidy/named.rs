@@ -197,7 +197,7 @@ mod tests {
         check(&Tree::of(&[
             ("docs/a.md", text),
             (CLI, CLI_PAGE),
-            (CONFIGURATION, "| key | v |\n|---|---|\n| `sluice.retry.attempts` | number |\n"),
+            (CONFIGURATION, "| key | v |\n|---|---|\n| `sluice.retry.burstPark` | number |\n"),
             (METRICS, "| metric | t |\n|---|---|\n| `sluice_leader` | gauge |\n"),
             ("docs/errors/SGW0001.md", "# SGW0001\n"),
             ("crates/arm-wire/src/lib.rs", ""),
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_there_is_may_be_named() {
-        let text = "`sluice.retry.attempts` of `sluice.retry`, sluice_leader, `sluice_leader_count`, SGW0001, sluice_arm_wire,\n\
+        let text = "`sluice.retry.burstPark` of `sluice.retry`, sluice_leader, `sluice_leader_count`, SGW0001, sluice_arm_wire,\n\
             deploy/sluice.yaml and sluice.dev/cleanup. `sluice plan --output json`; `sluice --help`, `sluice …`.\n\
             sluice bench calls --count 3 | tail --lines=1\n\
             kubectl exec deploy/sluice -- sluice plan --output json > x\n\
@@ -219,8 +219,8 @@ mod tests {
     fn what_there_is_not_is_named_with_its_line_and_the_nearest() {
         let one = |text: &str| found(text).join("\n");
         assert!(
-            one("x\n`sluice.retry.attemps`")
-                .starts_with("docs/a.md:2: there is no key sluice.retry.attemps; the nearest")
+            one("x\n`sluice.retry.burstParc`")
+                .starts_with("docs/a.md:2: there is no key sluice.retry.burstParc; the nearest")
         );
         assert!(one("`sluice_leaders`").contains("the nearest is sluice_leader"));
         assert!(one("`/api/v1/egresses/x`").contains("nothing answers at /api/v1/egresses/x"));

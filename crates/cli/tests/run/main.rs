@@ -212,7 +212,7 @@ async fn who_cannot_renew_the_lease_ends_with_a_code_that_says_so() {
     let lease = "  leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n";
     scene.configure(NOBODY, lease);
     api.kubeconfig(scene.folder());
-    let mut running = scene.run(&["--set", "sluice.azure.connectLimit=1s"]);
+    let mut running = scene.run(&["--set", "sluice.azure.connectTimeout=1s"]);
     running.wait_for("role=\"leader\"").await;
     api.answer(|heard| {
         let is_lease = heard.path.contains("/leases");

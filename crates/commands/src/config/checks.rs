@@ -110,35 +110,23 @@ impl Checks<'_> {
     }
 
     fn waits(&mut self, config: &Config) {
-        let (retry, locations, operations) = (&config.retry, &config.locations, &config.operations);
+        let (retry, operations) = (&config.retry, &config.operations);
         for (low, high) in [
             (("sluice.retry.backoffMin", retry.backoff_min), ("sluice.retry.backoffMax", retry.backoff_max)),
-            (
-                ("sluice.retry.quotaParkMin", retry.quota_park_min),
-                ("sluice.retry.quotaParkMax", retry.quota_park_max),
-            ),
-            (
-                ("sluice.retry.forbiddenParkMin", retry.forbidden_park_min),
-                ("sluice.retry.forbiddenParkMax", retry.forbidden_park_max),
-            ),
-            (
-                ("sluice.locations.backoffMin", locations.backoff_min),
-                ("sluice.locations.backoffMax", locations.backoff_max),
-            ),
             (
                 ("sluice.operations.pollMin", operations.poll_min),
                 ("sluice.operations.pollMax", operations.poll_max),
             ),
             (
-                ("sluice.azure.connectLimit", config.reach.connect_limit),
-                ("sluice.azure.answerLimit", config.reach.answer_limit),
+                ("sluice.azure.connectTimeout", config.reach.connect_timeout),
+                ("sluice.azure.responseTimeout", config.reach.response_timeout),
             ),
         ] {
             self.not_above(low, high);
         }
         let drift = &config.drift;
         self.below(
-            ("sluice.drift.secondLook", drift.second_look),
+            ("sluice.drift.confirmAfter", drift.confirm_after),
             ("sluice.drift.interval", drift.interval),
             "because a difference is checked again before the next comparison",
         );
@@ -151,7 +139,7 @@ impl Checks<'_> {
         let lease = ("sluice.leaderElection.leaseDuration", election.lease_duration);
         self.below(retry, deadline, "so that a failed renewal can be retried in time");
         self.below(deadline, lease, "so that the leader has stopped before another one starts");
-        let connect = ("sluice.azure.connectLimit", config.reach.connect_limit);
+        let connect = ("sluice.azure.connectTimeout", config.reach.connect_timeout);
         let keys = [connect.0, deadline.0, lease.0];
         if !election.enabled || connect.1 <= election.margin() || self.is_blamed(&keys) {
             return;

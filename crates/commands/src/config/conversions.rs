@@ -56,7 +56,7 @@ impl Config {
             allow_mass_deletion,
         } = &self.general;
         let Egress { max, linger, namespaces } = &self.egress;
-        let Drift { interval, second_look, settle } = &self.drift;
+        let Drift { interval, confirm_after, settle } = &self.drift;
         let Deletion { report_after } = &self.deletion;
         sluice_engine::Config {
             adoption_interval: self.adoption_interval(),
@@ -72,7 +72,7 @@ impl Config {
                 .then(|| namespaces.iter().map(|name| Arc::from(name.as_str())).collect()),
             allow_mass_deletion: *allow_mass_deletion,
             drift_interval: *interval,
-            second_look: *second_look,
+            second_look: *confirm_after,
             settle: *settle,
             report_after: *report_after,
             retry: self.engine_retry(),
@@ -81,20 +81,18 @@ impl Config {
     }
 
     fn engine_retry(&self) -> sluice_engine::config::Retry {
-        let Retry {
-            backoff_min,
-            backoff_max,
-            attempts,
-            burst_park,
-            quota_park_min,
-            quota_park_max,
-            forbidden_park_min,
-            forbidden_park_max,
-        } = self.retry;
+        let Retry { backoff_min, backoff_max, burst_park, quota_park_min, forbidden_park_min } = self.retry;
+        // What has no key has the engine's value.
+        let sluice_engine::config::Retry {
+            attempts_max,
+            quota_park: (_, quota_park_max),
+            forbidden_park: (_, forbidden_park_max),
+            ..
+        } = sluice_engine::config::Retry::default();
         sluice_engine::config::Retry {
             backoff_min,
             backoff_max,
-            attempts_max: attempts,
+            attempts_max,
             burst_park,
             quota_park: (quota_park_min, quota_park_max),
             forbidden_park: (forbidden_park_min, forbidden_park_max),
@@ -102,7 +100,19 @@ impl Config {
     }
 
     fn engine_locations(&self) -> addresses::Limits {
-        let Locations {
+        let Retry { backoff_min, backoff_max, .. } = self.retry;
+        let Locations { quarantine_retry } = self.locations;
+        // What has no key has the engine's value.
+        let addresses::Limits {
+            addresses_max,
+            bytes_max,
+            bisect_calls_max,
+            failures_reported,
+            writes_remembered,
+            listing_valid,
+            ..
+        } = addresses::Limits::default();
+        addresses::Limits {
             addresses_max,
             bytes_max,
             backoff_min,
@@ -110,20 +120,10 @@ impl Config {
             quarantine_retry,
             bisect_calls_max,
             failures_reported,
-        } = self.locations;
-        addresses::Limits {
-            addresses_max,
-            bytes_max: bytes_max.0,
-            backoff_min,
-            backoff_max,
-            quarantine_retry,
-            bisect_calls_max,
-            failures_reported,
             // The same lag of Azure's lists.
             listing_margin: self.drift.settle,
-            // How long the memory of writes must be follows from how long listings take, which nobody sets.
-            writes_remembered: addresses::Limits::default().writes_remembered,
-            listing_valid: addresses::Limits::default().listing_valid,
+            writes_remembered,
+            listing_valid,
         }
     }
 
@@ -138,7 +138,6 @@ impl Config {
     pub fn updaters(&self) -> sluice_updater::Config {
         let Budget {
             share,
-            location_share,
             reads_burst,
             reads_per_second,
             writes_burst,
@@ -149,19 +148,18 @@ impl Config {
             reads_per_window,
             writes_per_window,
         } = self.budget;
-        let Operations { resource_limit, gateway_limit, busy_limit, registrations_max, poll_min, poll_max } =
-            self.operations;
+        let Operations { poll_min, poll_max } = self.operations;
         // What nobody has a reason to set: they follow from Azure's ways, or balance our own parts.
         let ours = sluice_updater::Config::default();
         sluice_updater::Config {
-            commit_size_max: registrations_max,
+            commit_size_max: ours.commit_size_max,
             gather_under_pressure: ours.gather_under_pressure,
             gather_locations_under_pressure: ours.gather_locations_under_pressure,
-            answer_limit: self.reach.answer_limit + LONGER_THAN_THE_CLIENT,
-            resource_operation_limit: resource_limit,
-            gateway_operation_limit: gateway_limit,
+            answer_limit: self.reach.response_timeout + LONGER_THAN_THE_CLIENT,
+            resource_operation_limit: ours.resource_operation_limit,
+            gateway_operation_limit: ours.gateway_operation_limit,
             share_permille: share.permille,
-            location_lane_permille: location_share.permille,
+            location_lane_permille: ours.location_lane_permille,
             reads: BucketSize { burst: reads_burst, per_second: reads_per_second },
             writes: BucketSize { burst: writes_burst, per_second: writes_per_second },
             deletes: BucketSize { burst: deletes_burst, per_second: deletes_per_second },
@@ -170,7 +168,7 @@ impl Config {
             writes_per_window,
             pause_first: ours.pause_first,
             pause_max: ours.pause_max,
-            busy_limit,
+            busy_limit: ours.busy_limit,
             budget_patience: ours.budget_patience,
             reads_lag_max: self.drift.settle.max(ours.reads_lag_max),
             poll: PollSchedule { interval_min: poll_min, interval_max: poll_max, ..ours.poll },
@@ -192,8 +190,8 @@ impl Config {
             user_agent_suffix,
             metadata_endpoint: _,
             token_file: _,
-            connect_limit,
-            answer_limit,
+            connect_timeout,
+            response_timeout,
         } = &self.reach;
         let ours = sluice_arm::Limits::default();
         Ok(Settings {
@@ -208,9 +206,9 @@ impl Config {
             user_agent_suffix: user_agent_suffix.clone(),
             proxy: self.proxy.clone(),
             limits: sluice_arm::Limits {
-                connect: *connect_limit,
-                answer: *answer_limit,
-                token: ours.token.min(*answer_limit),
+                connect: *connect_timeout,
+                answer: *response_timeout,
+                token: ours.token.min(*response_timeout),
                 token_pause: ours.token_pause,
                 body_bytes_max: ours.body_bytes_max,
             },
@@ -279,10 +277,10 @@ impl Config {
 
     /// What the loop is told.
     pub fn limits(&self) -> sluice_controller::Limits {
-        let Process { kubernetes_call_limit, shutdown_grace } = self.process;
+        let Process { shutdown_grace } = self.process;
         sluice_controller::Limits {
-            call: self.reach.answer_limit + LONGER_THAN_THE_CLIENT + LONGER_THAN_THE_UPDATERS,
-            kube_call: kubernetes_call_limit,
+            call: self.reach.response_timeout + LONGER_THAN_THE_CLIENT + LONGER_THAN_THE_UPDATERS,
+            kube_call: sluice_controller::Limits::default().kube_call,
             grace: shutdown_grace,
         }
     }

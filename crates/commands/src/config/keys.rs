@@ -19,7 +19,7 @@ use super::forms::{
     subscription, whole_seconds,
 };
 use super::table::{Reader, Row, Section, is, required, section, unset};
-use super::values::{LogFormat, RouteTargets, Setting as _, Share, Size};
+use super::values::{LogFormat, RouteTargets, Setting as _, Share};
 
 section! {
     /// The keys of `azure.json` that Sluice uses. It ignores all others.
@@ -110,10 +110,10 @@ section! {
         /// Time limit for a connection, including name resolution, TCP and TLS. With leader election, it must
         /// not exceed `sluice.leaderElection.leaseDuration` minus `sluice.leaderElection.renewDeadline`. A
         /// longer limit would let a former leader send a request after another replica has become leader.
-        "sluice.azure.connectLimit" => connect_limit: Duration = is("5s").within("100ms", "1m");
+        "sluice.azure.connectTimeout" => connect_timeout: Duration = is("5s").within("100ms", "1m");
         /// Time limit for one call, up to the last byte of the response. Azure itself stops after 60 s, so a
         /// longer time has no benefit.
-        "sluice.azure.answerLimit" => answer_limit: Duration = is("1m").within("1s", "5m");
+        "sluice.azure.responseTimeout" => response_timeout: Duration = is("1m").within("1s", "5m");
     }
 }
 
@@ -164,25 +164,20 @@ section! {
 section! {
     /// Retries. `Retry-After` is honored in addition, and does not count as a failure.
     Retry {
-        /// Initial backoff after a transient failure. It doubles with each further failure.
+        /// Initial backoff after a transient failure. It doubles with each further failure. For address updates,
+        /// the first new change of an address during an outage ends the backoff early.
         "sluice.retry.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
-        /// Maximum backoff after a transient failure.
+        /// Maximum backoff after a transient failure of a Service, an egress or an address update.
         "sluice.retry.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
-        /// Consecutive transient failures before the Service or egress is parked, which suspends its retries.
-        "sluice.retry.attempts" => attempts: u32 = is("12").within("1", "1000");
-        /// Park time after `sluice.retry.attempts` consecutive failures. Then Sluice retries again. The
-        /// number of retries is not limited.
+        /// Park time of a Service or egress after 12 consecutive transient failures. A park suspends its
+        /// retries; then Sluice retries again. The number of retries is not limited.
         "sluice.retry.burstPark" => burst_park: Duration = is("5m").within("1s", "24h");
-        /// Initial park time after an exhausted quota or a repeatedly rejected request. It doubles each time.
-        /// A person has to resolve both, so earlier retries would only cost calls.
-        "sluice.retry.quotaParkMin" => quota_park_min: Duration = is("10m").within("1s", "24h");
-        /// Maximum park time after an exhausted quota or a rejected request.
-        "sluice.retry.quotaParkMax" => quota_park_max: Duration = is("1h").within("1s", "24h");
+        /// Initial park time after an exhausted quota or a repeatedly rejected request. It doubles each time,
+        /// up to 1 h. A person has to resolve both, so earlier retries would only cost calls.
+        "sluice.retry.quotaParkMin" => quota_park_min: Duration = is("10m").within("1s", "1h");
         /// Initial park time after Azure denied a request because of a permission, a lock or a policy. It
-        /// doubles each time. A new role assignment takes up to 5 min to take effect in Azure.
-        "sluice.retry.forbiddenParkMin" => forbidden_park_min: Duration = is("5m").within("1s", "24h");
-        /// Maximum park time after a denied request.
-        "sluice.retry.forbiddenParkMax" => forbidden_park_max: Duration = is("1h").within("1s", "24h");
+        /// doubles each time, up to 1 h. A new role assignment takes up to 5 min to take effect in Azure.
+        "sluice.retry.forbiddenParkMin" => forbidden_park_min: Duration = is("5m").within("1s", "1h");
     }
 }
 
@@ -193,7 +188,7 @@ section! {
         /// read budget with thousands of Services.
         "sluice.drift.interval" => interval: Duration = is("15m").within("10s", "24h");
         /// Delay before a difference is checked a second time, to confirm it.
-        "sluice.drift.secondLook" => second_look: Duration = is("45s").within("1s", "1h");
+        "sluice.drift.confirmAfter" => confirm_after: Duration = is("45s").within("1s", "1h");
         /// Time after a write in which new lists are ignored for the written resource. Azure lists lag behind
         /// writes. The same holds for reads, for at least 30 s.
         "sluice.drift.settle" => settle: Duration = is("30s").within("1s", "4m");
@@ -207,9 +202,6 @@ section! {
         /// Share of each bucket and window that Sluice uses. The rest remains for other clients of the
         /// subscription.
         "sluice.budget.share" => share: Share = is("80%").within("1%", "100%");
-        /// Share of the write budget for addresses. Services and egresses get the rest. The split keeps 500
-        /// new Services from delaying new pods, and a rollout from delaying new Services.
-        "sluice.budget.locationShare" => location_share: Share = is("30%").within("5%", "95%");
         /// Capacity of the read bucket, in calls.
         "sluice.budget.reads.burst" => reads_burst: u32 = is("250").within("1", "1000000");
         /// Refill rate of the read bucket, in calls per second.
@@ -234,39 +226,14 @@ section! {
 section! {
     /// Requests that update addresses.
     Locations {
-        /// Maximum number of addresses in one request.
-        "sluice.locations.addressesMax" => addresses_max: usize = is("1000").within("1", "100000");
-        /// Maximum size of one request, estimated from its JSON form.
-        "sluice.locations.bytesMax" => bytes_max: Size = is("1MiB").within("4KiB", "16MiB");
-        /// Initial backoff after a failed address update. It doubles with each further failure. The first new
-        /// change of an address during an outage ends the backoff early.
-        "sluice.locations.backoffMin" => backoff_min: Duration = is("1s").within("100ms", "10m");
-        /// Maximum backoff after a failed address update.
-        "sluice.locations.backoffMax" => backoff_max: Duration = is("30s").within("100ms", "1h");
         /// Interval at which quarantined addresses (rejected by Azure) are retried.
         "sluice.locations.quarantineRetry" => quarantine_retry: Duration = is("5m").within("1s", "24h");
-        /// Maximum number of calls to find the rejected addresses of a request. After that, all addresses
-        /// that can still be the cause are quarantined.
-        "sluice.locations.bisectCallsMax" => bisect_calls_max: u32 = is("40").within("1", "1000");
-        /// Consecutive failures of address updates before an event is recorded.
-        "sluice.locations.failuresReported" => failures_reported: u32 = is("12").within("1", "1000");
     }
 }
 
 section! {
     /// Long-running Azure operations.
     Operations {
-        /// Time limit for an operation that creates, updates or deletes a resource. After that, its outcome
-        /// is unknown and Sluice reads the resource.
-        "sluice.operations.resourceLimit" => resource_limit: Duration = is("15m").within("1s", "2h");
-        /// Time limit for an operation that updates registrations or addresses of the gateway. After that,
-        /// its outcome is unknown and Sluice reads the gateway.
-        "sluice.operations.gatewayLimit" => gateway_limit: Duration = is("3m").within("1s", "2h");
-        /// Time that Sluice waits while Azure reports another operation in progress. After that, the attempt
-        /// counts as failed.
-        "sluice.operations.busyLimit" => busy_limit: Duration = is("2m").within("1s", "1h");
-        /// Maximum number of registrations in one call. Azure accepts at most 100.
-        "sluice.operations.registrationsMax" => registrations_max: usize = is("100").within("1", "100");
         /// Minimum interval between polls of one operation.
         "sluice.operations.pollMin" => poll_min: Duration = is("100ms").within("10ms", "1m");
         /// Maximum interval between polls of one operation. It also limits the delay of the first poll while
@@ -373,8 +340,6 @@ section! {
 section! {
     /// The process.
     Process {
-        /// Time limit for one call to the Kubernetes API server.
-        "sluice.kubernetes.callLimit" => kubernetes_call_limit: Duration = is("30s").within("1s", "5m");
         /// Time to wait for in-flight requests after SIGTERM. The pod's `terminationGracePeriodSeconds` must
         /// be longer.
         "sluice.shutdown.grace" => shutdown_grace: Duration = is("30s").within("0s", "10m");

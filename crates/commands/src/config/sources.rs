@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use super::arguments::Assignment;
 use super::document::{Content, Node};
+use super::old;
 use super::origin::Origin;
 use super::problems::{Problem, nearest};
-use super::table::{Row, Said};
+use super::table::{Row, Said, twin_of};
 use super::values::Given;
 
 /// The section of the file that is ours.
@@ -132,8 +133,12 @@ impl<'a> Sources<'a> {
             }
             return;
         }
+        if let Some(problem) = old::problem(path, &place) {
+            self.problems.push(problem);
+            return;
+        }
         let inside: Vec<&str> = children(self.rows, path);
-        if inside.is_empty() {
+        if inside.is_empty() && !old::has_below(path) {
             let what = self.unknown(path);
             self.problems.push(Problem::new(path, what).at(place));
             return;
@@ -180,6 +185,11 @@ impl<'a> Sources<'a> {
                 self.say(path, Given::Text(value.clone()), Origin::Environment { variable: twin.clone() });
             }
         }
+        for (path, _) in old::OLD {
+            let twin = twin_of(path).filter(|twin| environment.variable(twin).is_some());
+            let place = twin.map(|twin| format!("environment variable {twin}"));
+            self.problems.extend(place.and_then(|place| old::problem(path, &place)));
+        }
         // Kubernetes itself sets variables for a Service called sluice, so an unknown one is no error.
         let known = || twins.iter().map(|(twin, _)| twin.as_str());
         for name in environment.0.keys().filter(|name| name.starts_with("SLUICE_")) {
@@ -203,6 +213,10 @@ impl<'a> Sources<'a> {
             let problem = match (row, value) {
                 (None, _) if key.is_empty() => {
                     self.problems.push(Problem::new("--set", "has no key; use --set KEY=VALUE"));
+                    continue;
+                }
+                (None, _) if let Some(problem) = old::problem(key, "--set") => {
+                    self.problems.push(problem);
                     continue;
                 }
                 (None, _) => {

@@ -96,8 +96,13 @@ impl Row {
 
     /// Its twin in the environment, which each key below `sluice:` has.
     pub(crate) fn twin(&self) -> Option<String> {
-        self.path.strip_prefix("sluice.").map(|path| format!("SLUICE_{}", screaming(path)))
+        twin_of(self.path)
     }
+}
+
+/// The variable of the environment for a key below `sluice:`.
+pub(crate) fn twin_of(path: &str) -> Option<String> {
+    path.strip_prefix("sluice.").map(|path| format!("SLUICE_{}", screaming(path)))
 }
 
 /// `gateway.routeTargetAddress` as `GATEWAY_ROUTE_TARGET_ADDRESS`.

@@ -3,6 +3,7 @@
 mod bad_input;
 mod conversions;
 mod never_panics;
+mod old_keys;
 mod secrets;
 mod sources;
 

@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use jiff::fmt::friendly::{Spacing, SpanPrinter};
 use sluice_arm::{Cloud, Secret};
 use sluice_engine::{DefaultOutbound, GatewayMode};
 
@@ -251,9 +253,6 @@ fn is_between<T: Setting + PartialOrd>(value: &T, least: &str, most: &str) -> bo
     bound(least).is_none_or(|least| *value >= least) && bound(most).is_none_or(|most| *value <= most)
 }
 
-/// The units of time, longest first.
-const TIME_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
 impl Setting for Duration {
     fn kind() -> String {
         "duration".to_owned()
@@ -268,81 +267,14 @@ impl Setting for Duration {
         if text == "0" {
             return Ok(Duration::ZERO);
         }
-        let mut total: u64 = 0;
-        let mut rest = text;
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let (number, unit_and_rest) = rest.split_at(digits);
-            let letters =
-                unit_and_rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_and_rest.len());
-            let (unit, after) = unit_and_rest.split_at(letters);
-            let milliseconds = TIME_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, it)| *it);
-            total = number
-                .parse::<u64>()
-                .ok()
-                .zip(milliseconds)
-                .and_then(|(number, unit)| number.checked_mul(unit))
-                .and_then(|span| total.checked_add(span))
-                .ok_or_else(wrong::<Duration>)?;
-            rest = after;
-        }
-        if text.is_empty() { Err(wrong::<Duration>()) } else { Ok(Duration::from_millis(total)) }
+        let read = text.parse::<SignedDuration>().ok().and_then(|it| Duration::try_from(it).ok());
+        // Nothing here is finer than a millisecond.
+        read.filter(|it| it.subsec_nanos().is_multiple_of(1_000_000)).ok_or_else(wrong::<Duration>)
     }
 
     fn write(&self) -> String {
-        let mut rest = u64::try_from(self.as_millis()).unwrap_or(u64::MAX);
-        if rest == 0 {
-            return "0s".to_owned();
-        }
-        let mut text = String::new();
-        for (unit, milliseconds) in TIME_UNITS {
-            if rest >= milliseconds {
-                text.push_str(&format!("{}{unit}", rest / milliseconds));
-                rest %= milliseconds;
-            }
-        }
-        text
-    }
-
-    fn is_within(&self, least: &str, most: &str) -> bool {
-        is_between(self, least, most)
-    }
-}
-
-/// A number of bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Size(pub usize);
-
-const SIZE_UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-
-impl Setting for Size {
-    fn kind() -> String {
-        "size".to_owned()
-    }
-
-    fn allowed() -> String {
-        "a number of bytes, optionally with the unit KiB, MiB or GiB".to_owned()
-    }
-
-    fn read(text: &str) -> Result<Size, String> {
-        let text = text.trim();
-        let (number, unit) = SIZE_UNITS
-            .iter()
-            .find_map(|(name, bytes)| text.strip_suffix(name).map(|number| (number.trim_end(), *bytes)))
-            .unwrap_or((text, 1));
-        number
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| number.checked_mul(unit))
-            .map(Size)
-            .ok_or_else(wrong::<Size>)
-    }
-
-    fn write(&self) -> String {
-        match SIZE_UNITS.iter().find(|(_, bytes)| self.0 > 0 && self.0.is_multiple_of(*bytes)) {
-            Some((unit, bytes)) => format!("{}{unit}", self.0 / bytes),
-            None => self.0.to_string(),
-        }
+        let read = SignedDuration::try_from(*self).unwrap_or(SignedDuration::MAX);
+        SpanPrinter::new().spacing(Spacing::None).duration_to_string(&read)
     }
 
     fn is_within(&self, least: &str, most: &str) -> bool {
@@ -517,41 +449,30 @@ mod tests {
 
     #[test]
     fn a_time_has_a_unit_and_is_written_in_the_longest_ones() {
+        // These forms are documented, or were read by the parser of earlier versions.
         rewrites::<Duration>(&[
             ("500ms", "500ms"),
             ("90s", "1m30s"),
             ("15m", "15m"),
+            ("1h", "1h"),
             ("1h30m", "1h30m"),
+            ("168h", "168h"),
             ("900s", "15m"),
             ("0", "0s"),
             ("0s", "0s"),
             (" 2s ", "2s"),
             ("1500ms", "1s500ms"),
+            ("1h2m3s4ms", "1h2m3s4ms"),
         ]);
-        refuses::<Duration>(&[
-            "",
-            "15",
-            "m",
-            "1.5h",
-            "-1s",
-            "15 minutes",
-            "1d",
-            "s1",
-            "99999999999999999999h",
+        // These are read, too.
+        rewrites::<Duration>(&[
+            ("1h 30m", "1h30m"),
+            ("15 minutes", "15m"),
+            ("1.5h", "1h30m"),
+            ("PT1H30M", "1h30m"),
         ]);
-        refuses::<Duration>(&["18446744073709551615h", "1h 30m", "15M"]);
-    }
-
-    #[test]
-    fn a_size_is_bytes_or_has_a_binary_unit() {
-        rewrites::<Size>(&[
-            ("1048576", "1MiB"),
-            ("1MiB", "1MiB"),
-            ("1000", "1000"),
-            ("64 KiB", "64KiB"),
-            ("0", "0"),
-        ]);
-        refuses::<Size>(&["", "1MB", "1.5MiB", "-1", "MiB", "99999999999999999999GiB"]);
+        refuses::<Duration>(&["", "15", "m", "-1s", "1s ago", "1d", "s1", "1us", "0.1ms", "x"]);
+        refuses::<Duration>(&["99999999999999999999h", "18446744073709551615h", "1h,30m,", "P1D"]);
     }
 
     #[test]

@@ -29,12 +29,12 @@ fn an_unknown_key_of_ours_is_refused_and_the_nearest_is_named() {
     check(
         &ours("concurency: 20\ngateway:\n  modus: ensure\n  aadClientId: x\nzzz: 1\nretry:\n  linger: 1s"),
         expect![[r#"
-        the configuration has 5 problems:
-          - sluice.concurency (azure.yaml:8): unknown key; did you mean sluice.concurrency?
-          - sluice.gateway.modus (azure.yaml:10): unknown key; did you mean sluice.gateway.mode?
-          - sluice.gateway.aadClientId (azure.yaml:11): unknown key; aadClientId belongs at the top level of the file, outside sluice:
-          - sluice.zzz (azure.yaml:12): unknown key; the keys of sluice are gateway, defaultOutbound, clusterId, concurrency, loadBalancerClass, allowMassDeletion, egress, deletion, drift, retry, budget, locations, operations, azure, listen, leaderElection, log, migration, kubernetes, shutdown
-          - sluice.retry.linger (azure.yaml:14): unknown key; did you mean sluice.egress.linger?"#]],
+            the configuration has 5 problems:
+              - sluice.concurency (azure.yaml:8): unknown key; did you mean sluice.concurrency?
+              - sluice.gateway.modus (azure.yaml:10): unknown key; did you mean sluice.gateway.mode?
+              - sluice.gateway.aadClientId (azure.yaml:11): unknown key; aadClientId belongs at the top level of the file, outside sluice:
+              - sluice.zzz (azure.yaml:12): unknown key; the keys of sluice are gateway, defaultOutbound, clusterId, concurrency, loadBalancerClass, allowMassDeletion, egress, deletion, drift, retry, budget, locations, operations, azure, listen, leaderElection, log, migration, shutdown
+              - sluice.retry.linger (azure.yaml:14): unknown key; did you mean sluice.egress.linger?"#]],
     );
 }
 
@@ -45,7 +45,7 @@ fn a_section_is_no_value_and_a_value_no_section() {
         expect![[r#"
         the configuration has 4 problems:
           - sluice.gateway (azure.yaml:8): is a section; its keys are name, mode, subnet, routeTargetAddress
-          - sluice.drift (azure.yaml:9): is a section; its keys are interval, secondLook, settle
+          - sluice.drift (azure.yaml:9): is a section; its keys are interval, confirmAfter, settle
           - sluice.clusterId (azure.yaml:12): is a list; it must be text
           - sluice.concurrency (azure.yaml:10): is a section; it must be a whole number"#]],
     );
@@ -55,7 +55,7 @@ fn a_section_is_no_value_and_a_value_no_section() {
 fn values_of_the_wrong_kind_say_what_is_allowed() {
     let text = ours(
         "concurrency: 0\ndefaultOutbound: maybe\ngateway:\n  mode: make\n  routeTargetAddress: ten\n  name: a/b\n\
-         drift:\n  interval: 15\nbudget:\n  share: 120%\nlocations:\n  bytesMax: 1MB\nlisten:\n  api: localhost\n\
+         drift:\n  interval: 15\nbudget:\n  share: 120%\nlocations:\n  quarantineRetry: 1M\nlisten:\n  api: localhost\n\
          egress:\n  namespaces: [a, B]\nlog:\n  level: loud=loud\n  format: xml\nloadBalancerClass: a b\n\
          leaderElection:\n  leaseDuration: 15500ms\nazure:\n  apiVersion: latest\n  authorityHost: login.example",
     );
@@ -72,7 +72,7 @@ fn values_of_the_wrong_kind_say_what_is_allowed() {
               - sluice.egress.namespaces (azure.yaml:23): contains "B", which is not a valid namespace name
               - sluice.drift.interval is "15" (azure.yaml:15): must be a duration with a unit, like 500ms, 90s, 15m, 1h or 1h30m
               - sluice.budget.share is "120%" (azure.yaml:17): must be 1% to 100%
-              - sluice.locations.bytesMax is "1MB" (azure.yaml:19): must be a number of bytes, optionally with the unit KiB, MiB or GiB
+              - sluice.locations.quarantineRetry is "1M" (azure.yaml:19): must be a duration with a unit, like 500ms, 90s, 15m, 1h or 1h30m
               - sluice.azure.apiVersion is "latest" (azure.yaml:31): must be an API version, like 2025-05-01 or 2025-05-01-preview
               - sluice.azure.authorityHost is "login.example" (azure.yaml:32): must be a URL, like https://management.azure.com
               - sluice.listen.api is "localhost" (azure.yaml:21): must be an IP address and a port, like 127.0.0.1:8082 or [::1]:8082
@@ -85,50 +85,47 @@ fn values_of_the_wrong_kind_say_what_is_allowed() {
 #[test]
 fn numbers_that_contradict_each_other_are_refused() {
     let text = ours(
-        "retry:\n  backoffMin: 1m\n  quotaParkMax: 1m\n  forbiddenParkMin: 2h\nlocations:\n  backoffMax: 200ms\n\
-         drift:\n  secondLook: 15m\nleaderElection:\n  retryPeriod: 10s\n  leaseDuration: 10s\n\
-         operations:\n  pollMin: 20s\nazure:\n  connectLimit: 2s\n  answerLimit: 1s",
+        "retry:\n  backoffMin: 1m\n\
+         drift:\n  confirmAfter: 15m\nleaderElection:\n  retryPeriod: 10s\n  leaseDuration: 10s\n\
+         operations:\n  pollMin: 20s\nazure:\n  connectTimeout: 2s\n  responseTimeout: 1s",
     );
     check(
         &text,
         expect![[r#"
-            the configuration has 9 problems:
+            the configuration has 6 problems:
               - sluice.retry.backoffMin is "1m" (azure.yaml:9): must not be longer than sluice.retry.backoffMax (30s)
-              - sluice.retry.quotaParkMax is "1m" (azure.yaml:10): must not be shorter than sluice.retry.quotaParkMin (10m)
-              - sluice.retry.forbiddenParkMin is "2h" (azure.yaml:11): must not be longer than sluice.retry.forbiddenParkMax (1h)
-              - sluice.locations.backoffMax is "200ms" (azure.yaml:13): must not be shorter than sluice.locations.backoffMin (1s)
-              - sluice.operations.pollMin is "20s" (azure.yaml:20): must not be longer than sluice.operations.pollMax (10s)
-              - sluice.azure.answerLimit is "1s" (azure.yaml:23): must not be shorter than sluice.azure.connectLimit (2s)
-              - sluice.drift.secondLook is "15m" (azure.yaml:15): must be shorter than sluice.drift.interval (15m), because a difference is checked again before the next comparison
-              - sluice.leaderElection.retryPeriod is "10s" (azure.yaml:17): must be shorter than sluice.leaderElection.renewDeadline (10s), so that a failed renewal can be retried in time
-              - sluice.leaderElection.leaseDuration is "10s" (azure.yaml:18): must be longer than sluice.leaderElection.renewDeadline (10s), so that the leader has stopped before another one starts"#]],
+              - sluice.operations.pollMin is "20s" (azure.yaml:16): must not be longer than sluice.operations.pollMax (10s)
+              - sluice.azure.responseTimeout is "1s" (azure.yaml:19): must not be shorter than sluice.azure.connectTimeout (2s)
+              - sluice.drift.confirmAfter is "15m" (azure.yaml:11): must be shorter than sluice.drift.interval (15m), because a difference is checked again before the next comparison
+              - sluice.leaderElection.retryPeriod is "10s" (azure.yaml:13): must be shorter than sluice.leaderElection.renewDeadline (10s), so that a failed renewal can be retried in time
+              - sluice.leaderElection.leaseDuration is "10s" (azure.yaml:14): must be longer than sluice.leaderElection.renewDeadline (10s), so that the leader has stopped before another one starts"#]],
     );
 }
 
 #[test]
 fn a_connection_that_takes_longer_than_the_lease_outlives_its_holder_is_refused() {
     check(
-        &ours("azure:\n  connectLimit: 6s"),
+        &ours("azure:\n  connectTimeout: 6s"),
         expect![[
-            r#"the configuration is invalid: sluice.azure.connectLimit is "6s" (azure.yaml:9): must not be longer than 5s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
+            r#"the configuration is invalid: sluice.azure.connectTimeout is "6s" (azure.yaml:9): must not be longer than 5s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
     check(
         &ours("leaderElection:\n  leaseDuration: 12s"),
         expect![[
-            r#"the configuration is invalid: sluice.leaderElection.leaseDuration is "12s" (azure.yaml:9): must be at least sluice.azure.connectLimit (5s) longer than sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
+            r#"the configuration is invalid: sluice.leaderElection.leaseDuration is "12s" (azure.yaml:9): must be at least sluice.azure.connectTimeout (5s) longer than sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
     check(
-        &ours("leaderElection:\n  renewDeadline: 11s\nazure:\n  connectLimit: 5s"),
+        &ours("leaderElection:\n  renewDeadline: 11s\nazure:\n  connectTimeout: 5s"),
         expect![[
-            r#"the configuration is invalid: sluice.azure.connectLimit is "5s" (azure.yaml:11): must not be longer than 4s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
+            r#"the configuration is invalid: sluice.azure.connectTimeout is "5s" (azure.yaml:11): must not be longer than 4s, which is sluice.leaderElection.leaseDuration minus sluice.leaderElection.renewDeadline, so that all requests of a leader are sent before another leader starts"#
         ]],
     );
-    load(&ours("azure:\n  connectLimit: 2s\nleaderElection:\n  leaseDuration: 12s")).unwrap();
-    load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  leaseDuration: 1m")).unwrap();
+    load(&ours("azure:\n  connectTimeout: 2s\nleaderElection:\n  leaseDuration: 12s")).unwrap();
+    load(&ours("azure:\n  connectTimeout: 30s\nleaderElection:\n  leaseDuration: 1m")).unwrap();
     // Without an election there is no lease to outlive.
-    load(&ours("azure:\n  connectLimit: 30s\nleaderElection:\n  enabled: false")).unwrap();
+    load(&ours("azure:\n  connectTimeout: 30s\nleaderElection:\n  enabled: false")).unwrap();
 }
 
 #[test]

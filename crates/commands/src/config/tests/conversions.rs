@@ -30,11 +30,11 @@ fn what_is_said_arrives() {
         "gateway:\n  name: gw\n  mode: verify\n  subnet: other\n  routeTargetAddress: [10.0.0.4, \"fd00::4\"]\n\
          defaultOutbound: leave\nconcurrency: 3\nallowMassDeletion: true\n\
          egress:\n  max: 7\n  linger: 10m\n  namespaces: [a, b]\n\
-         drift:\n  interval: 1h\n  secondLook: 2m\n  settle: 20s\ndeletion:\n  reportAfter: 1m\n\
-         retry:\n  attempts: 5\n  quotaParkMin: 1m\nlocations:\n  bytesMax: 64KiB\n\
-         budget:\n  share: 50%\n  locationShare: 0.25\n  writes:\n    burst: 20\n    perSecond: 2\n\
-         operations:\n  registrationsMax: 10\n  pollMax: 3s\nazure:\n  answerLimit: 10s\n  caFile: /ca.pem\n\
-         shutdown:\n  grace: 5s\nkubernetes:\n  callLimit: 7s",
+         drift:\n  interval: 1h\n  confirmAfter: 2m\n  settle: 20s\ndeletion:\n  reportAfter: 1m\n\
+         retry:\n  backoffMax: 20s\n  quotaParkMin: 1m\nlocations:\n  quarantineRetry: 3m\n\
+         budget:\n  share: 50%\n  writes:\n    burst: 20\n    perSecond: 2\n\
+         operations:\n  pollMax: 3s\nazure:\n  responseTimeout: 10s\n  caFile: /ca.pem\n\
+         shutdown:\n  grace: 5s",
     );
     let text = format!(
         "{text}networkResourceSubscriptionID: 00000000-0000-0000-0000-000000000002\nvnetResourceGroup: net\n"
@@ -55,21 +55,22 @@ fn what_is_said_arrives() {
     assert_eq!((engine.second_look, engine.settle), (Duration::from_secs(120), Duration::from_secs(20)));
     assert_eq!(engine.locations.listing_margin, Duration::from_secs(20));
     assert_eq!(engine.report_after, Duration::from_secs(60));
-    assert_eq!((engine.retry.attempts_max, engine.retry.quota_park.0), (5, Duration::from_secs(60)));
-    assert_eq!(engine.locations.bytes_max, 65_536);
+    assert_eq!(engine.retry.quota_park, (Duration::from_secs(60), Duration::from_secs(3_600)));
+    assert_eq!(engine.retry.backoff_max, Duration::from_secs(20));
+    assert_eq!(engine.locations.backoff_max, Duration::from_secs(20), "one backoff for both");
+    assert_eq!(engine.locations.quarantine_retry, Duration::from_secs(180));
     let updaters = config.updaters();
     assert_eq!(
         updaters.reads_lag_max,
         Duration::from_secs(30),
         "a read may lag for 30 s, however short `settle` is"
     );
-    assert_eq!((updaters.share_permille, updaters.location_lane_permille), (500, 250));
+    assert_eq!(updaters.share_permille, 500);
     assert_eq!((updaters.writes.burst, updaters.writes.per_second), (20, 2));
-    assert_eq!(updaters.commit_size_max, 10);
     assert_eq!(updaters.poll.interval_max, Duration::from_secs(3));
     assert_eq!(updaters.answer_limit, Duration::from_secs(15));
     let limits = config.limits();
-    assert_eq!((limits.grace, limits.kube_call), (Duration::from_secs(5), Duration::from_secs(7)));
+    assert_eq!(limits.grace, Duration::from_secs(5));
     let settings = config.arm_settings().unwrap();
     assert_eq!(settings.limits.answer, Duration::from_secs(10));
     assert_eq!(settings.extra_ca, Some(Pem::File("/ca.pem".into())));
@@ -114,7 +115,7 @@ fn each_credential_is_the_one_that_was_named() {
 fn a_connection_to_the_api_server_never_takes_longer_than_the_lease_outlives_its_holder() {
     let limit = |more: &str| config(&ours(more)).kubernetes_connect_limit().as_secs();
     assert_eq!(limit("concurrency: 3"), 5);
-    let short = "azure:\n  connectLimit: 1s\nleaderElection:\n  leaseDuration: 12s\n";
+    let short = "azure:\n  connectTimeout: 1s\nleaderElection:\n  leaseDuration: 12s\n";
     assert_eq!(limit(short), 2);
     assert_eq!(limit(&format!("{short}  enabled: false")), 5);
 }

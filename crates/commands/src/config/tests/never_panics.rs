@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{LEAST, load, load_with};
 use crate::config::Config;
-use crate::config::values::{Setting, Share, Size};
+use crate::config::values::{Setting, Share};
 
 fn any_path() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(Config::rows().iter().map(|row| row.path).collect::<Vec<_>>())
@@ -73,10 +73,9 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again_as_it_was(milliseconds in 0..u64::MAX / 4, bytes: usize, permille: u32) {
+    fn what_is_written_is_read_again_as_it_was(milliseconds in 0..u64::MAX / 4, permille: u32) {
         let time = std::time::Duration::from_millis(milliseconds);
         prop_assert_eq!(std::time::Duration::read(&time.write()), Ok(time));
-        prop_assert_eq!(Size::read(&Size(bytes).write()), Ok(Size(bytes)));
         let share = Share { permille };
         prop_assert_eq!(Share::read(&share.write()), Ok(share));
     }

@@ -1,7 +1,8 @@
 //! Where values come from, and who wins.
 
 use super::{LEAST, load, load_with, ours};
-use crate::config::table::Default;
+use crate::config::old::OLD;
+use crate::config::table::{Default, twin_of};
 use crate::config::{Config, Identity, Origin, print};
 
 fn origin_of(loaded: &crate::config::Loaded, key: &str) -> Origin {
@@ -90,7 +91,8 @@ fn what_looks_like_a_slip_is_a_warning() {
 
 #[test]
 fn no_twin_of_a_key_can_be_set_by_kubernetes_for_a_service_called_sluice() {
-    for twin in Config::rows().iter().filter_map(|row| row.twin()) {
+    let old = OLD.iter().filter_map(|(path, _)| twin_of(path));
+    for twin in Config::rows().iter().filter_map(|row| row.twin()).chain(old) {
         let is_theirs = ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].iter().any(|end| twin.ends_with(end))
             || twin.contains("_PORT_")
             || twin.contains("_SERVICE_PORT_");
@@ -128,7 +130,6 @@ fn every_key_is_there_once_and_its_default_and_bounds_can_be_read() {
     for row in rows.iter().filter(|row| row.traits.bounds.is_some()) {
         let (_, most) = row.traits.bounds.expect("just looked");
         let beyond = match most.chars().last() {
-            Some('B') => "999GiB",
             Some('%') => "101%",
             Some('h' | 'm' | 's') => "9999h",
             _ => "999999999",
