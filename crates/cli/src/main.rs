@@ -17,7 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use sluice_bench as bench;
 use sluice_commands::failure::{Failure, exit, exit_code, is_question};
 use sluice_commands::plan::Verdict;
-use sluice_commands::{adopt, allow_deletion, cleanup, doctor, explain, logs, plan, run, status};
+use sluice_commands::{adopt, allow_deletion, cleanup, doctor, explain, logs, migrate, plan, run, status};
 #[cfg(feature = "lab")]
 use sluice_playground as playground;
 #[cfg(feature = "lab")]
@@ -85,6 +85,8 @@ enum Command {
     /// for confirmation. Deletes the service gateway only if Sluice created it and nothing else uses it. If a
     /// Service now has another load balancer class, its resources are kept and only their tags are removed.
     Cleanup(Box<cleanup::Arguments>),
+    /// Migrate from the cloud controller manager
+    Migrate(Box<migrate::Arguments>),
     /// Show state, addresses and problems of all Services and egresses
     ///
     /// Reads the state from the leader. The command finds the leader by its Lease and connects to it through
@@ -203,6 +205,7 @@ fn execute(Arguments { log, command }: Arguments) -> Result<ExitCode, Failure> {
         Command::Adopt(arguments) => runtime.block_on(adopt::run(*arguments))?,
         Command::AllowDeletion(arguments) => runtime.block_on(allow_deletion::run(*arguments))?,
         Command::Cleanup(arguments) => runtime.block_on(cleanup::run(*arguments))?,
+        Command::Migrate(arguments) => runtime.block_on(migrate::run(*arguments))?,
         Command::Status(arguments) => match runtime.block_on(status::run(*arguments))? {
             status::Verdict::Fine => {}
             status::Verdict::Trouble => return Ok(ExitCode::from(exit::ANSWER)),

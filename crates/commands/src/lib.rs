@@ -15,6 +15,7 @@ pub mod explain;
 pub mod failure;
 pub mod lease;
 pub mod logs;
+pub mod migrate;
 pub mod output;
 #[cfg(feature = "lab")]
 pub mod pace;

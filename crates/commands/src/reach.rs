@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sluice_arm::{Client, NoCredential, Observer, SetupError};
 use sluice_controller::{Clock, Monotonic};
+use sluice_k8s::Trouble;
 use sluice_k8s::connect::{self, Connection};
 use sluice_k8s::watch::{ListError, list_all};
 use sluice_model::FailureClass;
@@ -111,13 +112,19 @@ pub fn no_credential(config: &Config, why: NoCredential) -> Failure {
 }
 
 /// A failure that may be over in a moment.
-trait Passing {
+pub(crate) trait Passing {
     fn is_passing(&self) -> bool;
 }
 
 impl Passing for ListError {
     fn is_passing(&self) -> bool {
         self.is_passing
+    }
+}
+
+impl Passing for Trouble {
+    fn is_passing(&self) -> bool {
+        Trouble::is_passing(self)
     }
 }
 
@@ -131,7 +138,10 @@ impl Passing for Unreadable {
 }
 
 /// Reads again what failed in a way that passes, a few times.
-async fn again<T, E: Passing>(clock: &impl Clock, read: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
+pub(crate) async fn again<T, E: Passing>(
+    clock: &impl Clock,
+    read: impl AsyncFn() -> Result<T, E>,
+) -> Result<T, E> {
     let mut pause = PAUSE;
     for _ in 1..TRIES {
         match read().await {

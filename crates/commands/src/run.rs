@@ -10,7 +10,6 @@
 //! events and conditions and by `/readyz?verbose`, and looked at again.
 
 mod listeners;
-mod migration;
 pub mod prepare;
 mod renewals;
 pub mod signals;

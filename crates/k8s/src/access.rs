@@ -70,11 +70,10 @@ impl fmt::Display for Need {
     }
 }
 
-/// Every permission that we use; with migration also that to release pods, and with an election, in this
-/// namespace, those for its Lease.
+/// Every permission that the controller uses; with an election, in this namespace, also those for its Lease.
 ///
 /// `create` cannot be limited to a name, so it is asked for without.
-pub fn needs(migration: bool, election: Option<&str>) -> Vec<Need> {
+pub fn needs(election: Option<&str>) -> Vec<Need> {
     const CORE: &str = "";
     const DISCOVERY: &str = "discovery.k8s.io";
     const EVENTS: &str = "events.k8s.io";
@@ -98,10 +97,12 @@ pub fn needs(migration: bool, election: Option<&str>) -> Vec<Need> {
     }
     let (namespace, name) = CLOUD_CONTROLLER_MANAGER_LEASE;
     needs.push(Need { namespace: Some(namespace.into()), name: Some(name.into()), ..lease("get") });
-    if migration {
-        needs.extend(["get", "patch"].map(|verb| Need::new(verb, CORE, "pods")));
-    }
     needs
+}
+
+/// Every permission that `sluice migrate pods` uses, which an administrator runs.
+pub fn needs_to_migrate_pods() -> Vec<Need> {
+    ["list", "get", "patch"].map(|verb| Need::new(verb, "", "pods")).to_vec()
 }
 
 /// Those that we do not have, in the order they were given.

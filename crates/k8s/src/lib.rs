@@ -4,7 +4,7 @@
 //! down (`light`) and turns it into the engine's words ([`convert`], pure). Writing: [`mod@write`] puts
 //! finalizers and status, [`notices`] tells people by events. [`lease`] is leader election without a
 //! clock of its own, [`access`] asks what we may do, [`connect`] finds the API server, and
-//! [`migrate`] releases what our predecessor held.
+//! [`migrate`] removes the finalizer of our predecessor from pods.
 //!
 //! Missing on purpose: decisions. Nothing here knows what Azure has, and no call is repeated by itself
 //! but a list or a watch.

@@ -12,7 +12,7 @@ pub const FINALIZER: &str = "sluice.dev/cleanup";
 pub const SERVICE_CONTROLLER_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 /// The finalizer of the controller that may have been here before us.
 pub const PREDECESSOR_FINALIZER: &str = "servicegateway.azure.com/service-cleanup";
-/// The same on pods; cleared only when migration is switched on.
+/// The same on pods; only `sluice migrate pods` removes it.
 pub const PREDECESSOR_POD_FINALIZER: &str = "servicegateway.azure.com/pod-cleanup";
 /// Where a cloud controller manager has its Lease: namespace and name.
 pub const CLOUD_CONTROLLER_MANAGER_LEASE: (&str, &str) = ("kube-system", "cloud-controller-manager");

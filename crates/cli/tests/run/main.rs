@@ -5,6 +5,7 @@
 
 mod api_server;
 mod exits;
+mod migrate_pods;
 mod process;
 
 use serde_json::json;
@@ -163,36 +164,6 @@ async fn without_an_election_it_leads_at_once_and_touches_no_lease() {
     running.signal(Signal::Terminate).await;
     assert_eq!(running.end().await.code, 0);
     assert_eq!(api.holder(), None);
-}
-
-#[tokio::test]
-async fn pods_that_the_predecessor_held_are_released_once_when_migration_is_switched_on() {
-    let (scene, api) = (Scene::new(), ApiServer::start());
-    scene.configure(NOBODY, "  migration: {enabled: true}\n");
-    api.kubeconfig(scene.folder());
-    let pod = json!({"metadata": {
-        "name": "old", "namespace": "shop", "uid": "5e1f0000-0000-4000-8000-000000000007", "resourceVersion": "6",
-        "finalizers": ["servicegateway.azure.com/pod-cleanup", "example.com/keep"],
-    }});
-    let (patched, patches) = std::sync::mpsc::channel();
-    api.answer(move |heard| match (heard.method.as_str(), heard.path.as_str()) {
-        ("GET", "/api/v1/pods") if heard.query == "limit=500" => {
-            Some((200, json!({"metadata": {"resourceVersion": "7"}, "items": [pod]})))
-        }
-        ("PATCH", "/api/v1/namespaces/shop/pods/old") => {
-            patched.send(heard.body.to_string()).unwrap();
-            Some((200, pod.clone()))
-        }
-        _ => None,
-    });
-    let mut running = scene.run(&[]);
-    let done = running.wait_for("migration: done").await;
-    assert!(done.contains("seen=1 released=1 left=0"), "{done}");
-    let patch = patches.try_recv().unwrap();
-    assert!(patch.contains(r#"["example.com/keep"]"#) && !patch.contains("pod-cleanup"), "{patch}");
-    assert!(patches.try_recv().is_err(), "once");
-    running.signal(Signal::Terminate).await;
-    assert_eq!(running.end().await.code, 0, "what is done once does not end the controller");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! A controller process with a folder of its own, and an emulator process.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ impl Scene {
 
     fn config(&self) -> PathBuf {
         self.folder().join("azure.yaml")
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.folder().join("kubeconfig")
     }
 
     /// A configuration for an Azure at this address, with more in its `sluice:` section.
@@ -75,17 +80,28 @@ impl Scene {
 
     /// Starts a command that takes a configuration and a cluster.
     pub(crate) fn start(&self, name: &str, more: &[&str]) -> Running {
+        let (config, kubeconfig) = (self.config(), self.kubeconfig());
+        let files =
+            ["--config".as_ref(), config.as_os_str(), "--kubeconfig".as_ref(), kubeconfig.as_os_str()];
+        self.launch(&[name], &files, more)
+    }
+
+    /// Starts `sluice migrate pods`, which needs only a cluster.
+    pub(crate) fn migrate_pods(&self, more: &[&str]) -> Running {
+        self.launch(&["migrate", "pods"], &["--kubeconfig".as_ref(), self.kubeconfig().as_os_str()], more)
+    }
+
+    fn launch(&self, words: &[&str], files: &[&OsStr], more: &[&str]) -> Running {
         // The shell makes one stream of both outputs and becomes the program.
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_sluice")]);
-        command.arg(name).arg("--config").arg(self.config()).arg("--kubeconfig");
-        command.arg(self.folder().join("kubeconfig")).args(more);
+        command.args(words).args(files).args(more);
         // Nothing of the machine that the tests run on may matter.
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         // The mark by which `cargo xtask test` finds and ends what a stage has started.
         command.envs(std::env::var_os("SLUICE_STAGE_MARK").map(|mark| ("SLUICE_STAGE_MARK", mark)));
         let log = self.folder().join("shell.log");
-        let (program, mut talk) = Program::talk(name, &mut command, &log).unwrap();
+        let (program, mut talk) = Program::talk(words[0], &mut command, &log).unwrap();
         talk.hang_up();
         Running { program, talk, text: String::new() }
     }

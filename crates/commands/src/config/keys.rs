@@ -329,10 +329,9 @@ section! {
 section! {
     /// Migration from the Service Gateway mode of the cloud controller manager.
     Migration {
-        /// Take over Services from a cloud controller manager whose Service Gateway mode is now disabled.
-        /// Without this key, Sluice does not start beside a cloud controller manager that uses this mode. The
-        /// leader removes the finalizer `servicegateway.azure.com/pod-cleanup` from pods, which requires
-        /// permission to patch pods. Set the key only for a migration.
+        /// Confirm that the Service Gateway mode of the cloud controller manager is disabled. Without this key,
+        /// Sluice does not start beside a cloud controller manager that may use this mode. Set the key only for
+        /// a migration. Its second step is `sluice migrate pods`.
         "sluice.migration.enabled" => enabled: bool = is("false");
     }
 }

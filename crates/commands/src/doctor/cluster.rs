@@ -68,8 +68,7 @@ pub(super) async fn look(
     }
     let namespace = lease_namespace(config, &connection);
     let has_election = config.is_none_or(|config| config.leader_election.enabled);
-    let migration = config.is_some_and(|config| config.migration.enabled);
-    let needs = access::needs(migration, has_election.then_some(&namespace));
+    let needs = access::needs(has_election.then_some(&namespace));
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| error.to_string());
     let may_not_list = missing.as_ref().is_ok_and(|them| them.iter().any(|need| need.verb == "list"));
     findings.extend(permissions(needs.len(), missing));
@@ -400,15 +399,14 @@ mod tests {
 
     #[test]
     fn each_missing_permission_is_a_line_and_events_are_bearable() {
-        let needs = access::needs(true, Some("sluice-system"));
+        let needs = access::needs(Some("sluice-system"));
         let some: Vec<Need> = needs.iter().filter(|need| need.verb == "patch").cloned().collect();
         let said = permissions(needs.len(), Ok(some));
         let lines: Vec<String> = said.iter().map(|it| format!("{} {}", it.mark.letter(), it.text)).collect();
         expect_test::expect![[r#"
             ✗ permission to patch services at the cluster scope: missing
             ✗ permission to patch services/status at the cluster scope: missing
-            ! permission to patch events.events.k8s.io at the cluster scope: missing (no Kubernetes events are recorded)
-            ✗ permission to patch pods at the cluster scope: missing"#]]
+            ! permission to patch events.events.k8s.io at the cluster scope: missing (no Kubernetes events are recorded)"#]]
         .assert_eq(&lines.join("\n"));
         assert_eq!(told(&permissions(17, Ok(Vec::new()))), "✓ Kubernetes permissions: all 17 granted");
         assert_eq!(told(&permissions(17, Err("500".into()))), "– Kubernetes permissions: not checked (500)");

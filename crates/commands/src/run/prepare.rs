@@ -91,7 +91,7 @@ async fn all_phases(arguments: &ConfigArguments, config: &Config) -> Result<Prep
 /// Asks for every permission, so that a missing one is named here and not by a list that never comes.
 async fn permitted(config: &Config, connection: &Connection, namespace: &str) -> Result<(), Failure> {
     let election = config.leader_election.enabled.then_some(namespace);
-    let needs = access::needs(config.migration.enabled, election);
+    let needs = access::needs(election);
     let missing = access::missing(&connection.client, &needs).await.map_err(|error| Failure {
         code: exit::KUBERNETES,
         error: error.into(),

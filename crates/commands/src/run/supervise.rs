@@ -28,7 +28,6 @@ use sluice_view::overview::Role;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use super::migration::{self, UnderWay};
 use super::prepare::{self, Prepared};
 use super::signals::{Signal, Signals};
 use crate::config::Config;
@@ -48,8 +47,6 @@ enum Part {
     Watches,
     Lease(LeaseEnd),
     Listener,
-    /// What was to be done once has been.
-    Migration,
 }
 
 /// Works until it is asked to end or cannot go on; `heed` does what other signals ask for.
@@ -88,8 +85,6 @@ struct Crew {
     handle: Handle,
     /// The watches and what else nobody needs once the loop has ended.
     dispensable: Vec<AbortHandle>,
-    /// Whether the migration may have something on the wire, of which the loop knows nothing.
-    migrating: UnderWay,
     farewell: Option<oneshot::Sender<Farewell>>,
     close: watch::Sender<bool>,
     grace: Duration,
@@ -123,11 +118,10 @@ impl Crew {
         let selection = config.selection();
         let serves_all = selection.class.is_none();
         let watches = Watches::new(client.clone(), selection);
-        let fence = (handle.clone(), clock.clone());
         let lease_name = config.leader_election.name.clone();
-        let writer = Writer::new(client.clone(), serves_all, instance.clone()).with_fence({
-            let fence = fence.clone();
-            move || fence.0.may_begin(&fence.1)
+        let writer = Writer::new(client, serves_all, instance.clone()).with_fence({
+            let (handle, clock) = (handle.clone(), clock.clone());
+            move || handle.may_begin(&clock)
         });
         // Without an election there is no Lease that could be spoken about.
         let writer = match config.leader_election.enabled {
@@ -159,7 +153,6 @@ impl Crew {
             watch::channel(Standing { role: Role::Leader, leader: Some(identity.clone()) }).1
         };
 
-        let leads = standing.clone();
         let almanac = Almanac::new(clock, SystemTime::now());
         #[cfg(feature = "lab")]
         let almanac = almanac.faster(time_factor);
@@ -200,21 +193,13 @@ impl Crew {
             history.await;
             Part::Listener
         }));
-        let migrating = UnderWay::default();
         if let Some(renewals) = listeners.renewals {
             dispensable.push(parts.spawn(async move { match renewals.run().await {} }));
-        }
-        if config.migration.enabled {
-            let under_way = migrating.clone();
-            dispensable.push(parts.spawn(async move {
-                migration::release(client, leads, move || fence.0.may_begin(&fence.1), under_way).await;
-                Part::Migration
-            }));
         }
         parts.spawn(async move { Part::Loop(controller.run().await) });
         let grace = config.process.shutdown_grace;
         let farewell = Some(farewell);
-        Ok(Crew { parts, handle, dispensable, migrating, farewell, close, grace, clock: real })
+        Ok(Crew { parts, handle, dispensable, farewell, close, grace, clock: real })
     }
 
     /// Waits for the end, whoever brings it.
@@ -260,7 +245,6 @@ impl Crew {
                         lost = Some(why);
                         stuck_at = Some(self.clock.now() + self.grace + STUCK_AFTER);
                     }
-                    Some(Ok(Part::Migration)) => {}
                     // They end when there is nobody left to tell; the loop is about to say why.
                     Some(Ok(Part::Watches)) if self.handle.is_closed() => {
                         stuck_at = stuck_at.or(Some(self.clock.now() + STUCK_AFTER));
@@ -278,9 +262,9 @@ impl Crew {
     /// The loop has ended; everybody else follows.
     async fn end(mut self, ended: Ended, mut lost: Option<String>) -> Result<(), Failure> {
         let limit = self.clock.now() + STUCK_AFTER;
-        let is_idle = self.dismiss(limit, &mut lost).await;
+        self.dismiss(limit, &mut lost).await;
         let farewell = match ended.abandoned {
-            0 if is_idle => Farewell::Release,
+            0 => Farewell::Release,
             abandoned => {
                 tracing::warn!(count = abandoned, "lease not released: requests in flight");
                 Farewell::Keep
@@ -316,8 +300,8 @@ impl Crew {
 }
 
 impl Crew {
-    /// Ends those that nobody needs any more; whether nothing of theirs can be on the wire now.
-    async fn dismiss(&mut self, limit: Time, lost: &mut Option<String>) -> bool {
+    /// Ends those that nobody needs any more. They only read, so none of them can keep the Lease.
+    async fn dismiss(&mut self, limit: Time, lost: &mut Option<String>) {
         self.dispensable.iter().for_each(AbortHandle::abort);
         let Crew { parts, dispensable, .. } = self;
         let gone = async {
@@ -327,8 +311,8 @@ impl Crew {
             }
         };
         tokio::select! {
-            () = gone => !self.migrating.is_set(),
-            () = self.clock.sleep_until(limit) => false,
+            () = gone => {}
+            () = self.clock.sleep_until(limit) => {}
         }
     }
 }
@@ -392,16 +376,7 @@ mod tests {
         let close = watch::channel(false).0;
         let (grace, clock) = (Duration::from_secs(1), Monotonic::start());
         (
-            Crew {
-                parts,
-                handle,
-                dispensable: vec![eyes],
-                migrating: UnderWay::default(),
-                farewell: Some(farewell),
-                close,
-                grace,
-                clock,
-            },
+            Crew { parts, handle, dispensable: vec![eyes], farewell: Some(farewell), close, grace, clock },
             heard,
         )
     }
@@ -441,47 +416,6 @@ mod tests {
             one.parts.spawn(async move { ended(Why::Asked, abandoned) });
             end_of(one).await.unwrap();
             assert_eq!(heard.await, Ok(expected));
-        }
-    }
-
-    /// Says that it has been dropped.
-    struct Dropped(Option<oneshot::Sender<()>>);
-
-    impl Drop for Dropped {
-        fn drop(&mut self) {
-            let _ = self.0.take().map(|line| line.send(()));
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_migration_that_is_cut_off_in_a_pass_keeps_the_lease_and_one_that_waits_does_not() {
-        for (is_releasing, expected) in [(true, Farewell::Keep), (false, Farewell::Release)] {
-            let (mut one, mut heard) = crew();
-            let (dropped, mut gone) = oneshot::channel();
-            let (leads, standing) = watch::channel(Standing { role: Role::Standby, leader: None });
-            let under_way = one.migrating.clone();
-            let guard = Dropped(Some(dropped));
-            one.dispensable.push(one.parts.spawn(async move {
-                let _guard = guard;
-                migration::release_with(std::future::pending, standing, under_way).await;
-                Part::Migration
-            }));
-            if is_releasing {
-                leads.send_replace(Standing { role: Role::Leader, leader: None });
-                while !one.migrating.is_set() {
-                    tokio::task::yield_now().await;
-                }
-            }
-            // The lease is spoken of only when nothing can be begun any more.
-            one.parts.spawn(async { ended(Why::Asked, 0) });
-            let end = end_of(one);
-            let farewell = async {
-                let said = (&mut heard).await;
-                assert_eq!(gone.try_recv(), Ok(()), "the migration was still there at the farewell");
-                said
-            };
-            let (end, said) = tokio::join!(end, farewell);
-            assert!(end.is_ok() && said == Ok(expected), "{said:?}");
         }
     }
 

@@ -3,8 +3,7 @@
 use super::*;
 use crate::scripted::{Say, answering};
 use crate::strings::{
-    ADMISSION_POLICY, FINALIZER, PREDECESSOR_FINALIZER, PREDECESSOR_POD_FINALIZER, PUBLISHED_IP,
-    SERVICE_CONTROLLER_FINALIZER,
+    ADMISSION_POLICY, FINALIZER, PREDECESSOR_FINALIZER, PUBLISHED_IP, SERVICE_CONTROLLER_FINALIZER,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn a_missing_permission_reads_as_a_sentence() {
-    let said: Vec<String> = needs(true, Some("sluice-system")).iter().map(ToString::to_string).collect();
+    let said: Vec<String> = needs(Some("sluice-system")).iter().map(ToString::to_string).collect();
     for sentence in [
         "cannot list services at the cluster scope",
         "cannot watch endpointslices.discovery.k8s.io at the cluster scope",
@@ -21,18 +20,15 @@ fn a_missing_permission_reads_as_a_sentence() {
         "cannot get namespaces \"kube-system\" at the cluster scope",
         "cannot update leases.coordination.k8s.io in namespace sluice-system",
         "cannot get leases.coordination.k8s.io \"cloud-controller-manager\" in namespace kube-system",
-        "cannot patch pods at the cluster scope",
     ] {
         assert!(said.iter().any(|it| it == sentence), "{sentence} is not among {said:#?}");
     }
 }
 
 #[test]
-fn pods_are_patched_only_in_a_migration_and_nothing_is_updated_deleted_or_secret() {
-    let without = needs(false, Some("ours"));
-    assert_eq!(needs(true, Some("ours")).len(), without.len() + 2);
-    assert!(!without.iter().any(|need| need.resource == "pods" && matches!(need.verb, "get" | "patch")));
-    for need in needs(true, Some("ours")) {
+fn the_controller_patches_no_pod_and_updates_deletes_and_reads_no_secret() {
+    for need in needs(Some("ours")) {
+        assert!(need.resource != "pods" || matches!(need.verb, "list" | "watch"), "{need}");
         assert!(need.verb != "delete" && need.resource != "secrets", "{need}");
         assert!(need.verb != "update" || need.resource == "leases", "{need}");
     }
@@ -40,8 +36,8 @@ fn pods_are_patched_only_in_a_migration_and_nothing_is_updated_deleted_or_secret
 
 #[test]
 fn who_holds_no_election_needs_no_lease_of_its_own() {
-    let without = needs(false, None);
-    assert_eq!(needs(false, Some("ours")).len(), without.len() + 3);
+    let without = needs(None);
+    assert_eq!(needs(Some("ours")).len(), without.len() + 3);
     let leases: Vec<String> =
         without.iter().filter(|it| it.resource == "leases").map(Need::to_string).collect();
     assert_eq!(leases.len(), 1, "only somebody else's is looked at: {leases:?}");
@@ -50,7 +46,7 @@ fn who_holds_no_election_needs_no_lease_of_its_own() {
 #[test]
 fn only_what_tells_people_or_is_looked_at_once_is_bearable() {
     let bearable: Vec<String> =
-        needs(true, Some("ours")).iter().filter(|it| it.is_bearable()).map(Need::what).collect();
+        needs(Some("ours")).iter().filter(|it| it.is_bearable()).map(Need::what).collect();
     assert_eq!(bearable, ["events.events.k8s.io", "events.events.k8s.io", "leases.coordination.k8s.io"]);
 }
 
@@ -61,7 +57,7 @@ async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order()
         let allowed = !(asked["verb"] == "patch" && asked["resource"] == "services");
         Say::Json(201, json!({"status": {"allowed": allowed}}))
     });
-    let needs = needs(true, Some("ours"));
+    let needs = needs(Some("ours"));
     let missing = missing(&client, &needs).await.unwrap();
     let said: Vec<String> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -81,9 +77,9 @@ async fn every_permission_is_asked_for_and_the_refused_ones_come_back_in_order()
 #[tokio::test]
 async fn an_answer_that_is_none_is_not_taken_for_a_permission() {
     let (client, _) = answering(|_| Say::Json(201, json!({"status": {}})));
-    assert!(missing(&client, &needs(false, Some("ours"))).await.is_err());
+    assert!(missing(&client, &needs(Some("ours"))).await.is_err());
     let (client, _) = answering(|_| Say::status(500, "InternalError", "no"));
-    assert!(missing(&client, &needs(false, Some("ours"))).await.is_err());
+    assert!(missing(&client, &needs(Some("ours"))).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,7 +90,7 @@ async fn questions_are_asked_side_by_side_but_not_all_at_once() {
         counted.fetch_add(1, Ordering::SeqCst);
         Say::Hang
     });
-    let needs = needs(false, Some("ours"));
+    let needs = needs(Some("ours"));
     assert!(needs.len() > QUESTIONS_MAX);
     assert!(missing(&client, &needs).await.is_err());
     assert_eq!(asked.load(Ordering::SeqCst), QUESTIONS_MAX);
@@ -144,14 +140,9 @@ fn granted(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_manifests_grant_exactly_what_we_need() {
-    let sentences = |needs: Vec<Need>| needs.iter().map(Need::to_string).collect::<BTreeSet<_>>();
-    let always = granted(include_str!("../../../../deploy/sluice.yaml"));
-    assert_eq!(always, sentences(needs(false, Some("sluice-system"))));
-    let migration = granted(include_str!("../../../../deploy/migration.yaml"));
-    let more: BTreeSet<String> =
-        sentences(needs(true, Some("sluice-system"))).difference(&always).cloned().collect();
-    assert_eq!(migration, more);
+fn the_manifest_grants_exactly_what_we_need() {
+    let needed: BTreeSet<String> = needs(Some("sluice-system")).iter().map(Need::to_string).collect();
+    assert_eq!(granted(include_str!("../../../../deploy/sluice.yaml")), needed);
 }
 
 #[test]
@@ -172,8 +163,6 @@ fn the_policy_names_our_account_our_finalizers_and_our_annotation() {
     }
     assert!(validations.contains(&format!("'{PUBLISHED_IP}'")));
     assert_eq!(policy["metadata"]["name"], ADMISSION_POLICY);
-    let migration = include_str!("../../../../deploy/migration.yaml");
-    assert!(migration.contains(condition) && migration.contains(PREDECESSOR_POD_FINALIZER));
     assert_eq!(of("ClusterRoleBinding")["subjects"], of("RoleBinding")["subjects"]);
     assert_eq!(of("ClusterRoleBinding")["subjects"][0]["name"], name);
 }
