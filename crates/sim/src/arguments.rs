@@ -218,7 +218,7 @@ fn fault_list(text: &str) -> Result<Vec<FaultKind>, String> {
 }
 
 fn fault(code: &str) -> Result<FaultKind, String> {
-    FaultKind::parse(code.trim()).ok_or_else(|| format!("there is no fault {code:?}"))
+    FaultKind::parse(code.trim()).ok_or_else(|| format!("unknown fault {code:?}"))
 }
 
 /// Any number of at most 48 bits, so that it is short enough to type; not from the simulator's own dice.
@@ -229,7 +229,7 @@ fn random_start() -> u64 {
 
 fn bug(text: &str) -> Result<Bug, String> {
     let found = sluice_sim::bugs::ALL.iter().find(|bug| format!("{bug:?}").eq_ignore_ascii_case(text));
-    found.copied().ok_or_else(|| format!("there is no bug {text:?}; --bugs names them all"))
+    found.copied().ok_or_else(|| format!("unknown bug {text:?}; --bugs names them all"))
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
             ("--crash before:1", "needs --story"),
             ("--story a --crash now", "before:N"),
             ("--output xml", "json"),
-            ("--bug Nothing", "no bug"),
+            ("--bug Nothing", "unknown bug"),
             ("--bugs=1", "takes no value"),
         ] {
             let problem = task(line).unwrap_err();
