@@ -140,6 +140,7 @@ impl Kube for Shelf {
         self.write(&write.object, |service| {
             service.ingress = write.ingress.into_iter().collect();
             service.published = write.ingress;
+            service.annotated = write.ingress;
             service.conditions = write.conditions;
         })
         .await

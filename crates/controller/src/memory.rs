@@ -295,6 +295,7 @@ impl Kube for Cluster {
                 service.ingress.push(ip);
             }
             service.published = write.ingress;
+            service.annotated = write.ingress;
             service.conditions.clone_from(&write.conditions);
         })
     }

@@ -139,7 +139,7 @@ impl Engine {
         let publishing = record.kube.in_flight.and_then(|id| self.in_flight.get(&id)).is_some_and(|errand| {
             matches!(errand, Errand::Kube(_, KubeWrite::Status { ingress: Some(_), .. }))
         });
-        let unpublished = record.published(object).is_none() && !shown && !publishing;
+        let unpublished = record.published(object, &self.config.scope).is_none() && !shown && !publishing;
         let registration = &record.actual.registration;
         let live = record.actual.is_live() && self.addresses.mapped(record.index) > 0;
         let served = match record.served {

@@ -47,7 +47,7 @@ impl Engine {
             let unknown = || Condition::new(kind, false, reason, concern);
             return vec![provisioning, said.cloned().unwrap_or_else(unknown)];
         }
-        let served = record.published(object).is_some() || record.served && live;
+        let served = record.published(object, &self.config.scope).is_some() || record.served && live;
         let is_braked = self.is_braked(record.index);
         if self.is_wanted(record.index) && !served && !is_braked && self.is_rejected(record) {
             // No client can use it.

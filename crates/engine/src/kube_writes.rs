@@ -92,7 +92,8 @@ impl Engine {
         }
         if !complete || self.is_braked(record.index) {
             // Nothing is decided about it, so what is published stays as it is, and nothing is published again.
-            let ingress = record.published(object).filter(|ip| object.ingress.contains(ip));
+            let ingress =
+                record.published(object, &self.config.scope).filter(|ip| object.ingress.contains(ip));
             let conditions = self.conditions(record, object, wanted, ingress);
             let differs = !same_conditions(&object.conditions, &conditions);
             return differs.then_some(KubeWrite::Status { ingress, retract: None, conditions });
@@ -101,7 +102,7 @@ impl Engine {
         // An IP that the status shows stays there while its public IP may exist. One that has left the status, for
         // example by a change of the type, is published like a new one.
         let gone = record.actual.public_ips[0].is_absent();
-        let published = record.published(object);
+        let published = record.published(object, &self.config.scope);
         let kept = published
             .filter(|ip| !gone && (address.is_none() || address == Some(*ip)))
             .filter(|ip| object.ingress.contains(ip));
@@ -123,8 +124,10 @@ impl Engine {
         let conditions = self.conditions(record, object, wanted, ingress);
         let is_published =
             ingress.is_none_or(|ip| object.ingress.contains(&ip)) && object.published == ingress;
+        // The annotation is removed with its IP.
+        let is_left_over = !wanted && object.annotated.is_some_and(|ip| !object.ingress.contains(&ip));
         let is_retracted = retract.is_none_or(|ip| !object.ingress.contains(&ip));
-        if is_published && is_retracted && same_conditions(&object.conditions, &conditions) {
+        if is_published && is_retracted && !is_left_over && same_conditions(&object.conditions, &conditions) {
             return None;
         }
         Some(KubeWrite::Status { ingress, retract, conditions })
@@ -251,7 +254,7 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
                 object.ingress.push(*ip);
             }
             object.published = *ingress;
-            object.annotated = None;
+            object.annotated = ingress.or(object.annotated.filter(|ip| object.ingress.contains(ip)));
             object.conditions.clone_from(conditions);
         }
     }
@@ -260,7 +263,7 @@ fn apply_locally(object: &mut ServiceObject, write: &KubeWrite) {
 /// The IP that a Service or an egress should show, for views.
 pub(crate) fn shown_ip(record: &Service, scope: &Scope) -> Option<IpAddr> {
     match &record.key {
-        ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| record.published(object)),
+        ServiceKey::Inbound(_) => record.object.as_ref().and_then(|object| record.published(object, scope)),
         ServiceKey::Outbound(_) => {
             // An unmanaged public IP of the same name is not the egress's own, unless an operator released it: then
             // it stays in use.

@@ -255,10 +255,12 @@ impl Service {
         self.actual.public_ips[0].present().and_then(|ip| ip.address)
     }
 
-    /// The IP that Sluice has published in the Service's status.
-    pub(crate) fn published(&self, object: &ServiceObject) -> Option<IpAddr> {
-        let own = self.public_address();
-        object.published.or_else(|| object.annotated.filter(|ip| own == Some(*ip)))
+    /// The IP that Sluice has published in the Service's status. Everybody who edits Services can write the annotation,
+    /// so it counts only with the IP of a public IP that Sluice manages.
+    pub(crate) fn published(&self, object: &ServiceObject, scope: &Scope) -> Option<IpAddr> {
+        let managed = self.actual.public_ips[0].present().filter(|ip| scope.owns(&ip.meta.tags));
+        let own = managed.and_then(|ip| ip.address);
+        object.annotated.filter(|ip| own == Some(*ip)).or(object.published)
     }
 
     /// What a NAT gateway should look like.

@@ -15,19 +15,22 @@
 mod status;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use sluice_model::Uid;
 use sluice_model::effect::{About, Existence, KubeOutcome, Notice};
 use sluice_model::kube::{Condition, Kind, ObjectRef};
 use sluice_model::reason::Reason;
+use tokio::time::Instant;
 
 use crate::call::{Call, Trouble};
 use crate::notices::Notices;
-use crate::strings::{FIELD_MANAGER, FINALIZER, PUBLISHED_IP, is_inherited};
+use crate::strings::{ADMISSION_POLICY, FIELD_MANAGER, FINALIZER, PUBLISHED_IP, is_inherited};
 use crate::watch::{LastSeen, Offsets};
 
 /// The time of day, for what people read; nothing is decided by it.
@@ -148,6 +151,7 @@ impl Writer {
         retract: Option<IpAddr>,
         conditions: &[Condition],
     ) -> KubeOutcome {
+        let is_annotated = AtomicBool::new(false);
         let wanted = |found: &Found, with_annotation: bool| {
             // Others than load balancers may have none; the watch will say so too.
             if ingress.is_some() && !found.is_load_balancer() {
@@ -156,25 +160,37 @@ impl Writer {
             let now = (self.clock)();
             let mut operations =
                 status::operations(&found.0, &object.name, ingress, retract, conditions, now);
-            if with_annotation {
-                operations.extend(status::annotate(&found.0, ingress));
-            }
+            let annotation = status::annotation_operation(&found.0, ingress, retract);
+            let annotation = annotation.filter(|_| with_annotation);
+            is_annotated.store(annotation.is_some(), Ordering::Relaxed);
+            operations.extend(annotation);
             if operations.is_empty() {
                 return Wanted::Nothing;
             }
             Wanted::patch("services/status", "/status", operations)
         };
-        let with_annotation = self.annotation.is_allowed((self.clock)());
+        // The gate only holds back what an old policy would reject again and again.
+        let with_annotation = ingress.is_none() || self.annotation.may_try(Instant::now());
         let outcome = self.patch_or_read(object, |found| wanted(found, with_annotation)).await;
-        let Err(Trouble::Refused { words, .. }) = &outcome else { return self.conclude(object, outcome) };
-        if !with_annotation {
-            return self.conclude(object, outcome);
-        }
-        // An admission policy of version 0.1 allows no annotation. The condition also says which IP is published.
+        let policy = match &outcome {
+            Ok(_) if is_annotated.load(Ordering::Relaxed) => {
+                self.annotation.accepted();
+                None
+            }
+            Err(Trouble::Refused { words, .. }) if is_annotated.load(Ordering::Relaxed) => {
+                Some(words).filter(|words| words.contains(POLICY_WORDS))
+            }
+            _ => None,
+        };
+        let Some(words) = policy else { return self.conclude(object, outcome) };
+        // The policy of version 0.1, or one of the cluster, allows no annotation. The condition says the IP too.
         let plain = self.patch_or_read(object, |found| wanted(found, false)).await;
-        if plain.is_ok() && self.annotation.rejected((self.clock)()) {
+        tracing::info!(service = %object.name, answer = %words, "annotation rejected; status written without it");
+        let is_new = words.contains(ADMISSION_POLICY) && self.annotation.rejected(Instant::now());
+        if plain.is_ok() && is_new {
             let text = format!(
-                "The annotation {PUBLISHED_IP} of Services was rejected: {words}. The status is written without it; apply the admission policy of the installed version"
+                "The annotation {PUBLISHED_IP} of Services was rejected: {}. The status is written without it; apply the admission policy of the installed version",
+                words.trim_end_matches('.')
             );
             self.notify(&Notice {
                 about: About::Cluster,
@@ -304,24 +320,39 @@ impl Writer {
     }
 }
 
-/// Whether the API server accepts our annotation. An admission policy of version 0.1 rejects it.
+/// Whether the API server accepts our annotation. The admission policy of version 0.1 rejects it.
 #[derive(Clone, Debug, Default)]
-struct AnnotationGate(Arc<Mutex<Option<Timestamp>>>);
+struct AnnotationGate(Arc<Mutex<Option<Instant>>>);
 
-/// How long status writes go without the annotation after it was rejected.
-const ANNOTATION_RETRY: SignedDuration = SignedDuration::from_mins(10);
+/// How long status writes go without the annotation after our policy rejected it.
+const ANNOTATION_RETRY: Duration = Duration::from_mins(10);
+
+/// How the API server names a policy of the cluster that rejects a request.
+const POLICY_WORDS: &str = "ValidatingAdmissionPolicy";
 
 impl AnnotationGate {
-    fn is_allowed(&self, now: Timestamp) -> bool {
-        self.rejected_at().is_none_or(|at| now.duration_since(at) >= ANNOTATION_RETRY)
+    /// Of many writes, one tries it again.
+    fn may_try(&self, now: Instant) -> bool {
+        match &mut *self.rejected_at() {
+            None => true,
+            Some(at) if now.duration_since(*at) >= ANNOTATION_RETRY => {
+                *at = now;
+                true
+            }
+            Some(_) => false,
+        }
     }
 
-    /// Returns whether this is the first time.
-    fn rejected(&self, now: Timestamp) -> bool {
+    /// Returns whether this is the first time since it was accepted.
+    fn rejected(&self, now: Instant) -> bool {
         self.rejected_at().replace(now).is_none()
     }
 
-    fn rejected_at(&self) -> MutexGuard<'_, Option<Timestamp>> {
+    fn accepted(&self) {
+        *self.rejected_at() = None;
+    }
+
+    fn rejected_at(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -65,8 +65,7 @@ pub struct ServiceObject {
     pub ingress: Vec<IpAddr>,
     /// The IP that our own condition says we published, so that a restart knows which entry is ours to retract.
     pub published: Option<IpAddr>,
-    /// The IP in our annotation if no condition of ours names one. Everybody who edits Services can write it, so it
-    /// counts only if it is the IP of the Service's own public IP in Azure.
+    /// The IP in our annotation. Everybody who edits Services can write it.
     pub annotated: Option<IpAddr>,
     /// Our two conditions, as far as they are there.
     pub conditions: Vec<Condition>,

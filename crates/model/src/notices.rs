@@ -169,6 +169,12 @@ pub const TABLE: &[Row] = &[
     ),
     its_own(Reason::InternalError),
     warning(Reason::KubernetesRejected, &[Place::Service], Reason::KubernetesRejected.row().meaning),
+    warning(
+        Reason::KubernetesRejected,
+        &[Place::Cluster],
+        "An old admission policy rejects the annotation with the published IP.",
+    )
+    .action("Apply the admission policy of the installed version."),
     warning(Reason::MassDeletionHeld, &[Place::Cluster], Reason::MassDeletionHeld.row().meaning),
     warning(Reason::GatewayUnavailable, &[Place::Cluster], Reason::GatewayUnavailable.row().meaning),
 ];

@@ -101,19 +101,48 @@ async fn published_ip_annotation(scene: &Scene) -> Result<()> {
     }
 
     let mark = scene.mark_writes().await?;
-    scene.annotate("late", PUBLISHED_IP, Some("203.0.113.7")).await?;
+    scene.calm_down().await?;
+    scene.controller().stop().await?;
+    // Only the annotation can say which entry is the controller's, and a user has put another one into it.
+    scene.annotate("late", PUBLISHED_IP, Some(FOREIGN_IP)).await?;
+    show_only(scene, "late", FOREIGN_IP).await?;
     scene.annotate("early", PUBLISHED_IP, None).await?;
-    scene.restart_with("annotations that a user has edited", |_| {}).await?;
-    scene.settled().await?;
-    ensure!(scene.ip_of("late").await? == late, "late has another IP after its annotation was edited");
+    scene.controller().start()?;
+    scene
+        .until("late shows the IP of others and its own", async || {
+            let shown = ips_of(scene, "late").await?;
+            let as_it_should_be = shown == [FOREIGN_IP, &*late];
+            Ok(if as_it_should_be { Look::Yes(()) } else { Look::NotYet(format!("it shows {shown:?}")) })
+        })
+        .await?;
+    let annotation = annotation_of(scene, "late").await?;
+    ensure!(annotation.as_ref() == Some(&late), "late has the annotation {annotation:?}");
     ensure!(scene.ip_of("early").await? == early, "early has another IP after its annotation was removed");
     scene.no_write_since(mark).await?;
+    show_only(scene, "late", &late).await?;
 
     scene.meanwhile(scene.make_cluster_ip("late")).await?;
     scene.settled().await?;
     let annotation = annotation_of(scene, "late").await?;
     ensure!(annotation.is_none(), "late has no IP any more, and the annotation {annotation:?}");
     Ok(())
+}
+
+/// An entry of others in a status.
+const FOREIGN_IP: &str = "203.0.113.7";
+
+/// Replaces the status of a Service by one IP, without conditions.
+async fn show_only(scene: &Scene, name: &str, ip: &str) -> Result<()> {
+    let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": ip}]}, "conditions": null}});
+    let services = Api::<Service>::namespaced(scene.client.clone(), &scene.namespace);
+    services.patch_status(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    Ok(())
+}
+
+async fn ips_of(scene: &Scene, name: &str) -> Result<Vec<String>> {
+    let service = scene.service_object(name).await?.with_context(|| format!("{name} is not there"))?;
+    let ingress = service.status.and_then(|it| it.load_balancer?.ingress).unwrap_or_default();
+    Ok(ingress.into_iter().filter_map(|it| it.ip).collect())
 }
 
 async fn annotation_of(scene: &Scene, name: &str) -> Result<Option<String>> {
@@ -125,13 +154,13 @@ async fn annotation_of(scene: &Scene, name: &str) -> Result<Option<String>> {
 async fn forbid_annotations(scene: &Scene) -> Result<()> {
     scene.tell("an admission policy as in version 0.1: the controller is not allowed to change annotations");
     let (policies, bindings) = policies(scene);
-    let name = scene.namespace.as_str();
+    let (namespace, name) = (scene.namespace.as_str(), old_policy(scene));
     let annotations = |object: &str| format!("{object}.metadata.?annotations.orValue({{}})");
     let policy = serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {
             "matchConstraints": {
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                 "resourceRules": [{
                     "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
                     "resources": ["services", "services/status"],
@@ -156,7 +185,7 @@ async fn forbid_annotations(scene: &Scene) -> Result<()> {
     let probe: Service = serde_json::from_value(json!({
         "metadata": {"name": "probe"}, "spec": {"ports": [{"port": 80}]},
     }))?;
-    let services = Api::<Service>::namespaced(scene.plane.admin.0.clone(), name);
+    let services = Api::<Service>::namespaced(scene.plane.admin.0.clone(), namespace);
     services.create(&PostParams::default(), &probe).await?;
     until_annotations_are(scene, "rejected", false).await
 }
@@ -165,9 +194,14 @@ async fn forbid_annotations(scene: &Scene) -> Result<()> {
 async fn allow_annotations(scene: &Scene) -> Result<()> {
     scene.tell("the policy is deleted");
     let (policies, bindings) = policies(scene);
-    bindings.delete(&scene.namespace, &DeleteParams::default()).await?;
-    policies.delete(&scene.namespace, &DeleteParams::default()).await?;
+    bindings.delete(&old_policy(scene), &DeleteParams::default()).await?;
+    policies.delete(&old_policy(scene), &DeleteParams::default()).await?;
     until_annotations_are(scene, "accepted", true).await
+}
+
+/// It begins with the name of the shipped policy, by which the controller knows it.
+fn old_policy(scene: &Scene) -> String {
+    format!("sluice-services-of-{}", scene.namespace)
 }
 
 fn policies(scene: &Scene) -> (Api<ValidatingAdmissionPolicy>, Api<ValidatingAdmissionPolicyBinding>) {

@@ -294,6 +294,7 @@ impl Stage {
                         it.ingress.push(ip);
                     }
                     it.published = ingress;
+                    it.annotated = ingress;
                     it.conditions = conditions;
                 });
             }

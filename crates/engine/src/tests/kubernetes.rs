@@ -274,7 +274,7 @@ pub(super) fn a_published_ip_stays_published_while_its_service_is_being_mended()
 }
 
 #[test]
-fn an_ip_in_the_annotation_alone_counts_only_if_it_is_that_of_the_public_ip() {
+fn an_ip_in_the_annotation_alone_counts_only_if_it_is_that_of_a_managed_public_ip() {
     // The registration is missing, so nothing new is published. The IP that was published before stays.
     check(
         "show status
@@ -302,6 +302,41 @@ fn an_ip_in_the_annotation_alone_counts_only_if_it_is_that_of_the_public_ip() {
             #1 deprovision web: clear, delete-load-balancer, unregister, delete-public-ip   because last address left
             (write status of web: nothing)
             #2 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn an_annotation_is_removed_after_others_removed_its_ip() {
+    check(
+        "show status
+         service web known clusterip annotated=20.1.2.1
+         lead",
+        expect![[r#"
+            (write status of web: nothing)
+            #1 remove finalizer from web   because operation ended
+        "#]],
+    );
+}
+
+#[test]
+fn a_crash_before_or_after_the_ip_was_written_leads_to_the_same_status() {
+    check(
+        "show status
+         service web known
+         azure has web
+         lead",
+        expect![[r#"
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+        "#]],
+    );
+    check(
+        "show status
+         service web known annotated=20.1.2.1 published=20.1.2.1 ingress=20.1.2.1
+         azure has web
+         lead",
+        expect![[r#"
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
         "#]],
     );
 }

@@ -10,7 +10,7 @@
 //! lead                                          where it is missing, the story starts with it
 //! node node-a 192.168.0.1 | node node-a deleted
 //! service web applied [nofinalizer] [published=IP] [annotated=IP] [ingress=IP] [inherited: a finalizer] [deleting] [clusterip] [invalid] [port=80->8080/udp]… [idle=5] [annotations=a,b]
-//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status] [stuck=addresses|nodes|ports|resources|deletion: its condition] | service other/web applied …
+//!                     [both-families=prefer|require] [uid=2] [stale] [late] [wiped: its status and annotation] [stuck=addresses|nodes|ports|resources|deletion: its condition] | service other/web applied …
 //! service web applied again                     the same event once more
 //! service web deleted [uid=2] | service web vanishes
 //! endpoints web 10.0.0.4@node-a 10.0.0.5@node-b!unready 10.0.0.6@node-b!terminating [slice=1] [port=8080]
@@ -523,6 +523,7 @@ impl Story {
                 ingress.iter().filter(|ip| !known.ingress.contains(ip)).copied().collect();
             known.ingress.extend(missing);
             known.published = *ingress;
+            known.annotated = ingress.or(known.annotated.filter(|ip| known.ingress.contains(ip)));
             known.conditions.clone_from(conditions);
         }
     }

@@ -31,7 +31,6 @@ pub(crate) fn service(
     let finalizer = meta.finalizers.iter().any(|it| it == FINALIZER);
     let inherited = selection.inherits_from(&light.spec) && meta.finalizers.iter().any(|it| is_inherited(it));
     let published = published(&light.status);
-    let annotated = annotated(meta).filter(|_| published.is_none());
     let is_ours = selected || finalizer || published.is_some();
     Ok(ServiceObject {
         uid: identity::uid("Service", meta)?,
@@ -44,7 +43,7 @@ pub(crate) fn service(
         spec: if is_ours { spec(light, words)? } else { ServiceSpec::default() },
         ingress: light.status.load_balancer.ingress.iter().filter_map(address).collect(),
         published,
-        annotated,
+        annotated: annotated(meta),
         conditions: light.status.conditions.iter().filter_map(|it| condition(it, &name)).collect(),
         name,
     })

@@ -42,13 +42,21 @@ pub(super) fn operations(
     changes
 }
 
-/// The operation that makes the annotation name the published IP; none when it does.
-pub(super) fn annotate(service: &Value, ingress: Option<IpAddr>) -> Option<Value> {
+/// The operation that makes the annotation name the published IP; none if it does. An annotation that names another
+/// entry of the list stays, because only Azure can tell whether that entry is ours.
+pub(super) fn annotation_operation(
+    service: &Value,
+    ingress: Option<IpAddr>,
+    retract: Option<IpAddr>,
+) -> Option<Value> {
     let annotations = &service["metadata"]["annotations"];
     let path = format!("/metadata/annotations/{}", PUBLISHED_IP.replace('/', "~1"));
-    let ingress = ingress.map(|ip| ip.to_string());
-    match (annotations[PUBLISHED_IP].as_str(), ingress) {
+    let before = annotations[PUBLISHED_IP].as_str();
+    let entries = entries(list(&service["status"]["loadBalancer"]["ingress"]), ingress, retract);
+    let is_listed = before.is_some_and(|ip| entries.iter().any(|entry| entry["ip"] == ip));
+    match (before, ingress.map(|ip| ip.to_string())) {
         (before, after) if before == after.as_deref() => None,
+        (_, None) if is_listed => None,
         (_, None) => Some(json!({"op": "remove", "path": path})),
         (_, Some(ip)) if annotations.is_object() => Some(json!({"op": "add", "path": path, "value": ip})),
         (_, Some(ip)) => {

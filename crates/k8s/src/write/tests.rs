@@ -339,15 +339,25 @@ async fn the_annotation_is_written_in_the_patch_of_the_ingress_and_removed_with_
     }
 }
 
-#[tokio::test]
+/// What the API server answers if a policy of this name rejects a request.
+fn denied_by(policy: &str) -> Say {
+    let words = format!("ValidatingAdmissionPolicy '{policy}' denied request: not its annotations.");
+    Say::status(422, "Invalid", &words)
+}
+
+fn has_annotation(request: &Heard) -> bool {
+    let operations = request.body.as_array().unwrap();
+    operations.iter().any(|it| it["path"].as_str().unwrap().starts_with("/metadata/annotations"))
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_policy_that_rejects_the_annotation_is_reported_once_and_the_status_is_written_without_it() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let denied = "ValidatingAdmissionPolicy 'sluice-services' denied request: not its annotations.";
     let conditions = [Condition::new(ConditionKind::Serving, true, Reason::Provisioned, Concern::Resources)];
     let lease = "GET /apis/coordination.k8s.io/v1/namespaces/sluice-system/leases/sluice";
     let events = "POST /apis/events.k8s.io/v1/namespaces/sluice-system/events";
     let (client, script) = Script::of([
-        (PATCH_STATUS, Say::status(422, "Invalid", denied)),
+        (PATCH_STATUS, denied_by("sluice-services")),
         (GET, Say::ok(service(41, &[FINALIZER]))),
         (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
         (lease, Say::ok(json!({"metadata": {"name": "sluice", "uid": "lease-uid"}}))),
@@ -360,21 +370,56 @@ async fn a_policy_that_rejects_the_annotation_is_reported_once_and_the_status_is
         let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
         assert_eq!(outcome, KubeOutcome::Done { version });
     }
-    let later = writer.clone().with_clock(|| "2026-11-16T10:10:00Z".parse().unwrap());
-    let outcome = later.write_status(&web(), Some(ip), None, &conditions).await;
+    tokio::time::advance(super::ANNOTATION_RETRY).await;
+    let outcome = writer.write_status(&web(), Some(ip), None, &conditions).await;
     assert_eq!(outcome, KubeOutcome::Done { version: 44 });
     let requests = script.played();
-    let has_annotation = |at: usize| {
-        let operations = requests[at].body.as_array().unwrap();
-        operations.iter().any(|it| it["path"].as_str().unwrap().starts_with("/metadata/annotations"))
-    };
-    assert_eq!([0, 2, 5, 6].map(has_annotation), [true, false, false, true]);
+    assert_eq!([0, 2, 5, 6].map(|at| has_annotation(&requests[at])), [true, false, false, true]);
     // What is written without it can be read back by version 0.1 and later.
     let conditions = value_of(&requests[2], "/status/conditions");
-    let message = conditions[0]["message"].as_str().unwrap();
-    assert_eq!(crate::convert::published_in(message), Some(ip));
+    assert_eq!(read_by_version_0_1(conditions[0]["message"].as_str().unwrap()), Some(ip));
     let told = requests[4].body["note"].as_str().unwrap();
     assert!(told.contains("sluice-services") && told.contains(PUBLISHED_IP), "{told}");
+}
+
+/// The rule by which version 0.1 finds the published IP in a condition.
+fn read_by_version_0_1(message: &str) -> Option<IpAddr> {
+    let (_, rest) = message.split_once("Reached at ")?;
+    rest.split_whitespace().next()?.trim_end_matches('.').parse().ok()
+}
+
+#[tokio::test]
+async fn a_policy_of_others_that_rejects_the_annotation_of_one_service_holds_it_back_from_no_other() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    let (client, script) = Script::of([
+        (PATCH_STATUS, denied_by("no-new-annotations")),
+        (GET, Say::ok(service(41, &[FINALIZER]))),
+        (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
+        (PATCH_STATUS, Say::ok(service(43, &[FINALIZER]))),
+    ]);
+    let writer = writer_that_saw(&service(41, &[FINALIZER]), client).with_home("sluice-system", "sluice");
+    for version in [42, 43] {
+        let outcome = writer.write_status(&web(), Some(ip), None, &[]).await;
+        assert_eq!(outcome, KubeOutcome::Done { version });
+    }
+    let requests = script.played();
+    assert_eq!([0, 2, 3].map(|at| has_annotation(&requests[at])), [true, false, true]);
+}
+
+#[tokio::test]
+async fn a_rejection_that_names_no_policy_is_not_blamed_on_the_annotation() {
+    let ip: IpAddr = "20.1.2.3".parse().unwrap();
+    for (code, words) in [(403, "forbidden: User cannot patch"), (422, "metadata.annotations: Too long")] {
+        let patch = (PATCH_STATUS, Say::status(code, "Invalid", words));
+        // A failed test of the patch is also a 422, so the Service is read again.
+        let read = (code == 422).then(|| (GET, Say::ok(service(41, &[FINALIZER]))));
+        let (client, script) = Script::of([patch].into_iter().chain(read));
+        let outcome = writer_that_saw(&service(41, &[FINALIZER]), client)
+            .write_status(&web(), Some(ip), None, &[])
+            .await;
+        assert!(matches!(outcome, KubeOutcome::Refused(_)), "{outcome:?}");
+        assert!(has_annotation(&script.played()[0]));
+    }
 }
 
 #[tokio::test]

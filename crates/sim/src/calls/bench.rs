@@ -409,6 +409,7 @@ impl Bench {
                 Action::WriteStatus { ingress, conditions, .. } => {
                     object.ingress = ingress.into_iter().collect();
                     object.published = ingress;
+                    object.annotated = ingress;
                     object.conditions = conditions;
                 }
                 _ => {}

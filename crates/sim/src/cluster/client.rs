@@ -169,7 +169,8 @@ impl Cluster {
                         listed.push(ip);
                     }
                     stored.body.published = *ingress;
-                    stored.body.annotation = *ingress;
+                    stored.body.annotation =
+                        ingress.or(stored.body.annotation.filter(|ip| listed.contains(ip)));
                     stored.body.conditions = conditions.clone();
                     stored.body.conditions.sort();
                 });

@@ -253,7 +253,7 @@ fn service(stored: &Stored<ServiceRecord>) -> ServiceObject {
         spec: body.spec.clone(),
         ingress: body.ingress.clone(),
         published: body.published,
-        annotated: body.annotation.filter(|_| body.published.is_none()),
+        annotated: body.annotation,
         conditions: body.conditions.clone(),
     }
 }

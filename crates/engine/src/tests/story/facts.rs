@@ -161,7 +161,11 @@ impl Story {
                 Some(ip) => Some(ip.parse().expect("an address")),
                 None => known.as_ref().and_then(|known| known.published),
             },
-            annotated: value(options, "annotated=").map(|ip| ip.parse().expect("an address")),
+            annotated: match value(options, "annotated=") {
+                _ if option("wiped") => None,
+                Some(ip) => Some(ip.parse().expect("an address")),
+                None => known.as_ref().and_then(|known| known.annotated),
+            },
             conditions: match value(options, "stuck=") {
                 Some("addresses") => vec![stuck(Concern::Addresses, Reason::AzureUnavailable)],
                 Some("nodes") => vec![stuck(Concern::Addresses, Reason::InvalidSpec)],
