@@ -205,17 +205,9 @@ impl Concern {
         }
     }
 
-    /// The concern with which the message of a condition begins, also in one that an older version wrote. What follows may
-    /// be a text of others.
+    /// The concern with which the message of a condition begins. What follows may be a text of others.
     pub fn in_message(message: &str) -> Concern {
-        let says = |concern: &Concern| {
-            let old = match concern {
-                Concern::Resources => None,
-                Concern::Addresses => Some("Some of its addresses are not programmed in Azure."),
-                Concern::Deletion => Some("Its deletion is stuck."),
-            };
-            [concern.sentence(), old].into_iter().flatten().any(|sentence| message.starts_with(sentence))
-        };
+        let says = |concern: &Concern| concern.sentence().is_some_and(|sentence| message.starts_with(sentence));
         Concern::ALL.into_iter().find(says).unwrap_or_default()
     }
 }

@@ -240,19 +240,6 @@ fn a_condition_in_unknown_words_is_not_ours() {
 }
 
 #[test]
-fn a_condition_of_an_older_version_keeps_its_concern() {
-    for (message, concern) in [
-        ("Some of its addresses are not programmed in Azure. Azure does not answer.", Concern::Addresses),
-        ("Its deletion is stuck. Azure does not answer, or with errors.", Concern::Deletion),
-        ("Azure does not answer.", Concern::Resources),
-    ] {
-        let one = json!([{"type": "LoadBalancerProvisioning", "status": "True", "reason": "AzureUnavailable", "message": message}]);
-        let read = read(json!({"status": {"conditions": one}}));
-        assert_eq!(read.conditions[0].concern, concern, "{message}");
-    }
-}
-
-#[test]
 fn the_reasons_of_version_0_1_are_still_read_from_conditions() {
     for (word, reason) in [("Refused", Reason::Rejected), ("KubernetesRefused", Reason::KubernetesRejected)] {
         let one = json!([{"type": "LoadBalancerProvisioning", "status": "True", "reason": word}]);
