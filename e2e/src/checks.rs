@@ -32,13 +32,13 @@ pub(crate) const HELP: &str = "Checks beside the stories: tour, book, first-minu
 #[derive(Parser, Debug)]
 #[command(name = "sluice-e2e")]
 pub(crate) enum Check {
-    /// Run every command of docs/tour.md and compare its output with the page
+    /// Run every command of docs/try/tour.md and compare its output with the page
     Tour(Programs),
     /// Run the commands of the other pages in docs/ beside a playground
     Book(Programs),
     /// Run the first minute of README.md
     FirstMinute(Programs),
-    /// Run the Python session of docs/guides/emulator.md against the emulator; --python has the Azure SDK
+    /// Run the Python session of docs/try/emulator.md against the emulator; --python has the Azure SDK
     EmulatorPage(Programs),
     /// Run one kubectl session on a real API server and on the playground's, and compare both with the transcript;
     /// --python has the Kubernetes client

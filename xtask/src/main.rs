@@ -120,7 +120,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "tour",
         group: "one check alone",
-        does: "every command of docs/tour.md, and whether it prints what the page shows",
+        does: "every command of docs/try/tour.md, and whether it prints what the page shows",
         run: |_| report("tour", tour::run(&Tree::read_repository())),
     },
     Task {

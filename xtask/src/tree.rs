@@ -82,7 +82,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// The folder of a path: `docs` of `docs/glossary.md`, nothing of `README.md`.
+/// The folder of a path: `docs` of `docs/understand/glossary.md`, nothing of `README.md`.
 pub(crate) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn paths_are_joined_inside_the_repository_only() {
-        assert_eq!(join("docs/decisions", "../glossary.md").as_deref(), Some("docs/glossary.md"));
+        assert_eq!(join("docs/decisions", "../use/egress.md").as_deref(), Some("docs/use/egress.md"));
         assert_eq!(join("", "./README.md").as_deref(), Some("README.md"));
         assert_eq!(join("docs", "../../elsewhere.md"), None);
     }

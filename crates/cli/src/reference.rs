@@ -1,10 +1,10 @@
-//! `docs/cli.md`, made from what `--help` prints.
+//! `docs/reference/cli.md`, made from what `--help` prints.
 
 use clap::{Command, CommandFactory as _};
 
 use super::Arguments;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
 
 const HEAD: &str = "# Command line
 
@@ -50,7 +50,7 @@ fn the_page_shows_what_help_prints() {
     }
     let differs = shown.lines().zip(page.lines()).find(|(one, two)| one != two);
     panic!(
-        "docs/cli.md is behind the program; run `UPDATE_EXPECT=1 cargo test -p sluice --bin sluice reference`. \
+        "docs/reference/cli.md is behind the program; run `UPDATE_EXPECT=1 cargo test -p sluice --bin sluice reference`. \
          First difference: {differs:#?}"
     );
 }

@@ -2,7 +2,7 @@
 //!
 //! `TABLE` has a row for each: name, type, labels with all words they can have, help, the name in
 //! the design documents if it has one there, and a function that reads it from `Facts`. The
-//! scrape, `docs/metrics.md` and the tests are made from the rows, so they cannot disagree.
+//! scrape, `docs/reference/metrics.md` and the tests are made from the rows, so they cannot disagree.
 //!
 //! Nothing is counted here but calls to Azure. The engine, the updaters and the loop have counted
 //! already; a scrape asks the loop once and writes down what it says.
@@ -274,6 +274,6 @@ mod tests {
 
     #[test]
     fn the_reference_is_as_the_table_says() {
-        expect_file!["../../../docs/metrics.md"].assert_eq(&reference());
+        expect_file!["../../../docs/reference/metrics.md"].assert_eq(&reference());
     }
 }

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_page_of_the_reason_names_every_annotation_that_is_rejected() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors/SGW0010.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors/SGW0010.md");
         let page = std::fs::read_to_string(page).expect("the page is there");
         for row in TABLE.iter().filter(|row| row.rule != Rule::Read) {
             let name = row.key.trim_start_matches("service.beta.kubernetes.io/");

@@ -1,6 +1,6 @@
 //! Which events there are: with which reason, on which object, and when.
 //!
-//! The engine makes the sentences, and `docs/events.md` is generated from this table and the table of reasons. In debug
+//! The engine makes the sentences, and `docs/reference/events.md` is generated from this table and the table of reasons. In debug
 //! builds a notice without a row fails the test that sent it, so the page is complete.
 
 use crate::effect::{About, Notice};
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.md");
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/events.md");
 
     const HEAD: &str = "# Events
 
@@ -257,7 +257,9 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
             std::fs::write(PAGE, page()).expect("the page can be written");
             return;
         }
-        panic!("docs/events.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-model notices`");
+        panic!(
+            "docs/reference/events.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-model notices`"
+        );
     }
 
     #[test]

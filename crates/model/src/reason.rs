@@ -1,6 +1,6 @@
 //! The reasons: one row for each, from which conditions, event pages, advice and the index of error pages are made.
 //!
-//! A new reason is a variant, a row in [`Reason::row`] and a page in `docs/errors/`.
+//! A new reason is a variant, a row in [`Reason::row`] and a page in `docs/reference/errors/`.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -433,7 +433,7 @@ mod tests {
 
     use super::*;
 
-    const ERRORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+    const ERRORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors");
 
     /// The verbs with which an action may begin.
     const VERBS: &[&str] = &[
@@ -569,10 +569,10 @@ mod tests {
             let Row { label, code, severity, meaning, .. } = *reason.row();
             let page = std::fs::read_to_string(format!("{ERRORS}/{code}.md")).unwrap_or_default();
             let head = format!("# {code}: {label}\n\n## Meaning\n\n{meaning}\n");
-            assert!(page.starts_with(&head), "docs/errors/{code}.md does not begin with {head}");
+            assert!(page.starts_with(&head), "docs/reference/errors/{code}.md does not begin with {head}");
             let part = if severity == Severity::Status { statuses } else { problems };
             let line = format!("| [{code}]({code}.md) | `{label}` | {meaning} |\n");
-            assert!(part.contains(&line), "docs/errors/README.md lacks {line}");
+            assert!(part.contains(&line), "docs/reference/errors/README.md lacks {line}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::process::{Program, Signal, Talk};
 
 const README: &str = "README.md";
 /// The page that has a check of its own.
-const TOUR: &str = "docs/tour.md";
+const TOUR: &str = "docs/try/tour.md";
 /// The last word of the playground's greeting.
 const LAST: &str = "Stop with Ctrl-C";
 
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn the_book_has_the_guides_and_not_the_tour() {
         let pages = book_pages().unwrap();
-        assert!(pages.contains(&"docs/guides/emulator.md".to_string()), "{pages:?}");
+        assert!(pages.contains(&"docs/try/emulator.md".to_string()), "{pages:?}");
         assert!(!pages.contains(&TOUR.to_string()), "{pages:?}");
     }
 }

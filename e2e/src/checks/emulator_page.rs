@@ -1,4 +1,4 @@
-//! docs/guides/emulator.md: the emulator is started by the shown command, and the shown Python session is run
+//! docs/try/emulator.md: the emulator is started by the shown command, and the shown Python session is run
 //! against it by an official client and prints what the page shows.
 //!
 //! Two things are put in, as the reader does: the address and the CA that the emulator printed.
@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::{Programs, pages, shell};
 use crate::process::{Program, Signal};
 
-const PAGE: &str = "docs/guides/emulator.md";
+const PAGE: &str = "docs/try/emulator.md";
 
 /// Runs it.
 pub(crate) async fn run(programs: &Programs) -> Result<String> {

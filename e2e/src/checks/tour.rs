@@ -1,4 +1,4 @@
-//! docs/tour.md: a control plane, an emulator and a controller, and every command of the page in its order, with
+//! docs/try/tour.md: a control plane, an emulator and a controller, and every command of the page in its order, with
 //! its output compared.
 //!
 //! A command whose output is not yet what the page shows is repeated for a while, as a reader would.
@@ -14,7 +14,7 @@ use super::shell::Shell;
 use super::{Programs, ROOT, spelling};
 use crate::process::{Program, Signal, tail};
 
-const PAGE: &str = "docs/tour.md";
+const PAGE: &str = "docs/try/tour.md";
 /// The address of the controller's API on the page; here it takes any free port.
 const API: &str = "127.0.0.1:8082";
 /// How many lines of a log are told after a failure.

@@ -23,7 +23,7 @@ const COMMANDS: [&str; 6] = ["sluice ", "kubectl ", "cargo ", "az ", "curl ", "h
 const NOT_RUN: &str = "<!-- not run: ";
 
 /// The page whose blocks are all printed by the program.
-const MADE_FROM_HELP: &str = "docs/cli.md";
+const MADE_FROM_HELP: &str = "docs/reference/cli.md";
 
 /// README.md and the pages of the book.
 pub(super) fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
@@ -96,10 +96,8 @@ mod tests {
     #[test]
     fn a_block_that_nothing_runs_is_named() {
         let install = "# A\n```sh\naz login\n```\n";
-        assert!(
-            found("docs/guides/a.md", install)[0].contains("docs/guides/a.md:2: nothing runs `az login`")
-        );
-        assert_eq!(found("docs/tour.md", install), [""; 0], "the tour has a stage");
+        assert!(found("docs/use/a.md", install)[0].contains("docs/use/a.md:2: nothing runs `az login`"));
+        assert_eq!(found("docs/try/tour.md", install), [""; 0], "the tour has a stage");
         assert_eq!(found("docs/a.md", "```sh\nsluice explain SGW0001\n```\n"), [""; 0]);
         let shown = "```text\n$ sluice run\n```\n";
         assert!(found("docs/a.md", shown)[0].contains("commands that nothing runs"));

@@ -1,7 +1,7 @@
 //! What README.md and the book name, there is: commands and their options, keys, metrics, error codes, paths.
 //!
-//! Each is looked up in the page that is made from the code: `docs/cli.md`, `docs/configuration.md`,
-//! `docs/metrics.md`, `docs/errors/`; paths among the routes themselves. So a command that only a cluster could run is still compared.
+//! Each is looked up in the page that is made from the code: `docs/reference/cli.md`, `docs/reference/configuration.md`,
+//! `docs/reference/metrics.md`, `docs/reference/errors/`; paths among the routes themselves. So a command that only a cluster could run is still compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::markdown;
 use crate::nearest;
 use crate::tree::Tree;
 
-const CLI: &str = "docs/cli.md";
-const CONFIGURATION: &str = "docs/configuration.md";
-const METRICS: &str = "docs/metrics.md";
+const CLI: &str = "docs/reference/cli.md";
+const CONFIGURATION: &str = "docs/reference/configuration.md";
+const METRICS: &str = "docs/reference/metrics.md";
 
 /// Pages that speak of what is not there any more, or not of the program at all.
 const OF_OTHER_TIMES: [&str; 2] = ["docs/design/", "docs/decisions/"];
@@ -67,7 +67,7 @@ impl Known {
             let first = rows.iter().filter_map(|(_, cells)| cells.first());
             first.flat_map(|cell| markdown::code_spans(cell)).map(str::to_string).collect()
         };
-        let codes = tree.below("docs/errors/").filter_map(|(path, _)| path.strip_suffix(".md"));
+        let codes = tree.below("docs/reference/errors/").filter_map(|(path, _)| path.strip_suffix(".md"));
         let codes = codes.filter_map(|path| path.rsplit('/').next()).map(str::to_string).collect();
         let crates =
             tree.below("crates/").chain(tree.below("lab/")).filter_map(|(path, _)| path.split('/').nth(1));
@@ -199,7 +199,7 @@ mod tests {
             (CLI, CLI_PAGE),
             (CONFIGURATION, "| key | v |\n|---|---|\n| `sluice.retry.burstPark` | number |\n"),
             (METRICS, "| metric | t |\n|---|---|\n| `sluice_leader` | gauge |\n"),
-            ("docs/errors/SGW0001.md", "# SGW0001\n"),
+            ("docs/reference/errors/SGW0001.md", "# SGW0001\n"),
             ("crates/arm-wire/src/lib.rs", ""),
             ("crates/controller/src/admin/api.rs", "  .route(\"/api/v1/egresses/{name}/explain\", get(x))\n"),
         ]))

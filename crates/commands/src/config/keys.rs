@@ -1,6 +1,6 @@
 //! The keys: path, default and description of each.
 //!
-//! The comment above a field is its description in `docs/configuration.md`: it says what the key does and why
+//! The comment above a field is its description in `docs/reference/configuration.md`: it says what the key does and why
 //! its default is what it is. A test compares defaults that also exist in the engine, the updaters or the
 //! client.
 

@@ -1,4 +1,4 @@
-//! The reference of all keys, as `docs/configuration.md` shows it.
+//! The reference of all keys, as `docs/reference/configuration.md` shows it.
 
 use super::keys::Config;
 use super::table::{Default, Row};
@@ -61,7 +61,7 @@ fn line(row: &Row) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
     const BEGIN: &str = "<!-- keys: written by `cargo xtask bless` -->\n";
     const END: &str = "<!-- end of keys -->";
 
@@ -80,7 +80,7 @@ mod tests {
         }
         let differs = shown.lines().zip(expected.lines()).find(|(one, two)| one != two);
         panic!(
-            "docs/configuration.md is out of date; run `cargo xtask bless`. First difference: {differs:#?}"
+            "docs/reference/configuration.md is out of date; run `cargo xtask bless`. First difference: {differs:#?}"
         );
     }
 

@@ -1,10 +1,10 @@
-//! The pages about error codes, compiled in: `docs/errors/`.
+//! The pages about error codes, compiled in: `docs/reference/errors/`.
 
 use sluice_model::reason::Reason;
 
 macro_rules! pages {
     ($($code:literal),* $(,)?) => {
-        &[$(($code, include_str!(concat!("../../../../docs/errors/", $code, ".md")))),*]
+        &[$(($code, include_str!(concat!("../../../../docs/reference/errors/", $code, ".md")))),*]
     };
 }
 
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(codes.len(), every().count(), "a code was given twice");
         let pages: BTreeSet<&str> = PAGES.iter().map(|(code, _)| *code).collect();
         assert_eq!(codes, pages);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/errors");
         let files: BTreeSet<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_index_has_every_page_with_its_meaning() {
-        let index = include_str!("../../../../docs/errors/README.md");
+        let index = include_str!("../../../../docs/reference/errors/README.md");
         for (code, word) in every() {
             let meaning = meaning(code).unwrap();
             assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` | {meaning} |\n")), "{code}");

@@ -1,4 +1,4 @@
-//! `docs/metrics.md`, made from the table.
+//! `docs/reference/metrics.md`, made from the table.
 
 use std::collections::BTreeMap;
 

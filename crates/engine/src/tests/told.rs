@@ -1,4 +1,4 @@
-//! Every kind of event that `docs/events.md` promises, and the story that shows it.
+//! Every kind of event that `docs/reference/events.md` promises, and the story that shows it.
 
 use std::format;
 use std::string::String;

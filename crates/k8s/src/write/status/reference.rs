@@ -1,11 +1,11 @@
-//! `docs/conditions.md`, generated from the table of reasons.
+//! `docs/reference/conditions.md`, generated from the table of reasons.
 
 use sluice_model::kube::{Concern, ConditionKind};
 use sluice_model::reason::{Reason, Row};
 
 use crate::strings::condition_type;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conditions.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/conditions.md");
 
 const HEAD: &str = "# Conditions
 
@@ -126,6 +126,6 @@ fn the_page_shows_the_conditions_as_they_are() {
         return;
     }
     panic!(
-        "docs/conditions.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference`"
+        "docs/reference/conditions.md is behind the code; run `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference`"
     );
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Four nodes with their addresses, a namespace and ten Services, as manifests.
 #
-#   sh docs/tour/cluster.sh | kubectl apply -f -
+#   sh docs/try/tour/cluster.sh | kubectl apply -f -
 set -eu
 for node in 0 1 2 3; do
     echo "---"

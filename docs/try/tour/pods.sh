@@ -2,8 +2,8 @@
 # Twenty pods for each of ten Services, on four nodes, as manifests; with `status`, what a kubelet would
 # say of them. One pod in ten leaves through the egress `blue`.
 #
-#   sh docs/tour/pods.sh | kubectl apply -f -
-#   sh docs/tour/pods.sh status | kubectl apply --server-side --subresource=status -f -
+#   sh docs/try/tour/pods.sh | kubectl apply -f -
+#   sh docs/try/tour/pods.sh status | kubectl apply --server-side --subresource=status -f -
 set -eu
 for service in 0 1 2 3 4 5 6 7 8 9; do
     for pod in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
