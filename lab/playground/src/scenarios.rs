@@ -76,25 +76,31 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new(
         "rollout",
         "replace all pods of 3 Services without a gap in their addresses",
-        "The locations updater",
+        "Address sync",
         |stage| Box::pin(rollout::play(stage)),
     ),
-    Scenario::new("outage", "create and scale Services while Azure is unavailable", "The engine", |stage| {
-        Box::pin(outage::play(stage))
-    }),
+    Scenario::new(
+        "outage",
+        "create and scale Services while Azure is unavailable",
+        "Lifecycle, retries and parking",
+        |stage| Box::pin(outage::play(stage)),
+    ),
     Scenario::new(
         "throttled",
         "create 25 Services while Azure allows 1 write per second",
-        "The service updater",
+        "Azure calls and their budget",
         |stage| Box::pin(throttled::play(stage)),
     ),
-    Scenario::new("drift", "repair resources that were changed outside Sluice", "Initialization", |stage| {
-        Box::pin(drift::play(stage))
-    }),
+    Scenario::new(
+        "drift",
+        "repair resources that were changed outside Sluice",
+        "Startup and drift",
+        |stage| Box::pin(drift::play(stage)),
+    ),
     Scenario::new(
         "first-start",
         "start Sluice with existing Services and orphans, then restart it without a write",
-        "Install",
+        "Install with the manifests",
         |stage| Box::pin(first_start::play(stage)),
     )
     .at_rest(),
@@ -107,7 +113,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new(
         "crash",
         "recover from a crash during the creation of 20 Services",
-        "Initialization",
+        "Startup and drift",
         |stage| Box::pin(crash::play(stage)),
     ),
 ];

@@ -49,7 +49,7 @@ fn the_graph_of_the_table_is_the_one_in_the_picture() {
 /// The page for people has the same arrows, one for each pair of states.
 #[test]
 fn the_diagram_of_the_book_has_the_arrows_of_the_table_and_no_others() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/understand/lifecycle.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design/engine.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, diagram) = page.split_once("stateDiagram-v2\n").expect("the page has a diagram of the states");
     let (diagram, _) = diagram.split_once("```").expect("the diagram has an end");

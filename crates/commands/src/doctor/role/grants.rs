@@ -1,6 +1,6 @@
 //! The actions of the Azure role: in which scope each is needed, by which calls, and why.
 //!
-//! This is the only list. Tests compare it with `deploy/azure-role.json`, with the table in `deploy/README.md`
+//! This is the only list. Tests compare it with `deploy/azure-role.json`, with the table in `docs/reference/azure-role.md`
 //! and with the calls that the code can make; `sluice doctor` checks the actions of each resource group.
 //!
 //! Two rules give the actions of a call. The call itself needs the action that is named after its resource type
@@ -25,7 +25,7 @@ pub(crate) struct Grant {
     /// The calls that need it.
     #[cfg_attr(not(test), allow(dead_code, reason = "tests compare it with the calls that the code makes"))]
     pub(crate) calls: &'static [Call],
-    /// What it is for, as `sluice doctor` and `deploy/README.md` say it.
+    /// What it is for, as `sluice doctor` and `docs/reference/azure-role.md` say it.
     pub(crate) why: &'static str,
 }
 

@@ -20,7 +20,7 @@ use crate::doctor::finding::told;
 
 const ROLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/azure-role.json"));
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/README.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/azure-role.md");
 const BEGIN: &str = "<!-- actions: written by `cargo xtask bless` -->\n";
 const END: &str = "<!-- end of actions -->";
 
@@ -319,7 +319,7 @@ fn the_page_shows_the_actions_as_they_are() {
         std::fs::write(PAGE, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
         return;
     }
-    assert_eq!(shown, expected, "deploy/README.md is behind the code; run `cargo xtask bless`");
+    assert_eq!(shown, expected, "docs/reference/azure-role.md is behind the code; run `cargo xtask bless`");
 }
 
 fn scope_word(scope: RoleScope) -> &'static str {
