@@ -12,6 +12,7 @@ mod modules;
 mod named;
 mod ratchet;
 pub(crate) mod readme;
+mod summary;
 mod words;
 
 use crate::tree::Tree;
@@ -33,6 +34,7 @@ const CHECKS: &[Check] = &[
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
     ("every item of the design names a test that covers it", coverage::check),
+    ("the contents of the book list every page, and its links stay in the book", summary::check),
     ("no semicolon cuts a line of a diagram", words::check_diagrams),
 ];
 

@@ -194,6 +194,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::reason::Severity;
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/events.md");
 
@@ -236,10 +237,15 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
         for row in TABLE {
             let kind = if row.warning { "Warning" } else { "Normal" };
             let (word, code) = (row.reason.word(), row.reason.code());
+            // A status has a section of the page about conditions, and no page of its own.
+            let page = match row.reason.row().severity {
+                Severity::Status => format!("conditions.md#{}", format!("{code}-{word}").to_lowercase()),
+                _ => format!("errors/{code}.md"),
+            };
             let places: Vec<&str> = row.places.iter().map(|place| place.words()).collect();
             let at = places.join("; ");
             text.push_str(&format!(
-                "| {kind} | `{word}` | [{code}](errors/{code}.md) | {at} | {} | {} |\n",
+                "| {kind} | `{word}` | [{code}]({page}) | {at} | {} | {} |\n",
                 row.when,
                 row.action.unwrap_or(row.reason.row().action)
             ));

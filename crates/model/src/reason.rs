@@ -433,7 +433,7 @@ mod tests {
 
     use super::*;
 
-    const ERRORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors");
+    const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
     /// The verbs with which an action may begin.
     const VERBS: &[&str] = &[
@@ -563,15 +563,27 @@ mod tests {
 
     #[test]
     fn every_page_begins_with_the_meaning_and_the_index_has_it() {
-        let index = std::fs::read_to_string(format!("{ERRORS}/README.md")).unwrap_or_default();
+        let read = |page: &str| std::fs::read_to_string(format!("{REFERENCE}/{page}")).unwrap_or_default();
+        let (index, conditions) = (read("errors/README.md"), read("conditions.md"));
         let (statuses, problems) = index.split_once("## Problems").unwrap_or_default();
         for reason in Reason::ALL {
             let Row { label, code, severity, meaning, .. } = *reason.row();
-            let page = std::fs::read_to_string(format!("{ERRORS}/{code}.md")).unwrap_or_default();
-            let head = format!("# {code}: {label}\n\n## Meaning\n\n{meaning}\n");
-            assert!(page.starts_with(&head), "docs/reference/errors/{code}.md does not begin with {head}");
-            let part = if severity == Severity::Status { statuses } else { problems };
-            let line = format!("| [{code}]({code}.md) | `{label}` | {meaning} |\n");
+            let is_status = severity == Severity::Status;
+            let file = if is_status { "../conditions.md".to_owned() } else { format!("{code}.md") };
+            let (part, anchor) = if is_status {
+                let section = format!("\n### {code}: {label}\n\n{meaning}\n");
+                assert!(conditions.contains(&section), "docs/reference/conditions.md lacks {section}");
+                (statuses, format!("#{}", format!("{code}-{label}").to_lowercase()))
+            } else {
+                let head = format!("# {code}: {label}\n\n## Meaning\n\n{meaning}\n");
+                let page = read(&format!("errors/{code}.md"));
+                assert!(
+                    page.starts_with(&head),
+                    "docs/reference/errors/{code}.md does not begin with {head}"
+                );
+                (problems, String::new())
+            };
+            let line = format!("| [{code}]({file}{anchor}) | `{label}` | {meaning} |\n");
             assert!(part.contains(&line), "docs/reference/errors/README.md lacks {line}");
         }
     }

@@ -12,6 +12,7 @@ use crate::tree::Tree;
 
 const CLI: &str = "docs/reference/cli.md";
 const CONFIGURATION: &str = "docs/reference/configuration.md";
+const CONDITIONS: &str = "docs/reference/conditions.md";
 const METRICS: &str = "docs/reference/metrics.md";
 
 /// Pages that speak of what is not there any more, or not of the program at all.
@@ -68,7 +69,11 @@ impl Known {
             first.flat_map(|cell| markdown::code_spans(cell)).map(str::to_string).collect()
         };
         let codes = tree.below("docs/reference/errors/").filter_map(|(path, _)| path.strip_suffix(".md"));
-        let codes = codes.filter_map(|path| path.rsplit('/').next()).map(str::to_string).collect();
+        let codes = codes.filter_map(|path| path.rsplit('/').next());
+        // A status reason has a section instead of a page.
+        let sections = tree.text(CONDITIONS).unwrap_or("").lines();
+        let sections = sections.filter_map(|line| line.strip_prefix("### ")?.split(':').next());
+        let codes = codes.chain(sections).map(str::to_string).collect();
         let crates =
             tree.below("crates/").chain(tree.below("lab/")).filter_map(|(path, _)| path.split('/').nth(1));
         let crates = crates.map(|name| format!("sluice_{}", name.replace('-', "_"))).collect();

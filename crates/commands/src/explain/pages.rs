@@ -1,4 +1,5 @@
-//! The pages about error codes, compiled in: `docs/reference/errors/`.
+//! The pages about codes, compiled in: `docs/reference/errors/` for problems, and for status reasons the sections of
+//! `docs/reference/conditions.md`.
 
 use sluice_model::reason::Reason;
 
@@ -8,11 +9,13 @@ macro_rules! pages {
     };
 }
 
-/// Code and text of every page.
+/// The page with a section for each status reason.
+const CONDITIONS: &str = include_str!("../../../../docs/reference/conditions.md");
+
+/// Code and text of every page about a problem.
 const PAGES: &[(&str, &str)] = pages![
-    "SGW0001", "SGW0002", "SGW0003", "SGW0004", "SGW0005", "SGW0006", "SGW0007", "SGW0008", "SGW0009",
-    "SGW0010", "SGW0011", "SGW0012", "SGW0013", "SGW0014", "SGW0015", "SGW0016", "SGW0017", "SGW0101",
-    "SGW0102", "SGW0103", "SGW0104", "SGW0105", "SGW0106",
+    "SGW0006", "SGW0007", "SGW0008", "SGW0009", "SGW0010", "SGW0011", "SGW0012", "SGW0013", "SGW0014",
+    "SGW0015", "SGW0016", "SGW0017", "SGW0101", "SGW0102", "SGW0103", "SGW0104", "SGW0105", "SGW0106",
 ];
 
 /// Why a command can end before it has begun.
@@ -84,12 +87,21 @@ impl Start {
 pub fn page(asked_for: &str) -> Option<&'static str> {
     let by_word = every().find(|(_, word)| word.eq_ignore_ascii_case(asked_for)).map(|(code, _)| code);
     let code = by_word.unwrap_or(asked_for);
-    PAGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(code)).map(|(_, page)| *page)
+    let problem = PAGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(code)).map(|(_, page)| *page);
+    problem.or_else(|| status_section(code))
+}
+
+/// The section about a status reason, with its heading; `None` for every other code.
+fn status_section(code: &str) -> Option<&'static str> {
+    let is_its = |part: &&str| part.split(':').next().is_some_and(|start| start.eq_ignore_ascii_case(code));
+    let section = CONDITIONS.split("\n### ").skip(1).find(is_its)?;
+    section.split("\n## ").next()
 }
 
 /// The meaning of a code: the first sentence of its page.
 pub fn meaning(code: &str) -> Option<&'static str> {
-    page(code).and_then(|page| page.lines().nth(4))
+    let is_text = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    page(code).and_then(|page| page.lines().skip(1).find(is_text))
 }
 
 /// Whether something looks like a code.
@@ -116,18 +128,19 @@ mod tests {
         let codes: BTreeSet<&str> = every().map(|(code, _)| code).collect();
         assert_eq!(codes.len(), every().count(), "a code was given twice");
         let pages: BTreeSet<&str> = PAGES.iter().map(|(code, _)| *code).collect();
-        assert_eq!(codes, pages);
+        let statuses: BTreeSet<&str> =
+            CONDITIONS.lines().filter_map(|line| line.strip_prefix("### ")?.split(':').next()).collect();
+        assert!(statuses.is_disjoint(&pages));
+        assert_eq!(codes, statuses.union(&pages).copied().collect());
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/errors");
         let files: BTreeSet<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| name != "README.md")
             .collect();
-        assert_eq!(files, codes.iter().map(|code| format!("{code}.md")).collect());
+        assert_eq!(files, pages.iter().map(|code| format!("{code}.md")).collect());
     }
 
-    /// The sections of a page about a status.
-    const STATUS: &[&str] = &["## Meaning", "## What to do"];
     /// The sections of a page about a problem.
     const PROBLEM: &[&str] =
         &["## Meaning", "## Impact", "## Causes", "## When Sluice retries", "## Where it appears"];
@@ -136,19 +149,22 @@ mod tests {
     fn every_page_has_a_title_and_the_sections_of_its_kind() {
         for (code, word) in every() {
             let page = page(code).unwrap();
+            if ("SGW0001"..="SGW0005").contains(&code) {
+                assert!(page.starts_with(&format!("{code}: {word}\n\n")), "{code}");
+                assert!(!page.contains('#') && page.contains("What to do:"), "{code}");
+                continue;
+            }
             assert!(page.starts_with(&format!("# {code}: {word}\n\n## Meaning\n\n")), "{code}");
             let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
-            let is_status = page.contains("This is a status, not an error.");
-            assert_eq!(is_status, ("SGW0001"..="SGW0005").contains(&code), "{code}");
-            assert_eq!(headings, if is_status { STATUS } else { PROBLEM }, "{code}");
-            let has_causes = page.contains("\n| Evidence | Cause | Fix |\n");
-            assert_eq!(has_causes, !is_status, "{code}");
+            assert_eq!(headings, PROBLEM, "{code}");
+            assert!(page.contains("\n| Evidence | Cause | Fix |\n"), "{code}");
         }
     }
 
     #[test]
     fn pages_in_the_binary_name_no_repository_paths_or_links() {
-        for (code, page) in PAGES {
+        for (code, _) in every() {
+            let page = page(code).unwrap();
             for part in ["docs/", "deploy/", "crates/", "](", "://", "```", "<"] {
                 assert!(!page.contains(part), "{code}: {part}");
             }
@@ -169,7 +185,7 @@ mod tests {
         let index = include_str!("../../../../docs/reference/errors/README.md");
         for (code, word) in every() {
             let meaning = meaning(code).unwrap();
-            assert!(index.contains(&format!("| [{code}]({code}.md) | `{word}` | {meaning} |\n")), "{code}");
+            assert!(index.contains(&format!(") | `{word}` | {meaning} |\n")), "{code}");
         }
     }
 
@@ -178,6 +194,8 @@ mod tests {
         assert_eq!(page("sgw0008"), page("QuotaExceeded"));
         assert_eq!(page("quotaexceeded"), page("SGW0008"));
         assert_eq!(page("SGW9999"), None);
+        assert_eq!(page("sgw0001"), page("Provisioning"));
+        assert_eq!(page("SGW0"), None);
         assert!(is_code("sgw0008") && is_code("SGW9") && !is_code("SGW") && !is_code("service/a/b"));
     }
 }

@@ -1,7 +1,7 @@
 //! `docs/reference/conditions.md`, generated from the table of reasons.
 
 use sluice_model::kube::{Concern, ConditionKind};
-use sluice_model::reason::{Reason, Row};
+use sluice_model::reason::{Reason, Row, Severity};
 
 use crate::strings::condition_type;
 
@@ -42,6 +42,70 @@ its status is `False`, it has the same reason as `PROVISIONING`. `sluice explain
 
 const TAIL: &str = "
 If Azure requests a pause, the reason is `Throttled` only for pauses of 30 s or more.
+
+## Status reasons
+
+These reasons describe normal work. They are not errors.
+
+### SGW0001
+
+Sluice creates the public IP, the load balancer or NAT gateway, and the registration with the gateway. Azure needs a few
+seconds for each. Addresses of pods are buffered: Sluice sends them to Azure as soon as the registration is complete.
+
+At most `sluice.concurrency` operations (10 by default) run at the same time. Other Services and egresses wait for a slot.
+
+What to do:
+
+- Nothing. `sluice explain service/NAMESPACE/NAME` shows the operation and its steps.
+- After 5 min without success the Service is in trouble. `sluice explain` then shows the cause of the delay: throttling,
+  the call budget, no free slot, or the gateway.
+
+### SGW0002
+
+The Service or egress is registered with the gateway, and Sluice keeps its addresses in sync. For a Service, the
+conditions `PROVISIONING=False` and `SERVING=True` have this reason.
+
+What to do: nothing.
+
+### SGW0003
+
+Either the spec was changed, or the resources were changed outside Sluice. Sluice reacts to an outside change only after
+two consecutive lists show it. The Service stays registered, its addresses stay in sync, and its public IP does not
+change.
+
+If the public IP was deleted in Azure, Sluice creates a new one. The IP of the Service then changes, and a Warning event
+reports it.
+
+What to do:
+
+- Nothing, if the Service was changed on purpose.
+- Otherwise find the other writer in the activity log of the load balancer or public IP in Azure.
+
+### SGW0004
+
+The Service was deleted or is no longer of type `LoadBalancer`, or the last pod of the egress is gone. Azure does not
+delete a resource that addresses refer to, so Sluice first removes every address from the gateway. Deletion starts when
+no address is left.
+
+What to do:
+
+- Nothing, as long as the number of addresses falls.
+- After `sluice.deletion.reportAfter` (5 min by default) a Warning event names the addresses that block the deletion. If
+  address updates fail, `sluice status --trouble` shows the cause.
+
+### SGW0005
+
+All addresses are removed. Sluice deletes the rest in this order:
+
+- Service: the reference in the gateway, the load balancer, the registration, the public IP.
+- Egress: the reference in the gateway, the registration, the NAT gateway, the public IPs.
+
+The finalizer `sluice.dev/cleanup` is removed from the Service last. Each step can be repeated, so a restart is safe.
+
+What to do:
+
+- Nothing. If a step fails, `sluice explain service/NAMESPACE/NAME` shows the error, and Sluice retries until it succeeds.
+- For a Service whose object no longer exists, run `sluice explain service/-/UID`. `sluice status` lists it.
 
 ## Trouble
 
@@ -91,25 +155,36 @@ an answer of Azure differs only in numbers and IDs, or has the reason `AzureUnav
 This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` updates it.
 ";
 
+/// The code of a reason, with a link to its page; a status has a section of this page instead.
+fn link(reason: Reason) -> String {
+    let Row { label, code, severity, .. } = reason.row();
+    match severity {
+        Severity::Status => format!("[{code}](#{})", format!("{code}-{label}").to_lowercase()),
+        _ => format!("[{code}](errors/{code}.md)"),
+    }
+}
+
 fn page() -> String {
     let mut text = HEAD.to_string();
     for reason in Reason::ALL.into_iter().filter(|reason| reason.stands_in_conditions()) {
-        let Row { label, code, meaning, impact, action, .. } = reason.row();
+        let Row { label, meaning, impact, action, .. } = reason.row();
+        let link = link(reason);
         let status = if reason == Reason::Provisioned { "False" } else { "True" };
-        text.push_str(&format!(
-            "| `{label}` | [{code}](errors/{code}.md) | `{status}` | {meaning} | {impact} | {action} |\n"
-        ));
+        text.push_str(&format!("| `{label}` | {link} | `{status}` | {meaning} | {impact} | {action} |\n"));
     }
     for reason in Reason::ALL.into_iter().filter(|reason| !reason.stands_in_conditions()) {
-        let (word, code) = (reason.word(), reason.code());
+        let (word, link) = (reason.word(), link(reason));
         text.push_str(&format!(
-            "\n`{word}` ([{code}](errors/{code}.md)) is only an [event](events.md), because the status cannot be \
+            "\n`{word}` ({link}) is only an [event](events.md), because the status cannot be \
              written.\n"
         ));
     }
+    text.push_str(TAIL);
+    for Row { label, code, meaning, .. } in Reason::ALL.map(|reason| *reason.row()) {
+        text = text.replace(&format!("### {code}\n"), &format!("### {code}: {label}\n\n{meaning}\n"));
+    }
     let concern = |concern: Concern| concern.sentence().unwrap_or_default();
-    (text + TAIL)
-        .replace("ADDRESSES", concern(Concern::Addresses))
+    text.replace("ADDRESSES", concern(Concern::Addresses))
         .replace("DELETION", concern(Concern::Deletion))
         .replace("PROVISIONING", condition_type(ConditionKind::Provisioning))
         .replace("SERVING", condition_type(ConditionKind::Serving))
