@@ -83,7 +83,7 @@ What to do:
 
 ### SGW0004
 
-The Service was deleted or is no longer of type `LoadBalancer`, or the last pod of the egress is gone. Azure does not
+The Service was deleted or is no longer of type `LoadBalancer`, or the egress has no pod any more. Azure does not
 delete a resource that addresses refer to, so Sluice first removes every address from the gateway. Deletion starts when
 no address is left.
 
