@@ -564,12 +564,12 @@ mod tests {
     #[test]
     fn every_page_begins_with_the_meaning_and_the_index_has_it() {
         let read = |page: &str| std::fs::read_to_string(format!("{REFERENCE}/{page}")).unwrap_or_default();
-        let (index, conditions) = (read("errors/README.md"), read("conditions.md"));
+        let (index, conditions) = (read("error-codes.md"), read("conditions.md"));
         let (statuses, problems) = index.split_once("## Problems").unwrap_or_default();
         for reason in Reason::ALL {
             let Row { label, code, severity, meaning, .. } = *reason.row();
             let is_status = severity == Severity::Status;
-            let file = if is_status { "../conditions.md".to_owned() } else { format!("{code}.md") };
+            let file = if is_status { "conditions.md".to_owned() } else { format!("errors/{code}.md") };
             let (part, anchor) = if is_status {
                 let section = format!("\n### {code}: {label}\n\n{meaning}\n");
                 assert!(conditions.contains(&section), "docs/reference/conditions.md lacks {section}");
@@ -584,7 +584,7 @@ mod tests {
                 (problems, String::new())
             };
             let line = format!("| [{code}]({file}{anchor}) | `{label}` | {meaning} |\n");
-            assert!(part.contains(&line), "docs/reference/errors/README.md lacks {line}");
+            assert!(part.contains(&line), "docs/reference/error-codes.md lacks {line}");
         }
     }
 }

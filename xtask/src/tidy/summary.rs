@@ -65,6 +65,9 @@ fn leaves(page: &str, target: &str) -> Option<String> {
     let path = join(folder_of(page), file).unwrap_or_default();
     let is_inside = path.starts_with("docs/") && path != SUMMARY;
     let is_for_developers = FOR_DEVELOPERS.iter().any(|folder| format!("{path}/").starts_with(folder));
+    if path.ends_with("/README.md") {
+        return Some("mdBook turns a README into index.html and leaves links to it as they are".to_string());
+    }
     (!is_inside || is_for_developers).then(|| "name the file in backticks instead".to_string())
 }
 
@@ -106,8 +109,14 @@ mod tests {
     fn what_the_built_book_does_not_have_is_named() {
         let fine = "[b](b.md#x) [c](#y) [d](https://x.y/z) ![e](../images/e.svg)\n";
         assert_eq!(found(CONTENTS, fine, &[]), [""; 0]);
-        for target in ["../../README.md", "../design/d.md", "../decisions", "../SUMMARY.md", "../../../x.md"]
-        {
+        for target in [
+            "../../README.md",
+            "../design/d.md",
+            "../decisions",
+            "../SUMMARY.md",
+            "../README.md",
+            "../../../x.md",
+        ] {
             let problems = found(CONTENTS, &format!("a\n[x]({target})\n"), &[]);
             assert_eq!(problems.len(), 1, "{target}");
             assert!(
