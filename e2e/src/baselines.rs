@@ -2,8 +2,8 @@
 //!
 //! A baseline is a folder of `e2e/baselines/`: the Kubernetes objects, the state file of the emulator, the
 //! state that it shows, and what the controller said of each Service and egress ([`files`]). It is put onto a
-//! fresh control plane ([`load`]), and the present controller is started: on *settled* it writes nothing, from
-//! *interrupted* it ends where the earlier version itself ended, without a write about what was in sync.
+//! fresh control plane ([`load`]), and the present controller is started: on *settled* it writes nothing to Azure and
+//! each status at most once, from *interrupted* it ends where the earlier version itself ended, without a write about what was in sync.
 //! `--record` records both again with another program ([`record`]).
 
 mod files;
@@ -11,14 +11,17 @@ mod load;
 mod picture;
 mod record;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use clap::Args;
+use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Service;
-use kube::api::ListParams;
+use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 use tokio::process::Command;
@@ -154,7 +157,7 @@ impl Means {
     }
 
     async fn starts_settled(&self, scene: &Scene, loaded: &Baseline) -> Result<String> {
-        let services = services(scene).await?;
+        let (services, version) = services(scene).await?;
         let before = Before::now(scene).await?;
         scene.controller().start()?;
         before.only_compared(scene, None).await?;
@@ -167,11 +170,17 @@ impl Means {
             .await?;
         scene.judged().await?;
         scene.no_write_since(before.mark).await?;
-        let now = self::services(scene).await?;
+        let (now, _) = self::services(scene).await?;
         fail_on("the Services are not what they were", &differences(&services, &now))?;
+        let written = written_since(scene, &version).await?;
+        let twice: Vec<&String> =
+            written.iter().filter(|(_, times)| **times > 1).map(|(name, _)| name).collect();
+        ensure!(twice.is_empty(), "written more than once: {twice:?}");
         Ok(format!(
-            "no write; {} services and egresses in the states that were recorded",
-            loaded.states.len()
+            "no write to Azure; {} services and egresses in the states that were recorded; the status of {} Services \
+             was written, each once",
+            loaded.states.len(),
+            written.len()
         ))
     }
 
@@ -276,14 +285,33 @@ async fn finish<T>(scene: &Scene, outcome: Result<T>) -> Result<T> {
 }
 
 /// The Services as the API server has them, to the resourceVersion.
-async fn services(scene: &Scene) -> Result<Picture> {
+/// The Services without what a status write in other words changes, and the version of the list.
+async fn services(scene: &Scene) -> Result<(Picture, String)> {
     let all = Api::<Service>::all(scene.client.clone()).list(&ListParams::default()).await?;
+    let version = all.metadata.resource_version.clone().context("the list has no version")?;
     let mut picture = Picture::new();
-    for service in all {
+    for mut service in all {
         let name = format!("service {}", service.name_any());
+        service.metadata.resource_version = None;
+        service.metadata.managed_fields = None;
+        let service = picture::without_annotation(service)?;
         picture.append(&mut picture::flat(&name, &serde_json::to_value(service)?));
     }
-    Ok(picture)
+    Ok((picture::without_wording(picture), version))
+}
+
+/// How often each Service was written since this version.
+async fn written_since(scene: &Scene, version: &str) -> Result<BTreeMap<String, usize>> {
+    let params = WatchParams::default().timeout(1);
+    let api = Api::<Service>::all(scene.client.clone());
+    let mut events = pin!(api.watch(&params, version).await?);
+    let mut written = BTreeMap::new();
+    while let Some(event) = events.try_next().await? {
+        if let WatchEvent::Modified(service) = event {
+            *written.entry(service.name_any()).or_default() += 1;
+        }
+    }
+    Ok(written)
 }
 
 fn fail_on(what: &str, differences: &[String]) -> Result<()> {

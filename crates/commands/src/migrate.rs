@@ -117,7 +117,10 @@ async fn pods(arguments: PodsArguments) -> Result<(), Failure> {
     }
     let goes_on = match arguments.output {
         _ if held.is_empty() => false,
-        Output::Text => consent::given(arguments.yes, "Remove the finalizer from these pods?")?,
+        Output::Text => consent::given(
+            arguments.yes,
+            "The Service Gateway mode of the cloud controller manager must be off, and Sluice must be running. Remove the finalizer from these pods?",
+        )?,
         Output::Json => arguments.yes,
     };
     if !goes_on {

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use sluice_model::azure::ArmId;
 use sluice_model::names::CLUSTER_TAG;
 use sluice_model::plan::Intent;
-use sluice_model::reason::Reason;
+use sluice_model::reason::{Reason, cut};
 use sluice_model::{EffectId, Failure, FailureClass, Time};
 
 use crate::addresses::ServiceIndex;
@@ -141,7 +141,8 @@ impl Engine {
     pub(crate) fn cannot_tag(&self, id: &ArmId, failure: &Failure) -> String {
         // After a rejection it is the whole message of a conflict; otherwise it follows what Azure did.
         let tagging = if failure.class == FailureClass::Rejected { "Tagging" } else { "tagging" };
-        let failed = format!("{tagging} {id} failed: {}", clause(failure));
+        // The command follows, and a condition has to have room for it.
+        let failed = format!("{tagging} {id} failed: {}", cut(&clause(failure), 240));
         if failure.is_about_credential() {
             return failed;
         }

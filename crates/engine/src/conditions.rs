@@ -79,7 +79,7 @@ impl Engine {
         let said = said.map(|it| it.message.clone()).unwrap_or_default();
         let Some(detail) = cause.and_then(|cause| self.detail(record, cause)) else { return said };
         let message = reason.message(concern, Some(&object.name), Some(&detail));
-        let is_ours = matches!(cause, Some(Cause::Said(_)));
+        let is_ours = matches!(cause, Some(Cause::Said(_) | Cause::NoPlace));
         let is_same = severity < Severity::Problem || same_words(&said, &message);
         if !is_ours && !said.is_empty() && is_same { said } else { message.into() }
     }
@@ -98,7 +98,7 @@ impl Engine {
 }
 
 /// Whether two texts differ only in words with a digit, such as counts, times and IDs.
-fn same_words(a: &str, b: &str) -> bool {
+pub(crate) fn same_words(a: &str, b: &str) -> bool {
     let words =
         |text| str::split_whitespace(text).filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
     words(a).eq(words(b))

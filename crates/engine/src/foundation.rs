@@ -14,6 +14,7 @@ use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, EffectId, Plan, Step, Time};
 
 use crate::addresses::{ServiceIndex, Trust};
+use crate::conditions::same_words;
 use crate::config::{Config, GatewayMode};
 use crate::engine::{Engine, Errand};
 use crate::failure_row::clause;
@@ -110,6 +111,7 @@ impl Engine {
                 let why = why.clone();
                 self.foundation.told = Some(why.clone());
                 self.notify(About::Cluster, true, Reason::GatewayUnavailable, why);
+                self.touch_all();
             }
             Standing::Ready => self.foundation_became_ready(was_ready),
             _ => {}
@@ -191,7 +193,8 @@ impl Engine {
                 // Nothing works without it, so it is looked at more often than one service among many.
                 hold.until = hold.until.min(self.now + PARK_MAX);
                 let until = hold.until;
-                if hold.parked && self.foundation.told.is_none() {
+                let is_new = self.foundation.told.as_ref().is_none_or(|told| !same_words(told, &hold.text));
+                if hold.parked && is_new {
                     let (reason, text) = (hold.reason, hold.text.clone());
                     self.foundation.told = Some(text.clone());
                     self.notify(

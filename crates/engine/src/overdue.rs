@@ -44,7 +44,7 @@ impl Engine {
         }
         if let Some(failure) = record.last_failure.as_ref().filter(|failure| failure.at >= since) {
             let reason = before.map_or(failure.reason, |before| steady(before, failure.reason));
-            return of(reason, Cause::Said(&failure.text));
+            return of(reason, Cause::Failed(&failure.text));
         }
         if let Some(before) = before {
             return of(before, Cause::SaidOfOperations);

@@ -45,7 +45,7 @@ pub(crate) struct Trouble<'a> {
 /// What its sentence is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause<'a> {
-    /// A sentence of ours that changes only with what it is about.
+    /// A sentence of ours. It changes only with what it is about.
     Said(&'a str),
     /// A sentence with the answer of Azure, which can differ at every retry.
     Failed(&'a str),
@@ -216,8 +216,9 @@ impl Engine {
                 format!("The {} has not ended in Azure for over 5 min", kind_of_work(record)).into()
             }
             Cause::NoPlace => self.addresses.missing_place(record.index)?.to_string().into(),
-            Cause::Quarantine => self.addresses.last_refusal()?.to_string().into(),
-            Cause::ConflictInDoubt
+            // The last rejection can be about another Service, whose conditions other people read.
+            Cause::Quarantine
+            | Cause::ConflictInDoubt
             | Cause::Pause
             | Cause::SaidBefore
             | Cause::SaidOfOperations
@@ -290,7 +291,7 @@ impl Engine {
             Cause::Quarantine => {
                 let many = self.addresses.quarantined(service);
                 let many = addresses_in_words(many as usize);
-                let said = if detail.is_empty() { detail } else { format!(". {detail}").into() };
+                let said = self.addresses.last_refusal().map(|it| format!(". {it}")).unwrap_or_default();
                 format!("{what}. Azure rejected {many}, which Sluice retries{said}")
             }
             Cause::KeptByOthers => {

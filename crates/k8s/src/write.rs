@@ -178,12 +178,12 @@ impl Writer {
                 None
             }
             Err(Trouble::Refused { words, .. }) if is_annotated.load(Ordering::Relaxed) => {
-                Some(words).filter(|words| words.contains(POLICY_WORDS))
+                Some(words).filter(|words| is_denied_by_admission(words))
             }
             _ => None,
         };
         let Some(words) = policy else { return self.conclude(object, outcome) };
-        // The policy of version 0.1, or one of the cluster, allows no annotation. The condition says the IP too.
+        // The policy of version 0.1, or a policy or webhook of the cluster, allows no annotation. The condition says the IP too.
         let plain = self.patch_or_read(object, |found| wanted(found, false)).await;
         tracing::info!(service = %object.name, answer = %words, "annotation rejected; status written without it");
         let is_new = words.contains(ADMISSION_POLICY) && self.annotation.rejected(Instant::now());
@@ -327,8 +327,13 @@ struct AnnotationGate(Arc<Mutex<Option<Instant>>>);
 /// How long status writes go without the annotation after our policy rejected it.
 const ANNOTATION_RETRY: Duration = Duration::from_mins(10);
 
-/// How the API server names a policy of the cluster that rejects a request.
-const POLICY_WORDS: &str = "ValidatingAdmissionPolicy";
+/// How the API server says that a policy or a webhook rejects a request.
+const DENIED: &str = "denied the request";
+const DENIED_BY_POLICY: &str = "denied request";
+
+fn is_denied_by_admission(words: &str) -> bool {
+    words.contains(DENIED) || words.contains(DENIED_BY_POLICY)
+}
 
 impl AnnotationGate {
     /// Of many writes, one tries it again.

@@ -207,7 +207,8 @@ impl Concern {
 
     /// The concern with which the message of a condition begins. What follows may be a text of others.
     pub fn in_message(message: &str) -> Concern {
-        let says = |concern: &Concern| concern.sentence().is_some_and(|sentence| message.starts_with(sentence));
+        let says =
+            |concern: &Concern| concern.sentence().is_some_and(|sentence| message.starts_with(sentence));
         Concern::ALL.into_iter().find(says).unwrap_or_default()
     }
 }

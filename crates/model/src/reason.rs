@@ -329,9 +329,13 @@ impl Reason {
     /// is cut so that the rest stays whole.
     pub fn message(self, concern: Concern, service: Option<&ObjectName>, detail: Option<&str>) -> String {
         let concerned = concern.sentence().map_or_else(String::new, |sentence| format!("{sentence} "));
-        let steps = self.steps(concern, service, detail.is_some_and(|detail| self.says_what_to_do(detail)));
+        let mut steps = self.steps(concern, service, false);
         let others = concerned.len() + steps.len() + self.row().specific.len().max(NO_NODE_IP.len() + 1);
-        let detail = detail.map(|detail| cut(detail, MESSAGE_MAX.saturating_sub(others)));
+        let room = MESSAGE_MAX.saturating_sub(others);
+        if detail.is_some_and(|detail| detail.len() <= room && self.says_what_to_do(detail)) {
+            steps = self.steps(concern, service, true);
+        }
+        let detail = detail.map(|detail| cut(detail, room));
         let what = match ((self, concern), detail) {
             ((Reason::InvalidSpec, Concern::Addresses), None) => NO_NODE_IP.to_owned(),
             ((Reason::InvalidSpec, Concern::Addresses), Some(detail)) => {
@@ -367,7 +371,8 @@ impl Reason {
     /// Whether a detail says what to do. Those of Sluice do; those of Azure and of endpoints do not, unless they name a
     /// command.
     fn says_what_to_do(self, detail: &str) -> bool {
-        self.row().specific == "{}" && self != Reason::PortUnresolved || detail.contains('`')
+        let is_of_others = matches!(self, Reason::PortUnresolved | Reason::GatewayUnavailable);
+        self.row().specific == "{}" && !is_of_others || detail.contains('`')
     }
 
     /// The note of an event about a failure: what happened, and the first step; no final period.
@@ -409,7 +414,7 @@ const MESSAGE_MAX: usize = 960;
 const STEPS_MAX: usize = 600;
 
 /// A text that is not longer than that.
-fn cut(text: &str, bytes: usize) -> String {
+pub fn cut(text: &str, bytes: usize) -> String {
     match text.len() <= bytes {
         true => text.to_owned(),
         false => format!("{}…", &text[..text.floor_char_boundary(bytes.saturating_sub('…'.len_utf8()))]),
@@ -537,7 +542,11 @@ mod tests {
                 let message = reason.message(concern, Some(&name(63)), None);
                 assert!(message.len() <= MESSAGE_MAX, "{message}");
                 assert_eq!(message.contains("Details: "), reason.row().severity >= Severity::Warning);
-                let message = reason.message(concern, Some(&name(63)), Some(&"é".repeat(2_000)));
+                // A command that is cut off says nothing about what to do.
+                let detail = format!("{}`az tag update`", "é".repeat(2_000));
+                let message = reason.message(concern, Some(&name(63)), Some(&detail));
+                let advice = reason.advice_for(concern, None).unwrap_or_default();
+                assert!(message.contains(advice) || reason.row().severity < Severity::Warning, "{message}");
                 assert!(message.len() <= MESSAGE_MAX && message.contains("é…"), "{message}");
                 assert_eq!(message.contains("Details: "), reason.row().severity >= Severity::Warning);
                 let message = reason.message(concern, Some(&name(500)), None);

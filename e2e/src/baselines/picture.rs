@@ -90,7 +90,7 @@ pub(super) fn of_end(
 }
 
 /// The Service without the annotation that version 0.1 does not write. It must name the IP in the status.
-fn without_annotation(mut service: Service) -> Result<Service> {
+pub(super) fn without_annotation(mut service: Service) -> Result<Service> {
     let Some(annotations) = &mut service.metadata.annotations else { return Ok(service) };
     if let Some(published) = annotations.remove("sluice.dev/published-ip") {
         let status = service.status.as_ref().and_then(|it| it.load_balancer.as_ref());

@@ -50,7 +50,7 @@ impl LeaseFacts {
 pub(super) struct Facts<'a> {
     /// The class that we serve; without one we are the service controller.
     pub(super) class: Option<&'a str>,
-    /// Somebody has said that the predecessor is off and that its pods may be released.
+    /// `sluice.migration.enabled` is set.
     pub(super) migrating: bool,
     pub(super) services: &'a [ServiceFacts],
     /// The cloud controller manager's; an error if we may not look.

@@ -133,8 +133,10 @@ impl Addresses {
                 .filter(|&family| pod.ip(family).is_some())
                 .map(|family| (pod.node, family))
         });
-        let (node, family) =
-            points.chain(pods).find(|&(node, family)| self.nodes[node].place[side(family)].is_none())?;
+        let without =
+            points.chain(pods).filter(|&(node, family)| self.nodes[node].place[side(family)].is_none());
+        // The order of slices changes, and the message of a condition should not change with it.
+        let (node, family) = without.min_by_key(|&(node, family)| (&self.nodes[node].name, family))?;
         let node = &self.nodes[node];
         Some(match (&*node.name, &node.object) {
             ("", _) => MissingPlace::NoNode,

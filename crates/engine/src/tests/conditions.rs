@@ -425,3 +425,60 @@ fn a_new_leader_keeps_the_detail_that_the_condition_shows() {
         "#]],
     );
 }
+
+#[test]
+fn pauses_after_a_failure_do_not_change_the_message() {
+    check(
+        "show status
+         show messages
+         service web applied
+         #1 failed ServerBusy 503 says=Overloaded.
+         plans fail TooManyRequests 429 after=20 says=Wait.
+         tick 330
+         plans fail TooManyRequests 429 after=25 says=Wait_longer.
+         tick 60",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            #2 inspect web: read-public-ip   because outcome unknown
+            #3 provision web: public-ip, load-balancer, register   because retry due
+            #4 inspect web: read-public-ip   because outcome unknown
+            #5 provision web: public-ip, load-balancer, register   because retry due
+            #6 inspect web: read-public-ip   because outcome unknown
+            #7 provision web: public-ip, load-balancer, register   because retry due
+            #8 inspect web: read-public-ip   because outcome unknown
+            #9 provision web: public-ip, load-balancer, register   because retry due
+            #10 inspect web: read-public-ip   because outcome unknown
+            #11 provision web: public-ip, load-balancer, register   because retry due
+            #12 inspect web: read-public-ip   because outcome unknown
+            #13 provision web: public-ip, load-balancer, register   because retry due
+            #14 inspect web: read-public-ip   because outcome unknown
+            #15 provision web: public-ip, load-balancer, register   because retry due
+            #16 inspect web: read-public-ip   because outcome unknown
+            #17 provision web: public-ip, load-balancer, register   because retry due
+            #18 inspect web: read-public-ip   because outcome unknown
+            #19 provision web: public-ip, load-balancer, register   because retry due
+            #20 inspect web: read-public-ip   because outcome unknown
+            #21 provision web: public-ip, load-balancer, register   because retry due
+            #22 inspect web: read-public-ip   because outcome unknown
+            #23 provision web: public-ip, load-balancer, register   because retry due
+            #24 inspect web: read-public-ip   because outcome unknown
+            #25 provision web: public-ip, load-balancer, register   because retry due
+            #26 inspect web: read-public-ip   because outcome unknown
+            #27 provision web: public-ip, load-balancer, register   because retry due
+            #28 inspect web: read-public-ip   because outcome unknown
+            #29 provision web: public-ip, load-balancer, register   because retry due
+            #30 inspect web: read-public-ip   because outcome unknown
+            #31 provision web: public-ip, load-balancer, register   because retry due
+            (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable, Azure did not complete the request: TooManyRequests (throttled): Wait. Check the error of Azure; if it names no cause, check Azure Service Health and the network between the controller and Azure. Sluice retries until it succeeds. Details: `sluice explain service/shop/web` and `sluice explain SGW0013`.)
+            #32 inspect web: read-public-ip   because outcome unknown
+            #33 provision web: public-ip, load-balancer, register   because retry due
+            #34 inspect web: read-public-ip   because outcome unknown
+            #35 provision web: public-ip, load-balancer, register   because retry due
+            #36 inspect web: read-public-ip   because outcome unknown
+            #37 provision web: public-ip, load-balancer, register   because retry due
+            #38 inspect web: read-public-ip   because outcome unknown
+            #39 provision web: public-ip, load-balancer, register   because retry due
+        "#]],
+    );
+}

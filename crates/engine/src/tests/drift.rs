@@ -226,7 +226,6 @@ pub(super) fn a_new_public_ip_is_published_after_its_service_is_registered_again
         expect![[r#"
             #1 provision web: public-ip, load-balancer, register   because service applied
             #2 update web: public-ip, load-balancer, register   because drift found
-            (write status of web: Provisioning AzureUnavailable, not Serving AzureUnavailable)
             #3 inspect web: read-load-balancer   because outcome unknown
             #4 update web: register   because retry due
             #5 update web: register   because retry due

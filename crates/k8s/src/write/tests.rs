@@ -341,7 +341,9 @@ async fn the_annotation_is_written_in_the_patch_of_the_ingress_and_removed_with_
 
 /// What the API server answers if a policy of this name rejects a request.
 fn denied_by(policy: &str) -> Say {
-    let words = format!("ValidatingAdmissionPolicy '{policy}' denied request: not its annotations.");
+    let words = format!(
+        "services \"web\" is forbidden: ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: not its annotations."
+    );
     Say::status(422, "Invalid", &words)
 }
 
@@ -391,19 +393,25 @@ fn read_by_version_0_1(message: &str) -> Option<IpAddr> {
 #[tokio::test]
 async fn a_policy_of_others_that_rejects_the_annotation_of_one_service_holds_it_back_from_no_other() {
     let ip: IpAddr = "20.1.2.3".parse().unwrap();
-    let (client, script) = Script::of([
-        (PATCH_STATUS, denied_by("no-new-annotations")),
-        (GET, Say::ok(service(41, &[FINALIZER]))),
-        (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
-        (PATCH_STATUS, Say::ok(service(43, &[FINALIZER]))),
-    ]);
-    let writer = writer_that_saw(&service(41, &[FINALIZER]), client).with_home("sluice-system", "sluice");
-    for version in [42, 43] {
-        let outcome = writer.write_status(&web(), Some(ip), None, &[]).await;
-        assert_eq!(outcome, KubeOutcome::Done { version });
+    let webhook = "admission webhook \"validation.example.com\" denied the request: not its annotations";
+    for (denial, code) in
+        [(denied_by("no-new-annotations"), 422), (Say::status(403, "Forbidden", webhook), 403)]
+    {
+        // A failed test of the patch is also a 422, so the Service is read again.
+        let read = (code == 422).then(|| (GET, Say::ok(service(41, &[FINALIZER]))));
+        let (client, script) = Script::of([(PATCH_STATUS, denial)].into_iter().chain(read).chain([
+            (PATCH_STATUS, Say::ok(service(42, &[FINALIZER]))),
+            (PATCH_STATUS, Say::ok(service(43, &[FINALIZER]))),
+        ]));
+        let writer = writer_that_saw(&service(41, &[FINALIZER]), client).with_home("sluice-system", "sluice");
+        for version in [42, 43] {
+            let outcome = writer.write_status(&web(), Some(ip), None, &[]).await;
+            assert_eq!(outcome, KubeOutcome::Done { version });
+        }
+        let mut requests = script.played();
+        requests.retain(|request| request.line == PATCH_STATUS);
+        assert_eq!([0, 1, 2].map(|at| has_annotation(&requests[at])), [true, false, true]);
     }
-    let requests = script.played();
-    assert_eq!([0, 2, 3].map(|at| has_annotation(&requests[at])), [true, false, true]);
 }
 
 #[tokio::test]

@@ -131,9 +131,9 @@ A Service is in trouble when a change is blocked, keeps failing, or takes much l
 | deletion | operations or address updates fail as above, or an operation has not ended after 5 min |
 | | the deletion waits for addresses longer than `sluice.deletion.reportAfter` |
 
-The message of `PROVISIONING` contains what happened, with the answer of Azure. The message of `SERVING`, and one where no
-more is known, contains the meaning of the reason. If the problem concerns addresses or a deletion, the message starts
-with `ADDRESSES` or `DELETION`
+The message of `PROVISIONING` contains what happened, with the answer of Azure if there is one. The message of `SERVING`
+contains the meaning of the reason, and so does that of `PROVISIONING` if no detail is known. If the problem concerns
+addresses or a deletion, the message starts with `ADDRESSES` or `DELETION`
 
 If Azure has differed from the desired state for 5 min, the reason depends on the cause:
 
@@ -148,8 +148,8 @@ In the last case, `sluice explain` shows what the Service waits for. The unchang
 Services. Each success restarts the 5 min.
 
 If no address of the Service is programmed, `SERVING` is `False` with the same reason. The message of a problem ends with
-two commands, which show the details and the page of the code. A retry does not write the status: the message stays if
-an answer of Azure differs only in numbers and IDs, or has the reason `AzureUnavailable` again. `sluice status` and
+two commands, which show the details and the page of the code. A retry with the same answer does not write the status: the
+message stays if the answer differs only in numbers and IDs, or if the reason is `AzureUnavailable` again. `sluice status` and
 `sluice explain` show attempts, times and the last error. The metric `sluice_services_in_trouble` counts by reason.
 
 This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p sluice-k8s --lib reference` updates it.
