@@ -33,6 +33,7 @@ const CHECKS: &[Check] = &[
     ("README's commands and versions are true", readme::check),
     ("every block of commands is run by a stage", commands::check),
     ("commands, keys, metrics and codes that the book names exist", named::check),
+    ("names in messages exist", named::check_literals),
     ("every item of the design names a test that covers it", coverage::check),
     ("the contents of the book list every page, and its links stay in the book", summary::check),
     ("no semicolon cuts a line of a diagram", words::check_diagrams),

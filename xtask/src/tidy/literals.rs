@@ -12,11 +12,14 @@ const LOG_MACROS: [&str; 5] = ["trace!(", "debug!(", "info!(", "warn!(", "error!
 /// How items begin that are only in tests.
 const TEST_ONLY: [&str; 2] = ["#[cfg(test)]", "#[cfg(all(test,"];
 
+/// Where the program prints a line break. It is white space, and not a line break of the source.
+pub(super) const PRINTED_BREAK: char = '\u{2028}';
+
 /// A string literal.
 pub(super) struct Literal {
     /// Its first line, from 1.
     pub(super) line: usize,
-    /// Its text, without backslashes and with the line breaks of the source.
+    /// Its text, without backslashes, with the line breaks of the source and with each [`PRINTED_BREAK`].
     pub(super) text: String,
     /// Whether it is the message of a log macro.
     pub(super) is_log: bool,
@@ -171,12 +174,14 @@ fn item_end(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// The text without backslashes: `\n` is a space, so that the `n` of `\n` does not join the next word.
+/// The text without backslashes. A line break that is not escaped is one of the source and one that is printed.
 fn unescaped(text: &str) -> String {
     let (mut out, mut letters) = (String::new(), text.chars());
     while let Some(letter) = letters.next() {
         match (letter, if letter == '\\' { letters.next() } else { None }) {
-            ('\\', Some('n' | 'r' | 't')) => out.push(' '),
+            ('\\', Some('n')) => out.push(PRINTED_BREAK),
+            ('\\', Some('r' | 't')) => out.push(' '),
+            ('\n', _) => out.extend(['\n', PRINTED_BREAK]),
             ('\\', Some(escaped)) => out.push(escaped),
             _ => out.push(letter),
         }
@@ -196,7 +201,7 @@ mod tests {
     #[test]
     fn strings_are_found_between_comments_characters_and_lifetimes() {
         let text = "// \"no\"\n/* \"no\" */ f::<'a>('\"', '\\'', \"a\\\"b\\nc\");\nlet é = r#\"x\"y\\\"#;\n";
-        assert_eq!(found(text), [(2, "a\"b c".to_string(), false), (3, "x\"y\\".to_string(), false)]);
+        assert_eq!(found(text), [(2, "a\"b\u{2028}c".to_string(), false), (3, "x\"y\\".to_string(), false)]);
     }
 
     #[test]

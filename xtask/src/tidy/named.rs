@@ -1,4 +1,5 @@
-//! What README.md and the book name, there is: commands and their options, keys, metrics, error codes, paths.
+//! Names in README.md, in the book and in messages exist: commands, options, keys, environment variables, metrics, error
+//! codes and, in pages, paths of the API.
 //!
 //! Each is looked up in the page that is made from the code: `docs/reference/cli.md`, `docs/reference/configuration.md`,
 //! `docs/reference/metrics.md`, `docs/reference/errors/`; paths among the routes themselves. So a command that only a cluster could run is still compared.
@@ -6,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::commands::pages;
+use super::literals::{self, PRINTED_BREAK};
 use crate::markdown;
 use crate::nearest;
 use crate::tree::Tree;
@@ -21,18 +23,53 @@ const OF_OTHER_TIMES: [&str; 2] = ["docs/design/", "docs/decisions/"];
 /// What looks like a key and is a name of something else, or a mistake that a page shows on purpose.
 const NO_KEYS: [&str; 3] = ["sluice.dev", "sluice.yaml", "sluice.concurency"];
 
-/// Names what there is not.
+/// The simulator, which is a program with options of its own.
+const SIMULATOR: &str = "crates/sim/";
+
+/// Keys of earlier versions, each with its successor.
+const OLD_KEYS: &str = "crates/commands/src/config/old.rs";
+
+/// Programs whose options are not checked.
+const OTHER_PROGRAMS: [&str; 6] = ["az", "cargo", "curl", "helm", "kubectl", "tail"];
+
+/// An option of the cloud controller manager, which is named without a command.
+const OTHER_OPTION: &str = "--controllers";
+
+/// The environment variable that `sluice emulator --print-env` sets for scripts.
+const OF_THE_EMULATOR: &str = "SLUICE_EMULATOR";
+
+/// Reports names in README.md and the book that do not exist.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let known = Known::of(tree);
     let mut problems = Vec::new();
     for (path, text) in pages(tree) {
-        if OF_OTHER_TIMES.iter().any(|other| path.starts_with(other)) || path == CLI {
+        if OF_OTHER_TIMES.iter().any(|other| path.starts_with(other)) {
             continue;
         }
         for (at, line) in text.lines().enumerate() {
-            let mut wrong = known.odd_words(line);
-            wrong.extend(said(line).iter().filter_map(|command| known.odd_command(command)));
+            let mut wrong = known.odd_routes(line);
+            wrong.extend(known.odd_names(line));
             problems.extend(wrong.into_iter().map(|why| format!("{path}:{}: {why}", at + 1)));
+        }
+    }
+    problems
+}
+
+/// Reports names in the string literals of the program that do not exist.
+pub(super) fn check_literals(tree: &Tree) -> Vec<String> {
+    let known = Known::of(tree);
+    let mut problems = Vec::new();
+    for (path, literal) in literals::of_tree(tree) {
+        if path.starts_with(SIMULATOR) || path == OLD_KEYS {
+            continue;
+        }
+        let breaks = |text: &str| text.matches('\n').count();
+        let mut above = literal.line;
+        for line in literal.text.split(PRINTED_BREAK) {
+            let number = above + breaks(&line[..line.len() - line.trim_start().len()]);
+            let wrong = known.odd_names(&line.replace('\n', " "));
+            problems.extend(wrong.into_iter().map(|why| format!("{path}:{number}: {why}")));
+            above += breaks(line);
         }
     }
     problems
@@ -42,7 +79,10 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
 struct Known {
     /// The options of each command, by its words: `bench calls`.
     commands: BTreeMap<String, BTreeSet<String>>,
+    /// The options of all commands.
+    options: BTreeSet<String>,
     keys: BTreeSet<String>,
+    variables: BTreeSet<String>,
     metrics: BTreeSet<String>,
     codes: BTreeSet<String>,
     /// The paths that the listeners answer, with names in braces where anything may stand.
@@ -54,15 +94,21 @@ struct Known {
 impl Known {
     fn of(tree: &Tree) -> Known {
         let mut commands: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut variables = BTreeSet::from([OF_THE_EMULATOR.to_string()]);
         let mut current = String::new();
         for line in tree.text(CLI).unwrap_or("").lines() {
             if let Some(words) = line.strip_prefix("## sluice") {
                 current = words.trim().to_string();
                 commands.entry(current.clone()).or_default();
             } else if let Some(options) = commands.get_mut(&current) {
-                options.extend(options_of(line).map(str::to_string));
+                // An option is defined where a line begins with it; elsewhere it is only mentioned.
+                let definition = line.trim_start().starts_with('-').then(|| options_of(line).next());
+                options.extend(definition.flatten().map(str::to_string));
             }
+            let variable = line.trim().strip_prefix("[env: ").and_then(|rest| rest.strip_suffix(']'));
+            variables.extend(variable.map(str::to_string));
         }
+        let options = commands.values().flatten().cloned().chain([OTHER_OPTION.to_string()]).collect();
         let cells = |page: &str| -> BTreeSet<String> {
             let rows = markdown::rows(tree.text(page).unwrap_or(""));
             let first = rows.iter().filter_map(|(_, cells)| cells.first());
@@ -80,26 +126,49 @@ impl Known {
         let sources = tree.below("crates/controller/src/admin/").flat_map(|(_, text)| text.lines());
         let routes = sources.filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
         let routes = routes.map(|(route, _)| route.to_string()).collect();
-        Known { routes, commands, keys: cells(CONFIGURATION), metrics: cells(METRICS), codes, crates }
+        let keys = cells(CONFIGURATION);
+        variables.extend(keys.iter().filter_map(|key| variable_of(key)));
+        Known { routes, commands, options, keys, variables, metrics: cells(METRICS), codes, crates }
     }
 
-    /// Keys, metrics and codes of a line that there are not.
+    /// Commands, options, keys, environment variables, metrics and codes of a line that do not exist.
+    fn odd_names(&self, line: &str) -> Vec<String> {
+        let mut odd = self.odd_words(line);
+        odd.extend(said(line).iter().filter_map(|command| self.odd_command(command)));
+        for part in line.split('`') {
+            let words = part.split_whitespace();
+            let ours =
+                words.take_while(|word| !OTHER_PROGRAMS.contains(&word.trim_start_matches(['(', '$'])));
+            let unknown = ours.flat_map(options_of).filter(|option| !self.options.contains(*option));
+            odd.extend(unknown.map(|option| {
+                format!("no command has {option}; the nearest is {}", nearest_of(option, &self.options))
+            }));
+        }
+        odd
+    }
+
+    /// Paths of a line at which nothing answers.
+    fn odd_routes(&self, line: &str) -> Vec<String> {
+        let is_part = |letter: char| is_part(letter) || matches!(letter, '/' | '-');
+        let paths = line.split(|letter| !is_part(letter));
+        let ours = paths.filter(|path| ["/api/", "/livez", "/readyz"].iter().any(|it| path.starts_with(it)));
+        ours.filter(|path| !self.has_route(path)).map(|path| format!("nothing answers at {path}")).collect()
+    }
+
+    /// Keys, environment variables, metrics and codes of a line that do not exist.
     fn odd_words(&self, line: &str) -> Vec<String> {
         let mut odd = Vec::new();
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
-        for path in line.split(|letter| !is_part(letter) && !matches!(letter, '/' | '-')) {
-            if ["/api/", "/livez", "/readyz"].iter().any(|start| path.starts_with(start))
-                && !self.has_route(path)
-            {
-                odd.push(format!("nothing answers at {path}"));
-            }
-        }
         for word in line.split(|letter| !is_part(letter)) {
             let word = word.trim_end_matches('.');
             if word.starts_with("sluice.") && !NO_KEYS.contains(&word) && !self.has_key(word) {
                 odd.push(format!("there is no key {word}; the nearest is {}", nearest_of(word, &self.keys)));
             }
-            if word.starts_with("sluice_") && !self.has_metric(word) {
+            // A name that ends with `_` is the start of several.
+            if word.starts_with("SLUICE_") && !word.ends_with('_') && !self.variables.contains(word) {
+                let near = nearest_of(word, &self.variables);
+                odd.push(format!("there is no environment variable {word}; the nearest is {near}"));
+            }
+            if word.starts_with("sluice_") && !word.ends_with('_') && !self.has_metric(word) {
                 let near = nearest_of(word, &self.metrics);
                 odd.push(format!("there is no metric {word}; the nearest is {near}"));
             }
@@ -157,6 +226,20 @@ impl Known {
     }
 }
 
+fn is_part(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.')
+}
+
+/// The environment variable of a key: `SLUICE_LOG_LEVEL` of `sluice.log.level`.
+fn variable_of(key: &str) -> Option<String> {
+    let mut name = "SLUICE_".to_string();
+    for letter in key.strip_prefix("sluice.")?.chars() {
+        name.extend(letter.is_ascii_uppercase().then_some('_'));
+        name.push(if letter == '.' { '_' } else { letter.to_ascii_uppercase() });
+    }
+    Some(name)
+}
+
 /// The long options of a text.
 fn options_of(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
@@ -164,12 +247,12 @@ fn options_of(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.len() > 2 && word.starts_with("--") && !word.ends_with('-'))
 }
 
-/// The commands of a line, each without the `sluice` that it begins with: where it stands at the beginning of
-/// the line or of a code span, or behind `-- ` or a pipe.
+/// The commands of a line, each without the `sluice` that it begins with: at the beginning of the line or of a code
+/// span, or after `-- `, a pipe, a colon or `<(`.
 fn said(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let line = line.trim_start().trim_start_matches("$ ");
-    let starts = ["`", "-- ", "| ", "kubectl "];
+    let starts = ["`", "-- ", "| ", ": ", "<(", "kubectl "];
     let mut rest = line;
     let mut at_start = true;
     while let Some(at) = rest.find("sluice ") {
@@ -177,7 +260,7 @@ fn said(line: &str) -> Vec<&str> {
         let is_one = (at_start && before.is_empty()) || starts.iter().any(|start| before.ends_with(start));
         let after = &rest[at + "sluice ".len()..];
         if is_one {
-            let end = after.find(['`', '|', '>', '#', ';', '&']).unwrap_or(after.len());
+            let end = after.find(['`', '|', '>', '#', ';', '&', ')']).unwrap_or(after.len());
             found.push(after[..end].trim());
         }
         at_start = false;
@@ -195,19 +278,35 @@ fn nearest_of(word: &str, known: &BTreeSet<String>) -> String {
 mod tests {
     use super::*;
 
-    const CLI_PAGE: &str = "# C\n\n## sluice\n\n```text\n--log <F>\n```\n\n## sluice plan\n\n```text\nUsage: sluice plan\n  -o, \
-        --output <OUTPUT>  How\n```\n\n## sluice bench\n\n## sluice bench calls\n\n```text\n  --count <N>\n```\n";
+    const CLI_PAGE: &str = "# C\n\n## sluice\n\n```text\n--log <F>\n--help\n```\n\n## sluice plan\n\n```text\nUsage: sluice plan\n  -o, \
+        --output <OUTPUT>  How\n```\n\n## sluice bench\n\n## sluice bench calls\n\n```text\n  --count <N>\n      [env: SLUICE_ADDRESS]\n```\n";
 
-    fn found(text: &str) -> Vec<String> {
-        check(&Tree::of(&[
-            ("docs/a.md", text),
+    /// What is wrong with a page, or with a source file of the program.
+    fn found_in(path: &str, text: &str) -> Vec<String> {
+        let tree = Tree::of(&[
+            (path, text),
             (CLI, CLI_PAGE),
             (CONFIGURATION, "| key | v |\n|---|---|\n| `sluice.retry.burstPark` | number |\n"),
             (METRICS, "| metric | t |\n|---|---|\n| `sluice_leader` | gauge |\n"),
             ("docs/reference/errors/SGW0001.md", "# SGW0001\n"),
             ("crates/arm-wire/src/lib.rs", ""),
             ("crates/controller/src/admin/api.rs", "  .route(\"/api/v1/egresses/{name}/explain\", get(x))\n"),
-        ]))
+        ]);
+        [check(&tree), check_literals(&tree)].concat()
+    }
+
+    fn found(text: &str) -> Vec<String> {
+        found_in("docs/a.md", text)
+    }
+
+    /// What is wrong with a message.
+    fn found_in_message(message: &str) -> String {
+        let source = format!(
+            "// `sluice plam`\nconst A: &str = \"\\\n    {message}\";\n#[cfg(test)]\nconst B: &str = \"SGW0009\";\n"
+        );
+        let found = found_in("crates/a/src/lib.rs", &source).join("\n");
+        assert_eq!(found_in(OLD_KEYS, &source), [""; 0]);
+        found
     }
 
     #[test]
@@ -237,5 +336,52 @@ mod tests {
             one("x exec deploy/sluice -- sluice bench calls --all")
                 .contains("`sluice bench calls` has no --all")
         );
+    }
+
+    #[test]
+    fn a_message_may_name_what_exists() {
+        for message in [
+            "set sluice.retry.burstPark (SLUICE_RETRY_BURST_PARK), SLUICE_{name} or sluice_{name}; see SGW0001",
+            "use --log, --output or SLUICE_ADDRESS, or run `sluice plan --output {format}`",
+            "Examples:\\n  sluice plan --output json\\n  sluice bench calls --count 3",
+            "run `sluice bench \\\n  calls --count 3`, source <(sluice bench calls)",
+            "run `az role list --scope {scope}` or kubectl \\\n  -n x get lease --watch; GET /api/v1/pods",
+        ] {
+            assert_eq!(found_in_message(message), "", "{message}");
+        }
+    }
+
+    #[test]
+    fn an_invented_name_in_a_message_is_reported() {
+        for (message, problem) in [
+            ("set sluice.retry.burstParc", "there is no key sluice.retry.burstParc; the nearest is "),
+            ("set SLUICE_RETRY_BURST", "no environment variable SLUICE_RETRY_BURST; the nearest is "),
+            ("see sluice_leaders", "there is no metric sluice_leaders; the nearest is sluice_leader"),
+            ("see SGW0009", "there is no page about SGW0009"),
+            ("use --azure-ca FILE", "no command has --azure-ca; the nearest is "),
+            ("run `az x --y` or `x --outputs`", "no command has --outputs; the nearest is --output"),
+            ("run `sluice plam`", "there is no `sluice plam`; the nearest is plan"),
+            ("Example: sluice plan --count 3", "`sluice plan` has no --count"),
+            ("Examples:\\n  sluice bench calls --output x", "`sluice bench calls` has no --output"),
+        ] {
+            let found = found_in_message(message);
+            assert!(
+                found.contains(problem) && found.starts_with("crates/a/src/lib.rs:"),
+                "{message}: {found}"
+            );
+        }
+        let source = "const A: &str = \"a\\n \\\n  SGW0001 \\\n  SGW0001\n SGW0009\";\n";
+        assert_eq!(
+            found_in("crates/a/src/lib.rs", source),
+            ["crates/a/src/lib.rs:4: there is no page about SGW0009"]
+        );
+        assert_eq!(found_in("crates/sim/src/lib.rs", source), [""; 0]);
+    }
+
+    #[test]
+    fn an_option_that_only_the_help_mentions_is_reported() {
+        let page = format!("{CLI_PAGE}Like --mentioned\n");
+        let found = check(&Tree::of(&[(CLI, &page)])).join("\n");
+        assert!(found.contains("no command has --mentioned"), "{found}");
     }
 }
