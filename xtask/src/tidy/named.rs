@@ -208,7 +208,8 @@ impl Known {
     fn odd_command(&self, command: &str) -> Option<String> {
         let words: Vec<&str> = command.split_whitespace().collect();
         let first = words.first()?;
-        if !first.chars().all(|letter| letter.is_ascii_lowercase()) {
+        let is_name = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+        if first.starts_with('-') || !first.chars().all(is_name) {
             // An option of all commands, or dots that stand for one.
             return None;
         }
@@ -361,6 +362,7 @@ mod tests {
             ("use --azure-ca FILE", "no command has --azure-ca; the nearest is "),
             ("run `az x --y` or `x --outputs`", "no command has --outputs; the nearest is --output"),
             ("run `sluice plam`", "there is no `sluice plam`; the nearest is plan"),
+            ("Run `sluice plan-x` again", "there is no `sluice plan-x`; the nearest is plan"),
             ("Example: sluice plan --count 3", "`sluice plan` has no --count"),
             ("Examples:\\n  sluice bench calls --output x", "`sluice bench calls` has no --output"),
         ] {
