@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use sluice_model::effect::{About, Cause, Listable, Notice};
 use sluice_model::kube::Kind;
 use sluice_model::notices::is_promised;
-use sluice_model::reason::Reason;
+use sluice_model::reason::{Reason, names_an_action};
 use sluice_model::seeded::{Bug, Seeded};
 use sluice_model::{Action, Effect, EffectId, Event, ObjectName, Outcome, ServiceKey, Time, Uid};
 
@@ -506,6 +506,10 @@ impl Engine {
         if self.is_leading() {
             let notice = Notice { about, warning, reason, text };
             debug_assert!(is_promised(&notice), "no row in the table of events: {notice:?}");
+            debug_assert!(
+                !warning || names_an_action(&notice.text),
+                "it does not say what to do: {notice:?}"
+            );
             self.emit(Action::Notify(notice), Cause::Notice);
         }
     }

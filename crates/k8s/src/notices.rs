@@ -24,16 +24,15 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use sluice_model::effect::{About, Notice};
+use sluice_model::notices::{NOTE_BYTES_MAX, shortened};
 use sluice_model::reason::Reason;
 use tokio::sync::OnceCell;
 
-use crate::call::{Call, Trouble, cut};
+use crate::call::{Call, Trouble};
 use crate::strings::EVENT_SOURCE;
 use crate::write::{Fence, WallClock};
 use book::{Admission, Book};
 
-/// `note` may not be longer.
-const NOTE_BYTES_MAX: usize = 1024;
 /// `reportingInstance` may not be longer.
 const INSTANCE_BYTES_MAX: usize = 128;
 /// Room for the hash behind it, within the 253 bytes of a name.
@@ -120,7 +119,7 @@ impl Notices {
             reason: notice.reason,
             note: match notice.warning {
                 true => with_code(&note, notice.reason),
-                false => cut(&note, NOTE_BYTES_MAX),
+                false => shortened(&note, NOTE_BYTES_MAX),
             },
         };
         let event = words.event_name(regarding["name"].as_str().unwrap_or(EVENT_SOURCE));
@@ -240,10 +239,10 @@ impl Notices {
     }
 }
 
-/// With the code that `sluice explain` has a page about; whatever is cut, it stays.
+/// With the code that `sluice explain` has a page about. Whatever is cut, the code and what to do stay.
 fn with_code(note: &str, reason: Reason) -> String {
     let code = format!(" ({})", reason.code());
-    cut(note, NOTE_BYTES_MAX - code.len()) + &code
+    shortened(note, NOTE_BYTES_MAX - code.len()) + &code
 }
 
 /// What shares one limit.
@@ -265,7 +264,7 @@ fn about(notice: &Notice) -> &dyn std::fmt::Display {
 
 fn log(notice: &Notice) {
     let about = about(notice);
-    let note = cut(&notice.text, NOTE_BYTES_MAX);
+    let note = shortened(&notice.text, NOTE_BYTES_MAX);
     let kind = match &notice.about {
         About::Service(_) => "service",
         About::Pod(_) => "pod",

@@ -3,8 +3,14 @@
 //! The engine makes the sentences, and `docs/reference/events.md` is generated from this table and the table of reasons. In debug
 //! builds a notice without a row fails the test that sent it, so the page is complete.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use crate::effect::{About, Notice};
-use crate::reason::Reason;
+use crate::reason::{Reason, cut};
+
+/// The bytes that the note of an event may have.
+pub const NOTE_BYTES_MAX: usize = 1024;
 
 /// Where an event stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -128,7 +134,8 @@ pub const TABLE: &[Row] = &[
         Reason::Throttled,
         &[Place::Cluster],
         "Azure requested a pause of more than 1 min (`Retry-After`). If the pause is longer than 15 min, Sluice tests with one call every 15 min whether it has ended.",
-    ),
+    )
+    .action("Look for other clients that use up the limits of the subscription, if this happens often."),
     its_own(Reason::QuotaExceeded),
     warning(
         Reason::QuotaExceeded,
@@ -187,14 +194,25 @@ pub fn is_promised(notice: &Notice) -> bool {
     })
 }
 
+/// A text of at most that many bytes. Its last sentence says what to do, so what is too long is cut before that.
+pub fn shortened(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let (said, action) = text.split_at(text.rfind(". ").map_or(text.len(), |at| at + 1));
+    let action = cut(action, bytes_max.saturating_sub(said.len().min(bytes_max / 4)));
+    cut(said, bytes_max.saturating_sub(action.len())) + &action
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::format;
-    use alloc::string::{String, ToString};
+    use alloc::string::ToString;
     use alloc::vec::Vec;
 
     use super::*;
     use crate::reason::Severity;
+    use crate::reason::names_an_action;
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/events.md");
 
@@ -279,6 +297,8 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
                 "{}: {action}",
                 row.reason
             );
+            let action = row.action.unwrap_or(row.reason.row().action);
+            assert!(!row.warning || names_an_action(action), "{}: {action}", row.reason);
         }
     }
 
@@ -301,6 +321,20 @@ This page is generated from the table of reasons; `UPDATE_EXPECT=1 cargo test -p
             let named = TAIL.contains(&format!("`{}`,", reason.word()));
             assert!(told != named, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_long_note_keeps_what_to_do() {
+        let azure = "é".repeat(2_000);
+        let note = shortened(&format!("Quota: {azure}. More. Request a higher limit"), NOTE_BYTES_MAX);
+        assert!(note.len() <= NOTE_BYTES_MAX && note.len() > NOTE_BYTES_MAX - 4, "{note}");
+        assert!(note.starts_with("Quota: éé") && note.ends_with("é… Request a higher limit"), "{note}");
+        let note = shortened(&format!("Rejected. Check {azure}"), NOTE_BYTES_MAX);
+        assert!(note.len() <= NOTE_BYTES_MAX && note.starts_with("Rejected. Check éé"), "{note}");
+        let note = shortened(&format!("{azure}. Check {azure}"), NOTE_BYTES_MAX);
+        assert!(note.len() <= NOTE_BYTES_MAX && note.contains("é… Check éé"), "{note}");
+        assert_eq!(shortened("ééé", 6), "ééé");
+        assert_eq!(shortened("ééé", 5), "é…");
     }
 
     #[test]

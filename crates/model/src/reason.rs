@@ -332,7 +332,7 @@ impl Reason {
         let mut steps = self.steps(concern, service, false);
         let others = concerned.len() + steps.len() + self.row().specific.len().max(NO_NODE_IP.len() + 1);
         let room = MESSAGE_MAX.saturating_sub(others);
-        if detail.is_some_and(|detail| detail.len() <= room && self.says_what_to_do(detail)) {
+        if detail.is_some_and(|detail| detail.len() <= room && self.says_what_to_do(concern, detail)) {
             steps = self.steps(concern, service, true);
         }
         let detail = detail.map(|detail| cut(detail, room));
@@ -368,18 +368,19 @@ impl Reason {
         steps
     }
 
-    /// Whether a detail says what to do. Those of Sluice do; those of Azure and of endpoints do not, unless they name a
-    /// command.
-    fn says_what_to_do(self, detail: &str) -> bool {
+    /// Whether a detail says what to do. Those of Sluice do; those of Azure, of endpoints and of nodes do not, unless they
+    /// name a command.
+    fn says_what_to_do(self, concern: Concern, detail: &str) -> bool {
         let is_of_others = matches!(self, Reason::PortUnresolved | Reason::GatewayUnavailable);
-        self.row().specific == "{}" && !is_of_others || detail.contains('`')
+        let is_of_node = self == Reason::InvalidSpec && concern == Concern::Addresses;
+        self.row().specific == "{}" && !is_of_others && !is_of_node || names_a_command(detail)
     }
 
     /// The note of an event about a failure: what happened, and the first step; no final period.
     pub fn note(self, detail: &str, is_about_credential: bool) -> String {
         let advice = self
             .advice_for(Concern::Resources, Some(is_about_credential))
-            .filter(|_| !self.says_what_to_do(detail));
+            .filter(|_| !self.says_what_to_do(Concern::Resources, detail));
         let summary = self.summary(Some(detail));
         let note = match advice.and_then(|advice| advice.split(". ").next()) {
             Some(step) => format!("{summary} {step}"),
@@ -413,6 +414,28 @@ const MESSAGE_MAX: usize = 960;
 /// The bytes of it that remain for what to do and where to read more.
 const STEPS_MAX: usize = 600;
 
+/// The verbs with which an action may begin.
+const VERBS: [&str; 23] = [
+    "Add", "Apply", "Attach", "Change", "Check", "Correct", "Create", "Define", "Delete", "Detach", "Exempt",
+    "Grant", "Look", "Raise", "Remove", "Renew", "Report", "Request", "Review", "Run", "Set", "Update",
+    "Use",
+];
+
+/// Whether a text says what to do: it has a command in backticks, or a sentence or clause that begins with a verb.
+pub fn names_an_action(text: &str) -> bool {
+    let is_action = |clause: &str| {
+        let word = clause.trim_start().split([' ', '.']).next().unwrap_or_default();
+        VERBS.iter().any(|verb| verb.eq_ignore_ascii_case(word))
+    };
+    names_a_command(text) || [". ", "; ", "… "].iter().any(|end| text.split(end).any(is_action))
+}
+
+/// Whether a text has a command in backticks.
+fn names_a_command(text: &str) -> bool {
+    let is_command = |span: &str| ["sluice ", "az ", "kubectl "].iter().any(|start| span.starts_with(start));
+    text.split('`').skip(1).step_by(2).any(is_command)
+}
+
 /// A text that is not longer than that.
 pub fn cut(text: &str, bytes: usize) -> String {
     match text.len() <= bytes {
@@ -439,12 +462,6 @@ mod tests {
     use super::*;
 
     const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
-
-    /// The verbs with which an action may begin.
-    const VERBS: &[&str] = &[
-        "Change", "Check", "Correct", "Define", "Delete", "Exempt", "Grant", "Renew", "Report", "Request",
-        "Review", "Run",
-    ];
 
     fn is_sentence(text: &str) -> bool {
         text.starts_with(char::is_uppercase) && text.ends_with('.') && !text.contains("  ")
@@ -530,7 +547,7 @@ mod tests {
         );
         let node = of(Reason::InvalidSpec, Concern::Addresses, "Node n1 is unknown");
         let both = format!("{} {NO_NODE_IP} Node n1 is unknown. ", Concern::Addresses.sentence().unwrap());
-        assert!(node.starts_with(&both), "{node}");
+        assert!(node.starts_with(&both) && node.contains(CORRECT_NODE), "{node}");
     }
 
     #[test]
@@ -556,6 +573,40 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_of_a_failure_and_its_event_name_an_action() {
+        let web = ObjectName::new("shop", "web");
+        for reason in Reason::ALL.into_iter().filter(|reason| reason.row().severity >= Severity::Warning) {
+            // Where the detail is all that is said, the engine's tests check that it names an action.
+            let from_azure = "LimitReached: no more".to_owned() + &" of it".repeat(500);
+            let detail_about =
+                |concern| Some(&*from_azure).filter(|detail| !reason.says_what_to_do(concern, detail));
+            for concern in Concern::ALL {
+                let detail = detail_about(concern);
+                for message in [None, detail].map(|detail| reason.message(concern, Some(&web), detail)) {
+                    let (said, _) = message.split_once(" Details: ").unwrap();
+                    assert!(names_an_action(said) && message.len() <= MESSAGE_MAX, "{reason}: {message}");
+                }
+            }
+            let detail = detail_about(Concern::Resources);
+            for note in detail.iter().flat_map(|detail| [true, false].map(|it| reason.note(detail, it))) {
+                assert!(names_an_action(&note), "{reason}: {note}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_or_a_verb_at_the_start_of_a_clause_is_an_action() {
+        for text in ["Run it", "A is B. Delete it", "Sluice retries; check 10.0.0.4", "A; see `az login`"] {
+            assert!(names_an_action(text), "{text}");
+        }
+        for text in
+            ["", "None.", "Sluice retries; it may run", "See `targetPort`", "Runs are rare", "a sluice b"]
+        {
+            assert!(!names_an_action(text), "{text}");
+        }
+    }
+
+    #[test]
     fn a_note_has_the_first_step_and_no_period() {
         assert_eq!(
             Reason::QuotaExceeded.note("LimitReached: no more.", false),
@@ -566,6 +617,8 @@ mod tests {
         assert!(denied.contains("no. Renew or correct the credential"), "{denied}");
         let denied = Reason::Forbidden.note("Http403: no", false);
         assert!(denied.contains("no. Grant the action"), "{denied}");
+        // Azure may use backticks, too.
+        assert!(Reason::Rejected.note("Http400: `x` is invalid", false).contains(". Correct what"));
         let told = "tagging x failed. To tag it yourself, run `az tag update`";
         assert_eq!(Reason::Forbidden.note(told, false), format!("Azure denied the request: {told}"));
     }

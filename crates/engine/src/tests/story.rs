@@ -50,10 +50,10 @@ use std::vec::Vec;
 use sluice_model::allow_deletion::Fingerprint;
 use sluice_model::effect::{Existence, KubeOutcome, Listing};
 use sluice_model::event::{Relist, ThrottledCalls, Wait};
-use sluice_model::kube::{NodeObject, PodObject, ServiceObject, Slice};
-use sluice_model::notices::Place;
+use sluice_model::kube::{Condition, NodeObject, ObjectRef, PodObject, ServiceObject, Slice};
+use sluice_model::notices::{NOTE_BYTES_MAX, Place};
 use sluice_model::plan::{PlanReport, Subject};
-use sluice_model::reason::Reason;
+use sluice_model::reason::{Reason, Severity, names_an_action};
 use sluice_model::seeded::Seeded;
 use sluice_model::{
     Action, Effect, EffectId, EgressName, Event, Failure, FailureClass, Outcome, Plan, ServiceKey, Step, Time,
@@ -105,6 +105,20 @@ pub(crate) fn told_with(input: &str, seeded: Seeded) -> Story {
         story.play(line);
     }
     story
+}
+
+/// The message of a condition of a failure names an action and is not too long. What a leader before has written stays
+/// as it is.
+fn assert_says_what_to_do(object: &ObjectRef, condition: &Condition) {
+    let message = match &*condition.message {
+        "" => condition.reason.message(condition.concern, Some(&object.name), None),
+        message => message.into(),
+    };
+    if condition.reason.row().severity >= Severity::Warning && !message.ends_with(facts::OF_LEADER_BEFORE) {
+        let (said, _) = message.split_once(" Details: ").expect("the commands that show more");
+        assert!(names_an_action(said), "it does not say what to do: {message}");
+    }
+    assert!(message.len() <= NOTE_BYTES_MAX, "too long: {message}");
 }
 
 /// A story being played.
@@ -362,6 +376,9 @@ impl Story {
 
     fn take_down(&mut self, effect: Effect) {
         let Effect { id, action, cause } = effect;
+        if let Action::WriteStatus { object, conditions, .. } = &action {
+            conditions.iter().for_each(|condition| assert_says_what_to_do(object, condition));
+        }
         let answered_at_once = match &action {
             Action::List(_) if !self.shows.hold_lists => Some(self.shows.lists),
             Action::WriteStatus { .. } if !self.shows.hold_status => Some(self.shows.status),
@@ -372,6 +389,7 @@ impl Story {
                     !text.contains("..") && !text.ends_with('.'),
                     "two periods, or one at the end: {text}"
                 );
+                assert!(text.len() <= NOTE_BYTES_MAX, "too long for an event: {text}");
                 NOTICES.with_borrow_mut(|all| {
                     all.push((notice.reason, notice.warning, Place::of(&notice.about)))
                 });

@@ -235,6 +235,9 @@ async fn a_long_text_is_cut_to_what_an_event_holds() {
         "{} bytes",
         note.len()
     );
+    notices.tell(&notice(web(8), &format!("Denied: {}. Grant it", "ä".repeat(2000)))).await;
+    let note = heard.lock().unwrap()[1].body["note"].as_str().unwrap().to_string();
+    assert!(note.len() <= 1024 && note.ends_with("ä… Grant it (SGW0010)"), "{note}");
 }
 
 #[tokio::test]

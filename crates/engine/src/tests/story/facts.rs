@@ -18,6 +18,9 @@ use sluice_model::{Event, Family, ObjectName, Uid};
 use super::Story;
 use crate::{Config, DefaultOutbound, GatewayMode};
 
+/// How the message of a condition ends that a leader before has written.
+pub(super) const OF_LEADER_BEFORE: &str = "as the leader before has written.";
+
 /// A condition that a leader before has written.
 fn stuck(concern: Concern, reason: Reason) -> Condition {
     Condition::new(ConditionKind::Provisioning, true, reason, concern)
@@ -171,7 +174,7 @@ impl Story {
                 Some("nodes") => vec![stuck(Concern::Addresses, Reason::InvalidSpec)],
                 Some("ports") => vec![stuck(Concern::Resources, Reason::PortUnresolved)],
                 Some("quota") => vec![Condition {
-                    message: "Azure quota used up: as the leader before has written.".into(),
+                    message: format!("Azure quota used up: {OF_LEADER_BEFORE}").into(),
                     ..stuck(Concern::Resources, Reason::QuotaExceeded)
                 }],
                 Some("resources") => vec![stuck(Concern::Resources, Reason::AzureUnavailable)],
