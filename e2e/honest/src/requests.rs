@@ -111,8 +111,12 @@ impl People {
                 let status = object.status.and_then(|it| it.load_balancer).and_then(|it| it.ingress);
                 let mut ingress = serde_json::to_value(status.unwrap_or_default())?;
                 ingress.as_array_mut().context("a list")?.insert(0, json!({ "ip": ip, "ipMode": "VIP" }));
-                let status = json!({ "status": { "loadBalancer": { "ingress": ingress } } });
-                self.patch_status(service, status).await?;
+                let annotations = json!({ sluice_k8s::strings::PUBLISHED_IP: ip });
+                let patch = json!({
+                    "metadata": { "annotations": annotations },
+                    "status": { "loadBalancer": { "ingress": ingress } },
+                });
+                self.patch_status(service, patch).await?;
             }
             UserAction::PutNode { node, ips } => self.put_node(node, ips).await?,
             UserAction::DeleteNode { node } => {
