@@ -396,10 +396,12 @@ fn a_condition_follows_what_the_owner_of_the_service_changes() {
         "show status
          show messages
          service web applied port=80->0
+         service web applied port=81->0
          service web applied port=80->8080/sctp
          service web applied",
         expect![[r#"
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec, Port 80 has targetPort 0; set another targetPort. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`.)
+            (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec, Port 81 has targetPort 0; set another targetPort. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`.)
             (write status of web: Provisioning InvalidSpec, not Serving InvalidSpec, Port 80 uses SCTP, which Azure load balancers do not support; use TCP or UDP. Details: `sluice explain service/shop/web` and `sluice explain SGW0010`.)
             (write status of web: Provisioning Provisioning, not Serving Provisioning)
             #1 provision web: public-ip, load-balancer, register   because service applied
