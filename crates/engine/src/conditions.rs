@@ -54,7 +54,7 @@ impl Engine {
             return vec![provisioning, Condition::new(kind, false, reason, concern)];
         }
         let nothing_is_programmed =
-            concern == Concern::Addresses && self.addresses.programmed(record.index) == 0;
+            concern == Concern::Addresses && self.addresses.programmed_of_wanted(record.index) == 0;
         let holds = live && ingress.is_some() && (wanted || is_braked) && !nothing_is_programmed;
         let (because, about) =
             if holds { (Reason::Provisioned, Concern::Resources) } else { (reason, concern) };

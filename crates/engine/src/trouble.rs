@@ -240,7 +240,7 @@ impl Engine {
             }
             Concern::Addresses => {
                 let wanted = self.addresses.wanted(service);
-                match wanted.saturating_sub(self.addresses.programmed(service)) {
+                match wanted.saturating_sub(self.addresses.programmed_of_wanted(service)) {
                     0 => "Some addresses in Azure are out of date".into(),
                     missing => format!("{missing} of {wanted} addresses are not programmed in Azure"),
                 }

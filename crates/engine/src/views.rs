@@ -113,7 +113,7 @@ impl Engine {
             last_attempt: record.last_attempt,
             last_failure: record.last_failure.clone(),
             addresses_wanted: self.addresses_wanted(record),
-            addresses_programmed: self.addresses.programmed(service),
+            addresses_programmed: self.addresses.programmed_of_wanted(service),
             addresses_mapped: self.addresses.mapped(service),
             addresses_buffered: match record.buffered_since {
                 Some(_) => self.addresses_wanted(record),

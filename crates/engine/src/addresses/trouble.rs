@@ -1,5 +1,6 @@
 //! Whether what is desired cannot be sent: for how long, and to whom it matters. Computed from the state, not from events.
 
+use alloc::collections::BTreeSet;
 use core::fmt;
 use core::time::Duration;
 
@@ -7,6 +8,7 @@ use sluice_model::event::Wait;
 use sluice_model::reason::Reason;
 use sluice_model::{Family, Time};
 
+use super::place::Spot;
 use super::services::{Mode, ServiceIndex};
 use super::{Addresses, side};
 use crate::failure_row::FailureRow;
@@ -104,8 +106,24 @@ impl Addresses {
     pub fn is_behind(&self, service: ServiceIndex) -> bool {
         self.services.get(service).is_some_and(|record| {
             let placed = record.wanted - record.unplaceable.min(record.wanted);
-            record.mode == Mode::Ready && (!record.queue.is_empty() || record.programmed != placed)
+            let is_in_flight = record.mapped != record.programmed;
+            let differs = !record.queue.is_empty() || is_in_flight || record.programmed != placed;
+            record.mode == Mode::Ready && differs
         })
+    }
+
+    /// How many of the pairs that a service wants are known to be mapped to it in Azure. After a rollout, Azure can have
+    /// as many as are wanted, and none of these. Costs what the service wants, and nothing while it is not behind.
+    pub fn programmed_of_wanted(&self, service: ServiceIndex) -> u32 {
+        if !self.is_behind(service) {
+            return self.programmed(service);
+        }
+        let is_known = |spot: &Spot| {
+            let entry = self.places.is_there(spot.place).then(|| self.places.entry(*spot)).flatten();
+            entry.is_some_and(|entry| self.sets.contains(entry.actual(), service))
+        };
+        let known: BTreeSet<Spot> = self.spots_of(service).into_iter().filter(is_known).collect();
+        u32::try_from(known.len()).unwrap_or(u32::MAX)
     }
 
     /// Since when addresses of a ready service have waited for an address of their node. Costs nothing.

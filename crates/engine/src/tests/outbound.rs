@@ -364,7 +364,7 @@ pub(super) fn an_egress_lingers_as_long_as_configured() {
             t=0.5 #2 provision blue: public-ip, nat-gateway, register   because pods came
             t=0.6 #3 push 10.1.0.1 to node-a for blue   because service became ready
             t=0.8 #4 remove node-a   because addresses changed
-            t=0.9 blue is Created, wanted, live, 20.1.2.1, addresses: 0 wanted, 1 programmed, 1 mapped
+            t=0.9 blue is Created, wanted, live, 20.1.2.1, addresses: 0 wanted, 0 programmed, 1 mapped
             t=0.9   waits for the end of its linger time at t=60.8
             t=31.2 #5 push 10.1.0.2 to node-a for blue   because addresses changed
             t=31.4 #6 remove 10.1.0.2 from node-a   because addresses changed

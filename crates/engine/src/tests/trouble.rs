@@ -63,6 +63,38 @@ fn addresses_that_cannot_be_sent_are_said_after_half_a_minute_and_no_longer_than
 }
 
 #[test]
+fn pods_that_were_replaced_while_updates_wait_do_not_count_as_programmed() {
+    check(
+        "show status
+         node node-a 192.168.0.1
+         service web applied
+         #1 done
+         endpoints web 10.0.0.4@node-a 10.0.0.5@node-a
+         #2 done
+         endpoints web 10.0.0.6@node-a 10.0.0.7@node-a
+         #3 throttled 600
+         tick 60
+         trouble web
+         explain web
+         tick 600
+         #3 done
+         trouble web",
+        expect![[r#"
+            (write status of web: Provisioning Provisioning, not Serving Provisioning)
+            #1 provision web: public-ip, load-balancer, register   because service applied
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            #2 push 10.0.0.4 10.0.0.5 to node-a for web   because addresses changed
+            #3 remove 10.0.0.4 10.0.0.5 from node-a, push 10.0.0.6 10.0.0.7 to node-a for web   because addresses changed
+            (write status of web: 20.1.2.1, Provisioning AzureUnavailable of Addresses, not Serving AzureUnavailable of Addresses)
+            web: AzureUnavailable of Addresses: 2 of 2 addresses are not programmed in Azure. The address update in flight has not ended for over 1 min
+            web is Created, wanted, live, 20.1.2.1, addresses: 2 wanted, 0 programmed, 4 mapped
+            (write status of web: 20.1.2.1, not Provisioning Provisioned, Serving Provisioned)
+            web is in no trouble
+        "#]],
+    );
+}
+
+#[test]
 fn a_service_without_a_single_programmed_address_does_not_serve() {
     check(
         "show status

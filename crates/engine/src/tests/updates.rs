@@ -166,7 +166,7 @@ pub(super) fn a_live_service_keeps_its_addresses_in_sync_while_its_update_fails(
             #2 push 10.0.0.4 to node-a for web   because service became ready
             #3 update web: load-balancer   because service applied
             #4 remove 10.0.0.4 from node-a, push 10.0.0.5 to node-a for web   because addresses changed
-            web is UpdateInProgress, wanted, live, 20.1.2.1, parked: QuotaExceeded, 1 failures, addresses: 1 wanted, 1 programmed, 2 mapped
+            web is UpdateInProgress, wanted, live, 20.1.2.1, parked: QuotaExceeded, 1 failures, addresses: 1 wanted, 0 programmed, 2 mapped
               waits for its next attempt at t=515.7: QuotaExceeded
             web is UpdateInProgress, wanted, live, 20.1.2.1, parked: QuotaExceeded, 1 failures, addresses: 1 wanted, 1 programmed, 1 mapped
               waits for its next attempt at t=515.7: QuotaExceeded
