@@ -176,7 +176,7 @@ section! {
         /// up to 1 h. A person has to resolve both, so earlier retries would only cost calls.
         "sluice.retry.quotaParkMin" => quota_park_min: Duration = is("10m").within("1s", "1h");
         /// Initial park time after Azure denied a request because of a permission, a lock or a policy. It
-        /// doubles each time, up to 1 h. A new role assignment takes up to 5 min to take effect in Azure.
+        /// doubles each time, up to 1 h. A new role assignment takes up to 10 min to take effect in Azure.
         "sluice.retry.forbiddenParkMin" => forbidden_park_min: Duration = is("5m").within("1s", "1h");
     }
 }
