@@ -40,7 +40,8 @@ pub fn reference() -> String {
 const HEAD: &str = "# Metrics
 
 `GET /metrics` on the health listener returns all metrics in OpenMetrics text format. A *gateway service* is
-one load balancer or NAT gateway with its public IPs and its registration in the gateway.
+one load balancer or NAT gateway with its public IPs and its registration in the service
+gateway.
 
 Each value covers all gateway services: no label contains the name of a Service, a namespace or a node. For
 values per Service, use `GET /api/v1/services` or `sluice status`. Counters start at zero in each process. The

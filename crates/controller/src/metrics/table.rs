@@ -69,19 +69,19 @@ pub(crate) const TABLE: &[Metric] = &[
     .known_as("service_deletion_duration_seconds"),
     histogram(
         "endpoint_buffer_duration_seconds",
-        "Buffer time of each endpoint, counted from the first buffered endpoint of its Service",
+        "Buffer time of each endpoint, from when its Service's first endpoint was buffered",
         |facts| spans(facts.counters.endpoint_buffer),
     )
     .known_as("endpoint_buffer_duration_seconds"),
     histogram(
         "pod_buffer_duration_seconds",
-        "Buffer time of each pod address, counted from the first buffered address of its egress",
+        "Buffer time of each pod address, from when its egress's first address was buffered",
         |facts| spans(facts.counters.pod_buffer),
     )
     .known_as("pod_buffer_duration_seconds"),
     histogram(
         "locations_sync_duration_seconds",
-        "Duration of one address sync (an update of addresses in the gateway)",
+        "Duration of one address sync (an update of addresses in the service gateway)",
         |facts| spans(facts.counters.syncs),
     )
     .known_as("locations_sync_duration_seconds"),
@@ -107,7 +107,7 @@ pub(crate) const TABLE: &[Metric] = &[
     .known_as("pod_promotion_total"),
     counter(
         "pod_promotion_failures_total",
-        "Pod addresses not programmed: rejected by Azure, or the node has no IP of this family",
+        "Pod addresses not programmed: rejected by Azure, or without a node IP of the same family",
         |facts| whole(facts.counters.pod_promotion_failures),
     )
     .known_as("pod_promotion_failures_total"),
@@ -135,7 +135,7 @@ pub(crate) const TABLE: &[Metric] = &[
     }),
     gauge(
         "service_updater_slots_waiting",
-        "Gateway services and operations waiting for a concurrency slot",
+        "Gateway services whose operation waits for a concurrency slot to start or to continue",
         |facts| whole(facts.slots_waiting),
     ),
     gauge("services", "Gateway services, by direction and state", read::services).by(&[DIRECTION, STATE]),
@@ -147,7 +147,7 @@ pub(crate) const TABLE: &[Metric] = &[
     .by(&[REASON]),
     gauge(
         "parked_services",
-        "Gateway services parked (retry suspended) or waiting for a spec change, by reason",
+        "Gateway services parked (retry after a long wait) or waiting for a spec change, by reason",
         read::parked,
     )
     .by(&[REASON]),
@@ -194,7 +194,7 @@ pub(crate) const TABLE: &[Metric] = &[
     // Drift, orphans, and what was not acted on.
     counter(
         "drift_found_total",
-        "Differences from the last known state that two lists confirmed (drift)",
+        "Drift: differences from the last known state, usually confirmed by two lists",
         |facts| whole(facts.counters.drift_found),
     ),
     counter("drift_repaired_total", "Drift repaired", |facts| whole(facts.counters.drift_repaired)),
@@ -212,9 +212,11 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("unclaimed_registrations", "Unmanaged registrations that no Service or egress needs", |facts| {
         whole(facts.gauges.unclaimed)
     }),
-    counter("ignored_inputs_total", "Inputs ignored because they were stale or invalid", |facts| {
-        whole(facts.counters.refusals)
-    }),
+    counter(
+        "ignored_inputs_total",
+        "Kubernetes objects, lists and Azure results ignored as stale or invalid",
+        |facts| whole(facts.counters.refusals),
+    ),
     counter("internal_errors_total", "Invariant violations detected (each is a bug)", |facts| {
         whole(facts.counters.internal_errors)
     }),
@@ -284,7 +286,7 @@ pub(crate) const TABLE: &[Metric] = &[
         read::window_used,
     )
     .by(&[WINDOW]),
-    gauge("budget_tokens", "Calls that the token bucket allows without a wait, by lane", read::tokens)
+    gauge("budget_tokens", "Calls that Sluice's token bucket allows without a wait, by lane", read::tokens)
         .by(&[LANE]),
     gauge("budget_queued_calls", "Calls waiting for budget or for the end of a pause, by lane", read::queued)
         .by(&[LANE]),
@@ -306,7 +308,7 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("startup_phase", "Current start-up phase (1 = active)", read::phase).by(&[PHASE]),
     gauge(
         "gateway_ready",
-        "Whether the gateway exists, is usable and has its subnet attached (1 = yes)",
+        "Whether the service gateway exists, is usable and has its subnet attached (1 = yes)",
         read::gateway_ready,
     ),
     gauge(
@@ -345,7 +347,7 @@ pub(crate) const TABLE: &[Metric] = &[
     // What is told to people.
     counter(
         "notices_suppressed_total",
-        "Kubernetes events not written because of the rate limit or a full queue",
+        "Kubernetes events not written because of Sluice's rate limit for events or a full queue",
         |facts| whole(facts.tally.notices_held_back),
     ),
     // The loop.
@@ -357,7 +359,7 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("loop_panics_total", "Panicked tasks (each is a bug)", |facts| whole(facts.tally.panics)),
     counter(
         "loop_overdue_deadlines_total",
-        "Deadlines that are still due after an iteration of the control loop (each is a bug)",
+        "Deadlines that a control loop iteration should have handled but did not (each is a bug)",
         |facts| whole(facts.tally.wakes_in_vain),
     ),
     gauge("event_streams", "Open event streams of /api/v1/events", |facts| whole(facts.streams_open)),
