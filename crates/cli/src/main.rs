@@ -89,8 +89,8 @@ enum Command {
     Migrate(Box<migrate::Arguments>),
     /// Show state, addresses and problems of all Services and egresses
     ///
-    /// Reads the state from the leader. The command finds the leader by its Lease and connects to it through
-    /// the Kubernetes API server.
+    /// An egress is a NAT gateway shared by the pods with the same egress label. Reads the state from the leader.
+    /// The command finds the leader by its Lease and connects to it through the Kubernetes API server.
     Status(Box<status::Arguments>),
     /// Explain the state of a Service or egress, or an error code
     Explain(Box<explain::Arguments>),
@@ -121,7 +121,8 @@ Example: sluice doctor --config azure.yaml
 
 Exit codes: 0 success, or stopped by a signal · 1 failed · 2 invalid arguments or configuration · \
 3 cannot listen · 4 unusable state file · 5 Kubernetes unreachable or access denied · \
-6 no Azure access token · 7 Lease lost. `plan` and `status` use 1 and 2 differently: see their help.";
+6 no Azure access token · 7 Lease lost. `plan`, `doctor`, `status`, `explain` and `allow-deletion` \
+use some codes differently: see their help.";
 
 fn main() -> ExitCode {
     // Two providers in one program would make rustls panic at the first connection.

@@ -28,7 +28,9 @@ use claim::{Claimed, claim};
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArguments,
-    /// Tag only these: egress/blue, service/shop/web, gateway [default: all]
+    /// Tag only these targets [default: all]
+    ///
+    /// A target is `service/NAMESPACE/NAME`, `egress/NAME` or `gateway`.
     #[arg(value_name = "TARGET")]
     only: Vec<String>,
     /// Skip the confirmation prompt
@@ -39,7 +41,7 @@ pub struct Arguments {
 const HELP: &str = "\
 Example: sluice adopt --config azure.yaml egress/blue
 
-Exit codes: 0 tagged, not confirmed, or nothing to tag · 1 failed · 2 invalid arguments or configuration · \
+Exit codes: 0 tagged, declined at the prompt, or nothing to tag · 1 failed · 2 invalid arguments or configuration · \
 5 Kubernetes unreachable or access denied · 6 no Azure access token";
 
 /// Shows what would be claimed, asks, and tags it.

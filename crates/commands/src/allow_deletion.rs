@@ -46,9 +46,9 @@ const HELP: &str = "\
 Example: sluice allow-deletion
 
 Requires the permissions of `sluice status`, and get and patch on the Lease in the controller's namespace. \
-To allow all mass deletions while the controller runs, set sluice.allowMassDeletion instead.
+To allow every mass deletion, set sluice.allowMassDeletion to true and restart the controller.
 
-Exit codes: 0 allowed, not confirmed, or nothing held · 1 failed · 2 invalid arguments";
+Exit codes: 0 allowed, declined at the prompt, only listed, or nothing held · 1 failed · 2 invalid arguments";
 
 /// What was shown, and what came of it.
 #[derive(Serialize)]
@@ -165,8 +165,8 @@ fn fingerprints(held: &BTreeSet<Held>) -> anyhow::Result<Vec<Fingerprint>> {
     )?;
     if all.len() > FINGERPRINTS_MAX {
         return Err(anyhow!(
-            "{} held deletions exceed the limit of {FINGERPRINTS_MAX}; set sluice.allowMassDeletion to true until they \
-             are done",
+            "{} held deletions exceed the limit of {FINGERPRINTS_MAX}; set sluice.allowMassDeletion to true and restart \
+             the controller, until they are done",
             all.len()
         ));
     }

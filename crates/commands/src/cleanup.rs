@@ -51,7 +51,7 @@ pub struct Arguments {
 const HELP: &str = "\
 Example: sluice cleanup --config azure.yaml
 
-Exit codes: 0 deleted, not confirmed, or nothing to delete · 1 failed · 2 invalid arguments or \
+Exit codes: 0 deleted, declined at the prompt, or nothing to delete · 1 failed · 2 invalid arguments or \
 configuration · 5 Kubernetes unreachable or access denied · 6 no Azure access token";
 
 /// Shows the plan, asks, and carries it out.

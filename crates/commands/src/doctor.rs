@@ -54,7 +54,8 @@ controller, run it in the controller's pod or with a kubeconfig of its service a
 
 Marks: ✓ passed · ! warning · ✗ failed · – skipped
 
-Exit codes: 0 no problems · 1 problems found · 2 invalid arguments";
+Exit codes: 0 no problems · 1 problems found, also in the configuration or in the access to \
+Kubernetes and Azure · 2 invalid arguments";
 
 /// Looks at everything, and says it; true if there are no problems.
 pub fn run(arguments: Arguments) -> LocalBoxFuture<'static, anyhow::Result<bool>> {

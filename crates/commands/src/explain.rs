@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Use service/NAMESPACE/NAME, egress/NAME or a code such as SGW0008
     #[arg(value_name = "TARGET", required_unless_present = "list")]
     what: Option<What>,
-    /// List all codes with label and meaning (needs no controller)
+    /// List all codes with name and meaning (needs no controller)
     #[arg(long, conflicts_with_all = ["what", "LeaderArguments"])]
     list: bool,
     /// Output format

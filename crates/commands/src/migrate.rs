@@ -43,8 +43,8 @@ enum What {
     /// Remove the finalizer of the cloud controller manager from pods
     ///
     /// In Service Gateway mode, the cloud controller manager puts the finalizer servicegateway.azure.com/pod-cleanup on
-    /// pods. After the mode is disabled, pods with the finalizer stay after their deletion. The command shows these pods,
-    /// asks for confirmation, and removes the finalizer. Run it once, as an administrator, after the mode is disabled.
+    /// pods. Once the mode is disabled, a pod with this finalizer can be deleted but never disappears. The command shows
+    /// all pods with the finalizer, asks for confirmation, and removes the finalizer. Run it once, as an administrator, after the mode is disabled.
     #[command(after_long_help = PODS_HELP)]
     Pods(PodsArguments),
 }
@@ -70,9 +70,9 @@ struct PodsArguments {
 const PODS_HELP: &str = "\
 Example: sluice migrate pods
 
-Requires list, get and patch on the pods of all namespaces. It can be repeated.
+Requires list, get and patch on the pods of all namespaces. Running the command again is safe.
 
-Exit codes: 0 released, not confirmed, or nothing to release · 1 failed, or some pods still have the finalizer · \
+Exit codes: 0 finalizers removed, declined at the prompt, only listed, or no finalizer to remove · 1 failed, or some pods still have the finalizer · \
 2 invalid arguments · 5 Kubernetes unreachable or access denied";
 
 /// What was found, and what came of it.

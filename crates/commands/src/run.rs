@@ -40,7 +40,7 @@ pub struct Arguments {
     output: Output,
     /// Run the controller's clock FACTOR times as fast, from 1 to 1000
     ///
-    /// Use the --time-factor of the emulator. Network timeouts and the Lease stay in real time.
+    /// Set this to the same value as the emulator's --time-factor. Network timeouts and the Lease stay in real time.
     #[cfg(feature = "lab")]
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = crate::pace::factor)]
     time_factor: f64,

@@ -87,7 +87,7 @@ With --output wide:
   LAST, NEXT   start of the last attempt, and time until the next one
 For details of one row, run `sluice explain NAME`.
 
-The state is unknown if the replica is not the leader, has not completed its first sync, cannot use the \
+The state is unknown if the replica that answers is not the leader, has not completed its first sync, cannot use the \
 gateway, or cannot read Kubernetes or Azure.
 
 Exit codes: 0 shown · 1 the controller cannot be reached, or invalid arguments · 2 only with --check: \

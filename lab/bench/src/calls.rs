@@ -54,7 +54,7 @@ Examples:
   sluice bench calls
       Measure 500 Services with concurrency 10 and 50 (about 1 min).
   sluice bench calls --services 50 --concurrency 10 --time-factor 50
-      Run a short measurement. It may exceed the limits, which are set for 500 Services.
+      Run a short measurement. The pass limits are set for 500 Services, so this run may exceed them.
   sluice bench calls --output json
       Print the result for scripts.
 

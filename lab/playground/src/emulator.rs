@@ -32,7 +32,8 @@ pub struct Arguments {
     listen: SocketAddr,
     /// Additional listen address for plain HTTP, on loopback only
     ///
-    /// For managed identities and tests. Azure clients do not send tokens without TLS.
+    /// For managed identities and tests. Azure clients need the HTTPS address: they do not send tokens
+    /// without TLS.
     #[arg(long, value_name = "ADDRESS")]
     listen_http: Option<SocketAddr>,
     /// Allow --listen on an address that other machines can reach
@@ -84,7 +85,7 @@ pub struct Arguments {
     /// Create a virtual network and write a Sluice configuration to this file
     ///
     /// The network has a subnet. Pass the file to `sluice run`, `plan` or `doctor` with --config. Start `sluice
-    /// run` with the --time-factor of the emulator.
+    /// run` with the same --time-factor as the emulator.
     #[arg(long, value_name = "FILE")]
     sluice_config: Option<PathBuf>,
     // Last, since everything after it would be under its heading.

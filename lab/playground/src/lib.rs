@@ -75,7 +75,8 @@ pub struct Arguments {
     time_factor: f64,
     /// Limit each wait of a scenario, in emulated time [default: 20m]
     ///
-    /// With a large --time-factor, the default is longer, so that it is at least 1 min of real time.
+    /// With a large --time-factor, the default is raised so that it lasts at least 1 min of real
+    /// time.
     #[arg(long, value_name = "TIME", value_parser = crate::emulator::duration, requires = "scenario")]
     timeout: Option<Duration>,
     /// Output format

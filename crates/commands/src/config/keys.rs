@@ -155,8 +155,9 @@ section! {
             unset("process Services without a class").checked(class);
         /// Disable the mass-deletion guard. The guard holds deletions that Sluice infers from a comparison of
         /// Azure with Kubernetes. It acts on more than 5 such deletions if they are also more than 10% of all
-        /// Services and egresses. Set this key only for an intended deletion, then remove it. To allow only
-        /// the deletions that are held now, run `sluice allow-deletion` instead.
+        /// Services and egresses. Set this key only for an intended deletion, then remove it. Both changes
+        /// need a restart of the controller. To allow only the deletions that are held now, run
+        /// `sluice allow-deletion` instead.
         "sluice.allowMassDeletion" => allow_mass_deletion: bool = is("false");
     }
 }

@@ -25,8 +25,8 @@ pub struct Arguments {
 const HELP: &str = "\
 Example: sluice plan --config azure.yaml
 
-Held: needed but blocked, for example by the mass-deletion guard, an unusable gateway or an unmanaged \
-resource. A Service with an unsupported spec is listed, but does not count as held.
+A change is held if it is needed but something blocks it, for example the mass-deletion guard, an unusable \
+gateway or an unmanaged resource. A Service with an unsupported spec is listed, but does not count as held.
 
 Exit codes: 0 in sync · 1 failed, or invalid arguments or configuration · 2 changes are needed or held · \
 5 Kubernetes unreachable or access denied · 6 no Azure access token";
