@@ -232,7 +232,7 @@ fn standing(config: &Config, gateway: Option<&Gateway>, subnet: Option<&Subnet>,
     };
     if let Some(other) = subnet.gateway.as_ref().filter(|other| **other != id) {
         return Standing::Unusable(format!(
-            "Subnet {} is attached to {other}. Detach it, or set sluice.gateway.name to that gateway",
+            "Subnet {} is attached to {other}. Detach the subnet, or set sluice.gateway.name to the gateway that it is attached to",
             subnet.id
         ));
     }

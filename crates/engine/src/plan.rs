@@ -374,7 +374,7 @@ impl Planner<'_> {
             return Ok(());
         }
         Err(NoPlan::Conflict(format!(
-            "{} is registered for this Service and carries the tag of another cluster. Delete it, or run `az tag update --resource-id {} --operation Merge --tags {CLUSTER_TAG}={}`",
+            "{} is registered for this Service and carries the tag of another cluster. Delete the resource, or run `az tag update --resource-id {} --operation Merge --tags {CLUSTER_TAG}={}`",
             meta.id, meta.id, self.scope.cluster_id
         )))
     }

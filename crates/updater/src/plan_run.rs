@@ -679,7 +679,7 @@ fn attach(subnet: &ArmId, gateway: &ArmId, payload: Payload) -> Result<Option<Re
             return Err(Failure::of(
                 FailureClass::Rejected,
                 "SubnetAttachedElsewhere",
-                "the subnet is attached to another gateway; detach it, or set sluice.gateway.name to that gateway",
+                "the subnet is attached to another gateway; detach the subnet, or set sluice.gateway.name to the gateway that it is attached to",
             ));
         }
         None => {}

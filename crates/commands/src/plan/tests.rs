@@ -488,7 +488,7 @@ fn a_wrong_name_of_the_gateway_counts_no_calls_that_wait_for_it() {
           ~ Service         shop/web  (conditions)
 
         held
-          ! gateway (GatewayUnavailable): Subnet /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/pods is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw. Detach it, or set sluice.gateway.name to that gateway
+          ! gateway (GatewayUnavailable): Subnet /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/pods is attached to /subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/gw. Detach the subnet, or set sluice.gateway.name to the gateway that it is attached to
           ! service/shop/web (GatewayUnavailable): waiting for the service gateway
           ! egress/blue (GatewayUnavailable): waiting for the service gateway
 

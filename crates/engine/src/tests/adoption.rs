@@ -362,7 +362,7 @@ pub(super) fn a_load_balancer_that_another_cluster_claims_keeps_the_finalizer_of
          azure adopts web
          tick 120",
         expect![[r#"
-            warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web is registered for this Service and carries the tag of another cluster. Delete it, or run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web --operation Merge --tags sluice-cluster=cluster-1`
+            warn web: Conflict: /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web is registered for this Service and carries the tag of another cluster. Delete the resource, or run `az tag update --resource-id /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/loadBalancers/web --operation Merge --tags sluice-cluster=cluster-1`
             web is DeletionPending, not wanted, live, parked: Conflict
               waits for its next attempt at t=60.4: Conflict
             #1 inspect web: read-public-ip, read-load-balancer   because service applied

@@ -206,7 +206,7 @@ pub(super) fn a_subnet_that_is_attached_to_another_gateway_is_refused() {
          azure attaches subnet elsewhere
          lead",
         expect![[r#"
-            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another. Detach it, or set sluice.gateway.name to that gateway
+            warn cluster: GatewayUnavailable: Subnet /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/subnet is attached to /subscriptions/sub/resourceGroups/rg/providers/Microsoft.Network/serviceGateways/another. Detach the subnet, or set sluice.gateway.name to the gateway that it is attached to
         "#]],
     );
 }
