@@ -185,7 +185,9 @@ impl Writer {
         let Some(words) = policy else { return self.conclude(object, outcome) };
         // The policy of version 0.1, or a policy or webhook of the cluster, allows no annotation. The condition says the IP too.
         let plain = self.patch_or_read(object, |found| wanted(found, false)).await;
-        tracing::info!(service = %object.name, answer = %words, "annotation rejected; status written without it");
+        if plain.is_ok() {
+            tracing::info!(service = %object.name, answer = %words, "annotation rejected; status written without it");
+        }
         let is_new = words.contains(ADMISSION_POLICY) && self.annotation.rejected(Instant::now());
         if plain.is_ok() && is_new {
             let text = format!(
