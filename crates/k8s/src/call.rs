@@ -8,6 +8,7 @@
 //!
 //! Missing on purpose: repetition. Whether to try again is for whoever decides.
 
+use sluice_model::reason::cut;
 use std::error::Error;
 use std::io;
 use std::time::Duration;
@@ -241,19 +242,6 @@ fn words(body: &[u8]) -> String {
         .ok()
         .and_then(|status| status.get("message").and_then(Value::as_str).map(str::to_string));
     cut(message.as_deref().unwrap_or(text.trim()), WORDS_MAX)
-}
-
-/// At most so many bytes of a text, with a mark where it was cut.
-pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
-    const MARK: &str = "…";
-    if text.len() <= bytes_max {
-        return text.to_string();
-    }
-    let mut end = bytes_max.saturating_sub(MARK.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{MARK}", &text[..end])
 }
 
 /// What is said instead of an error that comes from having no file descriptor left.

@@ -19,7 +19,8 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 use kube::{Client, Config};
 use serde_json::Value;
 
-use crate::call::{CALL_LIMIT, Call, TOO_MANY_FILES, Trouble, chain, cut, exchange};
+use crate::call::{CALL_LIMIT, Call, TOO_MANY_FILES, Trouble, chain, exchange};
+use sluice_model::reason::cut;
 
 /// How long a connection may take to come about, unless somebody needs it shorter.
 pub const CONNECT_LIMIT: Duration = Duration::from_secs(5);

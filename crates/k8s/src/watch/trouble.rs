@@ -7,7 +7,8 @@ use kube::core::Status;
 use super::cycle::{Answer, Ask};
 use super::kinds::Watched;
 use super::wire::Garbled;
-use crate::call::{chain, cut};
+use crate::call::chain;
+use sluice_model::reason::cut;
 
 /// More of the server's words than this helps nobody.
 const WORDS_MAX: usize = 400;
