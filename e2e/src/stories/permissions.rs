@@ -22,7 +22,7 @@ use crate::world::ports::tcp;
 pub(crate) const STORIES: &[Story] = &[
     Story::new(
         "only-what-is-granted",
-        "with the controller's token somebody tries what it is not for",
+        "the controller's token is tried for what the account has no permission for",
         |scene| Box::pin(only_what_is_granted(scene)),
     )
     .on_a_real_plane("it knows no roles"),

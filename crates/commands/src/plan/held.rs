@@ -1,8 +1,7 @@
-//! What should be done and is held back, and what asks for something that cannot be.
+//! Work that is held back, and specs that are not supported.
 //!
-//! The two are told apart, because only the first is a difference: a Service whose spec cannot be served
-//! is as it will stay, and nothing is to be done for it but by whoever wrote it. Work that the mass-deletion guard, an
-//! unusable gateway, a park or somebody else's resource holds back is still to be done.
+//! Only the first is a difference. A Service with an unsupported spec stays as it is until its owner corrects it. Work that
+//! the mass-deletion guard, an unusable gateway, a park or an unmanaged resource holds back is still to be done.
 
 use serde::Serialize;
 use sluice_engine::{ServiceView, State, WaitsFor};

@@ -300,7 +300,7 @@ impl Crew {
 }
 
 impl Crew {
-    /// Ends those that nobody needs any more. They only read, so none of them can keep the Lease.
+    /// Ends those that are no longer needed. They only read, so none of them can keep the Lease.
     async fn dismiss(&mut self, limit: Time, lost: &mut Option<String>) {
         self.dispensable.iter().for_each(AbortHandle::abort);
         let Crew { parts, dispensable, .. } = self;
